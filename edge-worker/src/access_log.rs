@@ -77,7 +77,7 @@ impl AccessRecord {
             request_id: request.id.to_string(),
             trace_id: request.header("traceparent").and_then(trace_id),
             // An unknown method is arbitrary text of the client.
-            method: Method::parse(&request.method).map_or("other", Method::as_str),
+            method: request.method.parse::<Method>().map_or("other", Method::as_str),
             route: self.endpoint.map(Endpoint::path),
             tool: self.tool,
             action: self.action.as_deref(),

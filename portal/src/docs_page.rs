@@ -1,7 +1,9 @@
 //! The pages of the reference.
 
+use strum::VariantArray;
+
 /// A page of the reference. Each is small enough for a phone on a slow network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, VariantArray)]
 pub enum DocsPage {
     /// `GET /docs`: guides, tools and keys.
     Gateway,
@@ -19,8 +21,7 @@ pub enum DocsPage {
 
 impl DocsPage {
     /// Every page once.
-    pub const ALL: [Self; 6] =
-        [Self::Gateway, Self::Pages, Self::Products, Self::Analytics, Self::Webhooks, Self::Administration];
+    pub const ALL: [Self; 6] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the page of the segment after `/docs/`.
     pub(crate) fn parse(segment: &str) -> Option<Self> {

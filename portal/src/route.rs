@@ -57,7 +57,7 @@ impl<'a> Route<'a> {
     pub fn read(method: &str, target: &'a str) -> Result<(Self, Target<'a>), Problem> {
         match Target::parse(target) {
             Ok(target) => Self::parse(method, target.path).map(|route| (route, target)),
-            Err(_) if Method::parse(method) == Some(Method::Options) => {
+            Err(_) if method.parse::<Method>() == Ok(Method::Options) => {
                 Ok((Self::Preflight(Methods::NONE), Target::ASTERISK))
             }
             Err(problem) => Err(problem),
@@ -71,7 +71,7 @@ impl<'a> Route<'a> {
     /// `OPTIONS` is never refused.
     pub fn parse(method: &str, path: &'a str) -> Result<Self, Problem> {
         match ConsoleCall::api_path(path) {
-            Some(api_path) => Self::parse_view(Method::parse(method), api_path),
+            Some(api_path) => Self::parse_view(method.parse::<Method>().ok(), api_path),
             None => Self::parse_api(method, path),
         }
     }

@@ -1,7 +1,9 @@
 //! The scripts of pages.
 
+use strum::VariantArray;
+
 /// A script of a page of the host, in a file of its own because the pages' policy allows no other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, VariantArray)]
 pub enum Script {
     /// `GET /assets/docs.js`
     Docs,
@@ -11,7 +13,7 @@ pub enum Script {
 
 impl Script {
     /// Every script once.
-    pub const ALL: [Self; 2] = [Self::Docs, Self::Console];
+    pub const ALL: [Self; 2] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the script of a file name.
     pub(crate) fn parse(name: &str) -> Option<Self> {

@@ -28,6 +28,7 @@ pub mod lease_cache;
 pub mod meter;
 pub mod method;
 pub mod minute_counters;
+mod names;
 pub mod origin;
 pub mod origin_token;
 pub mod policy;

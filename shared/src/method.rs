@@ -1,9 +1,11 @@
 //! Request methods, and the `Allow` header that lists them (RFC 9110, sections 9.1 and 10.2.1).
 
-use std::fmt;
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// A request method that some route takes. Any other is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// A request method that some route takes. Any other is refused. Methods are case-sensitive (RFC 9110,
+/// section 9.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "UPPERCASE")]
 #[allow(missing_docs, reason = "the names are RFC 9110's")]
 pub enum Method {
     Get,
@@ -15,49 +17,15 @@ pub enum Method {
     Options,
 }
 
+crate::named!(Method);
+
 impl Method {
     /// Every method once.
-    pub const ALL: [Self; 7] =
-        [Self::Get, Self::Head, Self::Post, Self::Put, Self::Patch, Self::Delete, Self::Options];
-
-    /// Returns the method as it is sent.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Head => "HEAD",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-            Self::Options => "OPTIONS",
-        }
-    }
+    pub const ALL: [Self; 7] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the bit of the method in a [`Methods`].
     const fn bit(self) -> u8 {
-        match self {
-            Self::Get => 1,
-            Self::Head => 1 << 1,
-            Self::Post => 1 << 2,
-            Self::Put => 1 << 3,
-            Self::Patch => 1 << 4,
-            Self::Delete => 1 << 5,
-            Self::Options => 1 << 6,
-        }
-    }
-
-    /// Returns the method that `token` names, or `None` for one that no route takes. Methods are
-    /// case-sensitive (RFC 9110, section 9.1).
-    #[must_use]
-    pub fn parse(token: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|method| method.as_str() == token)
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        1 << self as u8
     }
 }
 

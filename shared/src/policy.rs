@@ -3,11 +3,13 @@
 use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::tier::Tier;
 
 /// The stretch of time a quota counts over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum Window {
     /// Any 60 seconds.
@@ -16,16 +18,9 @@ pub enum Window {
     Day,
 }
 
-impl Window {
-    /// Returns the quota's name in the rate-limit headers and in problem bodies.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Minute => "minute",
-            Self::Day => "day",
-        }
-    }
+crate::named!(Window);
 
+impl Window {
     /// Returns the window's length in seconds.
     #[must_use]
     pub const fn seconds(self) -> u32 {
@@ -43,7 +38,7 @@ impl Window {
 ///
 /// use shared::{policy::{LimitOverrides, Policy}, tier::Tier};
 ///
-/// let pro = Policy::for_tier(Tier::parse("pro").unwrap());
+/// let pro = Policy::for_tier("pro".parse::<Tier>().unwrap());
 /// assert_eq!((pro.minute.get(), pro.day.map(NonZeroU32::get)), (100, Some(10_000)));
 ///
 /// // A key's own limits replace those of its tier that they name.
@@ -62,10 +57,10 @@ pub struct Policy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitOverrides {
     /// Calls in any 60 seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub minute: Option<NonZeroU32>,
     /// Calls on a UTC day. It bounds an Enterprise key too; a limit can be set, not lifted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub day: Option<NonZeroU32>,
 }
 

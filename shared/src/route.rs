@@ -123,7 +123,7 @@ impl<'a> Route<'a> {
     pub fn read(method: &str, target: &'a str) -> Result<(Self, Target<'a>), Problem> {
         match Target::parse(target) {
             Ok(target) => Self::parse(method, target.path).map(|route| (route, target)),
-            Err(_) if Method::parse(method) == Some(Method::Options) => {
+            Err(_) if method.parse::<Method>() == Ok(Method::Options) => {
                 Ok((Self::Preflight(Methods::NONE), Target::ASTERISK))
             }
             Err(problem) => Err(problem),
@@ -137,7 +137,7 @@ impl<'a> Route<'a> {
     /// or `route-unknown` for an unknown one below `/v1`, and `method-not-allowed` with `Allow` for a
     /// known one with another method. An `OPTIONS` is never refused.
     pub fn parse(method: &str, path: &'a str) -> Result<Self, Problem> {
-        let method = Method::parse(method);
+        let method = method.parse::<Method>().ok();
         match Path::parse(path).and_then(|path| Place::parse(path).map(|place| (path, place))) {
             Ok((path, None)) => Ok(Self::Other(method, path)),
             Ok((_, Some(place))) => {

@@ -1,15 +1,18 @@
 //! The 17 tools of the gateway (spec section 1). A new tool is a new variant: the compiler names
 //! every table that has to learn of it.
 
-use std::{cmp::Reverse, collections::BinaryHeap, fmt};
+use std::{cmp::Reverse, collections::BinaryHeap};
 
 use crate::fields::edit_distance;
 
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// One of the tools behind `/v1/{tool}/{action}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(Display, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 #[allow(missing_docs, reason = "`purpose` says what each one is for")]
 pub enum Tool {
     Biolink,
@@ -31,56 +34,16 @@ pub enum Tool {
     Yt,
 }
 
+crate::named!(Tool);
+
 impl Tool {
     /// Every tool once, in alphabetical order.
-    pub const ALL: [Self; 17] = [
-        Self::Biolink,
-        Self::Build,
-        Self::Cover,
-        Self::Decks,
-        Self::Flip,
-        Self::Flow,
-        Self::Idea,
-        Self::Image,
-        Self::Leads,
-        Self::Learn,
-        Self::Narrate,
-        Self::Pdf,
-        Self::Qr,
-        Self::Seo,
-        Self::Speech,
-        Self::Transcribe,
-        Self::Yt,
-    ];
+    pub const ALL: [Self; 17] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the tool's place in [`Tool::ALL`], for tables with one entry per tool.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
-    }
-
-    /// Returns the path segment that names the tool.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Biolink => "biolink",
-            Self::Build => "build",
-            Self::Cover => "cover",
-            Self::Decks => "decks",
-            Self::Flip => "flip",
-            Self::Flow => "flow",
-            Self::Idea => "idea",
-            Self::Image => "image",
-            Self::Leads => "leads",
-            Self::Learn => "learn",
-            Self::Narrate => "narrate",
-            Self::Pdf => "pdf",
-            Self::Qr => "qr",
-            Self::Seo => "seo",
-            Self::Speech => "speech",
-            Self::Transcribe => "transcribe",
-            Self::Yt => "yt",
-        }
     }
 
     /// Returns one byte for signed payloads and for what is stored. Programs of several versions
@@ -138,13 +101,6 @@ impl Tool {
         }
     }
 
-    /// Returns the tool a path segment names, exactly as spelled (lower case); `None` for anything
-    /// else.
-    #[must_use]
-    pub fn parse(segment: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|tool| tool.as_str() == segment)
-    }
-
     /// Returns up to three tools whose names are closest to `segment`, best first, for the caller
     /// who mistyped.
     #[must_use]
@@ -156,12 +112,6 @@ impl Tool {
     }
 }
 
-impl fmt::Display for Tool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,11 +119,11 @@ mod tests {
     #[test]
     fn tool_is_found_by_its_exact_name_only() {
         for tool in Tool::ALL {
-            assert_eq!(Tool::parse(tool.as_str()), Some(tool));
-            assert_eq!(Tool::parse(&tool.as_str().to_uppercase()), None);
+            assert_eq!(tool.as_str().parse::<Tool>(), Ok(tool));
+            assert_eq!(tool.as_str().to_uppercase().parse::<Tool>().ok(), None);
             assert_eq!(Tool::ALL[tool.index()], tool);
         }
-        assert_eq!(Tool::parse("keys"), None);
+        assert_eq!("keys".parse::<Tool>().ok(), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The buckets of a time series.
 
 use shared::time::UnixMillis;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::{period::Span, zone::Zone};
 
@@ -8,7 +9,8 @@ use super::{period::Span, zone::Zone};
 pub(super) const MAX_BUCKETS: usize = 1_000;
 
 /// The length of a bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum Granularity {
     Hour,
     Day,
@@ -17,19 +19,11 @@ pub(super) enum Granularity {
     Month,
 }
 
+shared::named!(Granularity);
+
 impl Granularity {
     /// Every granularity once, the shortest first.
-    pub(super) const ALL: [Self; 4] = [Self::Hour, Self::Day, Self::Week, Self::Month];
-
-    /// Returns the name in queries and reports.
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Hour => "hour",
-            Self::Day => "day",
-            Self::Week => "week",
-            Self::Month => "month",
-        }
-    }
+    pub(super) const ALL: [Self; 4] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns what suits a span: hours up to two days, days up to 100, then weeks, and months from
     /// two years on.

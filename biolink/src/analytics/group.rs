@@ -1,14 +1,16 @@
 //! The properties that a report is grouped and filtered by.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::metric::{Metric, Metrics};
 use crate::events::Dimension;
 
 /// A property that a report can be grouped by. All but the first two are filters too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "`as_str` says what each one is")]
+#[allow(missing_docs, reason = "the names say what each one is")]
 pub enum GroupBy {
     Timeseries,
     Page,
@@ -31,55 +33,11 @@ pub enum GroupBy {
     BotClass,
 }
 
+shared::named!(GroupBy);
+
 impl GroupBy {
     /// Every group once.
-    pub const ALL: [Self; 19] = [
-        Self::Timeseries,
-        Self::Page,
-        Self::Link,
-        Self::Product,
-        Self::QrCode,
-        Self::Referrer,
-        Self::Source,
-        Self::Channel,
-        Self::Country,
-        Self::Device,
-        Self::Browser,
-        Self::Os,
-        Self::Language,
-        Self::UtmSource,
-        Self::UtmMedium,
-        Self::UtmCampaign,
-        Self::UtmTerm,
-        Self::UtmContent,
-        Self::BotClass,
-    ];
-
-    /// Returns the name in queries and reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Timeseries => "timeseries",
-            Self::Page => "page",
-            Self::Link => "link",
-            Self::Product => "product",
-            Self::QrCode => "qr_code",
-            Self::Referrer => "referrer",
-            Self::Source => "source",
-            Self::Channel => "channel",
-            Self::Country => "country",
-            Self::Device => "device",
-            Self::Browser => "browser",
-            Self::Os => "os",
-            Self::Language => "language",
-            Self::UtmSource => "utm_source",
-            Self::UtmMedium => "utm_medium",
-            Self::UtmCampaign => "utm_campaign",
-            Self::UtmTerm => "utm_term",
-            Self::UtmContent => "utm_content",
-            Self::BotClass => "bot_class",
-        }
-    }
+    pub const ALL: [Self; 19] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the column that has its values; `None` for what is no property of an event.
     #[must_use]

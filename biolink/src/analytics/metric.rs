@@ -1,7 +1,10 @@
 //! Metrics: what a report counts.
 
+use strum::{IntoStaticStr, VariantArray};
+
 /// A metric of a report. docs/analytics.md defines each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Metric {
     /// Views of pages.
     Views,
@@ -25,41 +28,15 @@ pub enum Metric {
     Bots,
 }
 
+shared::named!(Metric);
+
 /// A set of metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Metrics(u16);
 
 impl Metric {
     /// Every metric once, in the order of a report.
-    pub const ALL: [Self; 10] = [
-        Self::Views,
-        Self::Visitors,
-        Self::Clicks,
-        Self::UniqueClicks,
-        Self::Ctr,
-        Self::UniqueCtr,
-        Self::Scans,
-        Self::UniqueScans,
-        Self::ViewsConfirmed,
-        Self::Bots,
-    ];
-
-    /// Returns the name in queries and reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Views => "views",
-            Self::Visitors => "visitors",
-            Self::Clicks => "clicks",
-            Self::UniqueClicks => "unique_clicks",
-            Self::Ctr => "ctr",
-            Self::UniqueCtr => "unique_ctr",
-            Self::Scans => "scans",
-            Self::UniqueScans => "unique_scans",
-            Self::ViewsConfirmed => "views_confirmed",
-            Self::Bots => "bots",
-        }
-    }
+    pub const ALL: [Self; 10] = *Self::VARIANTS.as_array().unwrap();
 }
 
 impl Metrics {

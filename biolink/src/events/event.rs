@@ -2,25 +2,33 @@
 
 use std::borrow::Cow;
 
+use strum::{FromRepr, IntoStaticStr, VariantArray};
+
 use shared::time::UnixMillis;
 
 /// A kind of event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, IntoStaticStr, VariantArray, FromRepr)]
+#[repr(u8)]
+#[strum(serialize_all = "snake_case")]
 pub enum EventKind {
     /// A page was opened.
-    View,
+    #[strum(serialize = "page_view")]
+    View = 0,
     /// A link or a product of a page was followed.
-    Click,
+    Click = 1,
     /// A QR code of a page was scanned.
-    Scan,
+    #[strum(serialize = "qr_scan")]
+    Scan = 2,
     /// A page was laid out: its single-use image was fetched. The event's visitor is the number of the
     /// image instead, so that each image counts once.
-    Confirm,
+    #[strum(serialize = "view_confirmed")]
+    Confirm = 3,
 }
 
 /// A property of an event by which events are grouped and filtered. Each is a column of the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "`as_str` says what each one is")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
+#[allow(missing_docs, reason = "the names say what each one is")]
 pub enum Dimension {
     /// The id of the link or the product that was followed.
     Target,
@@ -48,6 +56,8 @@ pub enum Dimension {
     Ignored,
 }
 
+shared::named!(EventKind, Dimension);
+
 /// The values of an event's dimensions, in the order of [`Dimension::ALL`]. An empty text is none.
 pub type Values = [Cow<'static, str>; Dimension::COUNT];
 
@@ -66,40 +76,18 @@ pub struct Event {
 
 impl EventKind {
     /// Every kind once, in the order of the codes.
-    pub const ALL: [Self; 4] = [Self::View, Self::Click, Self::Scan, Self::Confirm];
-
-    /// Returns the name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::View => "page_view",
-            Self::Click => "click",
-            Self::Scan => "qr_scan",
-            Self::Confirm => "view_confirmed",
-        }
-    }
+    pub const ALL: [Self; 4] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the code, which is stored.
     #[must_use]
     pub const fn code(self) -> u8 {
-        match self {
-            Self::View => 0,
-            Self::Click => 1,
-            Self::Scan => 2,
-            Self::Confirm => 3,
-        }
+        self as u8
     }
 
     /// Returns the kind with this code.
     #[must_use]
     pub const fn from_code(code: u8) -> Option<Self> {
-        match code {
-            0 => Some(Self::View),
-            1 => Some(Self::Click),
-            2 => Some(Self::Scan),
-            3 => Some(Self::Confirm),
-            _ => None,
-        }
+        Self::from_repr(code)
     }
 }
 
@@ -107,47 +95,7 @@ impl Dimension {
     /// The number of dimensions.
     pub const COUNT: usize = 16;
     /// Every dimension once, in the order of the columns.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::Target,
-        Self::QrCode,
-        Self::Referrer,
-        Self::Source,
-        Self::Channel,
-        Self::Country,
-        Self::Device,
-        Self::Browser,
-        Self::Os,
-        Self::Language,
-        Self::UtmSource,
-        Self::UtmMedium,
-        Self::UtmCampaign,
-        Self::UtmTerm,
-        Self::UtmContent,
-        Self::Ignored,
-    ];
-
-    /// Returns the name of its column.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Target => "target",
-            Self::QrCode => "qr_code",
-            Self::Referrer => "referrer",
-            Self::Source => "source",
-            Self::Channel => "channel",
-            Self::Country => "country",
-            Self::Device => "device",
-            Self::Browser => "browser",
-            Self::Os => "os",
-            Self::Language => "language",
-            Self::UtmSource => "utm_source",
-            Self::UtmMedium => "utm_medium",
-            Self::UtmCampaign => "utm_campaign",
-            Self::UtmTerm => "utm_term",
-            Self::UtmContent => "utm_content",
-            Self::Ignored => "ignored",
-        }
-    }
+    pub const ALL: [Self; Self::COUNT] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns its place in [`Dimension::ALL`].
     #[must_use]

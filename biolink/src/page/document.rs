@@ -10,6 +10,7 @@ mod social;
 mod theme;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 pub use color::Color;
 pub use link::{Link, LinkType, LinkUrlError, Rel};
@@ -64,7 +65,8 @@ pub struct Image {
 pub struct Locale(String);
 
 /// The direction of a page's text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// As the page's language is written.
@@ -75,6 +77,8 @@ pub enum Direction {
     /// Right to left.
     Rtl,
 }
+
+shared::named!(Direction);
 
 /// What search engines and link previews show of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,7 +125,6 @@ pub enum Gate {
 #[derive(Deserialize)]
 struct StoredGate {
     kind: GateKind,
-    #[serde(default)]
     min: Option<u8>,
 }
 
@@ -193,17 +196,5 @@ impl PageDocument {
     #[must_use]
     pub fn link(&self, id: &super::LinkId) -> Option<&Link> {
         self.links.iter().find(|link| link.id == *id)
-    }
-}
-
-impl Direction {
-    /// Returns the value of the HTML attribute `dir`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Ltr => "ltr",
-            Self::Rtl => "rtl",
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::codes;
 use shared::problem::Problem;
@@ -21,6 +22,8 @@ pub struct AbuseReport {
 /// What is wrong with a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[allow(missing_docs, reason = "`label` says what each one is")]
 pub enum ReportReason {
     Phishing,
@@ -31,23 +34,11 @@ pub enum ReportReason {
     Other,
 }
 
+shared::named!(ReportReason);
+
 impl ReportReason {
     /// Every reason once.
-    pub const ALL: [Self; 6] =
-        [Self::Phishing, Self::Malware, Self::Impersonation, Self::Spam, Self::Illegal, Self::Other];
-
-    /// Returns the name in forms and in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Phishing => "phishing",
-            Self::Malware => "malware",
-            Self::Impersonation => "impersonation",
-            Self::Spam => "spam",
-            Self::Illegal => "illegal",
-            Self::Other => "other",
-        }
-    }
+    pub const ALL: [Self; 6] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the text that visitors choose.
     #[must_use]
@@ -74,11 +65,10 @@ impl AbuseReport {
             pairs.find(|(other, _)| *other == name).map_or_else(String::new, |(_, value)| decode(value))
         };
         let reason = field("reason");
-        let reason =
-            ReportReason::ALL.into_iter().find(|known| known.as_str() == reason).ok_or_else(|| {
-                let names = ReportReason::ALL.map(ReportReason::as_str).join(", ");
-                Problem::new(codes::FIELDS_INVALID, format!("`reason` must be one of {names}"))
-            })?;
+        let reason = reason.parse().map_err(|_| {
+            let names = ReportReason::ALL.map(ReportReason::as_str).join(", ");
+            Problem::new(codes::FIELDS_INVALID, format!("`reason` must be one of {names}"))
+        })?;
         let details = field("details");
         // A form's line break is CR LF, and counts as one character for the browser's `maxlength`.
         let details = details.replace("\r\n", "\n");

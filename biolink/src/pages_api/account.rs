@@ -75,12 +75,10 @@ pub struct Account {
     #[serde(default)]
     freed: Vec<FormerSlug>,
     /// The operator's order to show none of the pages.
-    #[serde(default)]
     suspended: Option<Suspension>,
     #[serde(default)]
     calls: HourlyCalls,
     /// What the account's webhooks want to know; `None` if it never had any.
-    #[serde(default)]
     subscriptions: Option<Subscriptions>,
     #[serde(default)]
     outbox: Outbox,

@@ -90,6 +90,5 @@ pub(super) fn read_limit(text: &str) -> Result<usize, Problem> {
 }
 
 fn read_status(text: &str) -> Result<PageStatus, Problem> {
-    let status = PageStatus::ALL.into_iter().find(|status| status.as_str() == text);
-    status.ok_or_else(|| invalid("status must be one of draft, published, unpublished"))
+    text.parse().map_err(|_| invalid("status must be one of draft, published, unpublished"))
 }

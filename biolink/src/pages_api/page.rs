@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use shared::time::UnixMillis;
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::suspension::Suspension;
 use crate::page::{PageDocument, PageId, Slug};
@@ -27,10 +28,8 @@ pub struct PageMeta {
     pub former_slugs: Vec<FormerSlug>,
     /// What its QR codes lead to: a slug that never changes and is never freed. A page from before
     /// there were codes has none; its slug does as one.
-    #[serde(default)]
     pub code: Option<Slug>,
     /// The client's own name for it. No other page of the account has it.
-    #[serde(default)]
     pub external_id: Option<String>,
     /// The client's labels.
     #[serde(default)]
@@ -44,7 +43,6 @@ pub struct PageMeta {
     /// Counts the changes of its content.
     pub revision: u64,
     /// The revision that is live, or was last.
-    #[serde(default)]
     pub published_revision: Option<u64>,
     /// The revisions that are kept, rising, each with its moment.
     #[serde(default)]
@@ -57,10 +55,8 @@ pub struct PageMeta {
     /// The moment of the last change.
     pub updated_at: UnixMillis,
     /// The moment at which it last went live.
-    #[serde(default)]
     pub published_at: Option<UnixMillis>,
     /// The operator's order not to show it.
-    #[serde(default)]
     pub(super) suspended: Option<Suspension>,
 }
 
@@ -76,6 +72,8 @@ pub struct FormerSlug {
 /// Whether a page is live.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum PageStatus {
     /// It never was.
     #[default]
@@ -85,6 +83,8 @@ pub enum PageStatus {
     /// It was taken down.
     Unpublished,
 }
+
+shared::named!(PageStatus);
 
 /// The content of a page in one revision.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,17 +98,7 @@ pub struct Content {
 
 impl PageStatus {
     /// Every status once.
-    pub const ALL: [Self; 3] = [Self::Draft, Self::Published, Self::Unpublished];
-
-    /// Returns the name in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Published => "published",
-            Self::Unpublished => "unpublished",
-        }
-    }
+    pub const ALL: [Self; 3] = *Self::VARIANTS.as_array().unwrap();
 }
 
 impl PageMeta {

@@ -31,7 +31,6 @@ pub enum SlugState {
         /// Claims that were not taken back. The slug is owned as long as there is one.
         claims: Vec<u64>,
         /// What it goes back to if all claims are taken back.
-        #[serde(default)]
         before: Option<Reservation>,
     },
     /// A page had it. Only its account may claim it.

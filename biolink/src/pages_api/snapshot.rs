@@ -31,7 +31,6 @@ pub enum SnapshotState {
         /// The moment at which it went live.
         published_at: UnixMillis,
         /// What its QR codes lead to, if not its slug.
-        #[serde(default)]
         code: Option<Slug>,
         /// Its content.
         document: PageDocument,

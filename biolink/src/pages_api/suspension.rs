@@ -22,7 +22,6 @@ pub(super) struct Suspension {
     /// The moment of the order.
     pub(super) at: UnixMillis,
     /// The operator's note.
-    #[serde(default)]
     pub(super) reason: Option<String>,
 }
 

@@ -20,18 +20,14 @@ pub struct FeedProduct {
     /// Its title.
     pub title: String,
     /// A second line.
-    #[serde(default)]
     pub description: Option<String>,
     /// Where it is sold.
     pub url: WebUrl,
     /// Its image.
-    #[serde(default)]
     pub image: Option<WebUrl>,
     /// Its price.
-    #[serde(default)]
     pub price: Option<Price>,
     /// A lower price in the same currency, for now.
-    #[serde(default)]
     pub sale_price: Option<Price>,
     /// Whether it can be bought.
     #[serde(default)]

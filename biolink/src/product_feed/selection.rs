@@ -1,6 +1,7 @@
 //! The choice of products that a page shows.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::{FeedProduct, price};
 use crate::page::document::Availability;
@@ -20,24 +21,23 @@ pub struct Selection {
 
 /// The products that a source takes. Conditions are combined.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ProductFilter {
     /// Tags, types or categories in lower case, of which a product has at least one; empty for all.
-    #[serde(default)]
     pub tags: Vec<String>,
     /// Availabilities; empty for all.
-    #[serde(default)]
     pub availability: Vec<Availability>,
     /// The lowest price, as a decimal number.
-    #[serde(default)]
     pub min_price: Option<String>,
     /// The highest price, as a decimal number.
-    #[serde(default)]
     pub max_price: Option<String>,
 }
 
 /// The order of products.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Order {
     /// That of the feed.
     #[default]
@@ -45,25 +45,18 @@ pub enum Order {
     /// By title.
     Title,
     /// The cheapest first.
+    #[strum(serialize = "price")]
     PriceAscending,
     /// The dearest first.
+    #[strum(serialize = "-price")]
     PriceDescending,
 }
 
+shared::named!(Order);
+
 impl Order {
     /// Every order once.
-    pub const ALL: [Self; 4] = [Self::Feed, Self::Title, Self::PriceAscending, Self::PriceDescending];
-
-    /// Returns its name in the API.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Feed => "feed",
-            Self::Title => "title",
-            Self::PriceAscending => "price",
-            Self::PriceDescending => "-price",
-        }
-    }
+    pub const ALL: [Self; 4] = *Self::VARIANTS.as_array().unwrap();
 }
 
 impl Selection {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::time::UnixMillis;
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::product_feed::FeedFormat;
 
@@ -10,7 +11,8 @@ use crate::product_feed::FeedFormat;
 pub(super) const MAX_FAULTS: usize = 5;
 
 /// Why a source ran.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum RunTrigger {
     /// It was time.
@@ -25,7 +27,8 @@ pub enum RunTrigger {
 }
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
     /// The page has other products now.
@@ -41,6 +44,8 @@ pub enum RunOutcome {
     Failed,
 }
 
+shared::named!(RunTrigger, RunOutcome);
+
 /// One run of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
@@ -54,10 +59,8 @@ pub struct Run {
     #[serde(default)]
     pub duration_ms: u64,
     /// The status of the last response.
-    #[serde(default)]
     pub http_status: Option<u16>,
     /// The format of the feed.
-    #[serde(default)]
     pub format: Option<FeedFormat>,
     /// Items of the feed, or of the push.
     #[serde(default)]
@@ -81,41 +84,17 @@ pub struct Run {
     #[serde(default)]
     pub removed: usize,
     /// Why it failed, or was held.
-    #[serde(default)]
     pub error: Option<String>,
 }
 
 impl RunTrigger {
     /// Every trigger once.
-    pub const ALL: [Self; 4] = [Self::Schedule, Self::Settings, Self::Refresh, Self::Push];
-
-    /// Returns its name in the API.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Schedule => "schedule",
-            Self::Settings => "settings",
-            Self::Refresh => "refresh",
-            Self::Push => "push",
-        }
-    }
+    pub const ALL: [Self; 4] = *Self::VARIANTS.as_array().unwrap();
 }
 
 impl RunOutcome {
     /// Every outcome once.
-    pub const ALL: [Self; 5] = [Self::Updated, Self::Unchanged, Self::NotModified, Self::Held, Self::Failed];
-
-    /// Returns its name in the API.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Updated => "updated",
-            Self::Unchanged => "unchanged",
-            Self::NotModified => "not_modified",
-            Self::Held => "held",
-            Self::Failed => "failed",
-        }
-    }
+    pub const ALL: [Self; 5] = *Self::VARIANTS.as_array().unwrap();
 }
 
 impl Run {

@@ -24,13 +24,10 @@ pub struct SourceSettings {
     /// The URL of the feed. It is checked again each time it is fetched.
     pub url: String,
     /// The format; `None` if the response shows it.
-    #[serde(default)]
     pub format: Option<FeedFormat>,
     /// The currency of prices without one.
-    #[serde(default)]
     pub currency: Option<String>,
     /// Where the shop is, if its feed lies elsewhere: Shopify's products are linked to below it.
-    #[serde(default)]
     pub store_url: Option<WebUrl>,
     /// What it takes of the feed.
     pub selection: Selection,
@@ -130,10 +127,7 @@ fn parse_format(value: &Value) -> Result<Option<FeedFormat>, SettingError> {
     let names = || ["auto"].into_iter().chain(FeedFormat::ALL.map(FeedFormat::as_str)).collect();
     match text(value)? {
         "auto" => Ok(None),
-        name => match FeedFormat::ALL.into_iter().find(|format| format.as_str() == name) {
-            Some(format) => Ok(Some(format)),
-            None => Err(SettingError::Name(names())),
-        },
+        name => name.parse().map(Some).map_err(|_| SettingError::Name(names())),
     }
 }
 
@@ -144,10 +138,8 @@ fn parse_currency(value: &Value) -> Result<String, SettingError> {
 }
 
 fn parse_order(value: &Value) -> Result<Order, SettingError> {
-    Order::ALL
-        .into_iter()
-        .find(|order| value.as_str() == Some(order.as_str()))
-        .ok_or_else(|| SettingError::Name(Order::ALL.map(Order::as_str).to_vec()))
+    let order = value.as_str().and_then(|name| name.parse().ok());
+    order.ok_or_else(|| SettingError::Name(Order::ALL.map(Order::as_str).to_vec()))
 }
 
 fn parse_count(value: &Value) -> Result<usize, SettingError> {

@@ -25,7 +25,6 @@ pub struct Source {
     /// Its settings.
     pub settings: SourceSettings,
     /// The secret under which the shop signs pushes, encrypted for the account.
-    #[serde(default)]
     pub secret: Option<SealedSecret>,
     /// Counts its changes.
     pub version: u64,
@@ -45,7 +44,6 @@ pub struct SourceWrite {
     #[serde(default)]
     pub faults: Vec<(String, String)>,
     /// The secret that the client brings, encrypted.
-    #[serde(default)]
     pub given: Option<SealedSecret>,
     /// A new secret, encrypted, in case one is needed.
     pub drawn: SealedSecret,

@@ -51,30 +51,23 @@ pub enum StatsMessage {
 
 /// What a store keeps apart from events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Settings {
     /// The page's account, and the page; `None` before the first event.
-    #[serde(default)]
     pub owner: Option<(KeyId, PageId)>,
     /// The moment at which old events are dropped; `None` if there is nothing to drop.
-    #[serde(default)]
     pub expires_at: Option<UnixMillis>,
     /// The kinds that the account's webhooks want.
-    #[serde(default)]
     pub wanted: KindSet,
     /// Events that were dropped on their way to the webhooks, which do not know it yet.
-    #[serde(default)]
     pub unsent: u64,
     /// Events before this moment are dropped.
-    #[serde(default)]
     pub reset_at: UnixMillis,
     /// What was received before it, so that the batches after it show no gap.
-    #[serde(default)]
     pub received: Received,
     /// Whether the page was deleted.
-    #[serde(default)]
     pub purged: bool,
     /// Counted events that were dropped because of their age.
-    #[serde(default)]
     pub expired: Counts,
 }
 

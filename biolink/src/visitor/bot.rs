@@ -10,9 +10,11 @@ mod program;
 use literals::Literals;
 use names::NAMES;
 use patterns::{ALWAYS, ANYWHERE, PROGRAMS, STARTS};
+use strum::{IntoStaticStr, VariantArray};
 
 /// The class of a program that makes requests by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum BotClass {
     /// A crawler of a search engine.
     SearchEngine,
@@ -42,43 +44,11 @@ pub enum BotClass {
     Other,
 }
 
+shared::named!(BotClass);
+
 impl BotClass {
     /// Every class.
-    pub const ALL: [Self; 13] = [
-        Self::SearchEngine,
-        Self::SocialPreview,
-        Self::AiCrawler,
-        Self::Seo,
-        Self::Monitoring,
-        Self::Library,
-        Self::Advertising,
-        Self::FeedReader,
-        Self::Archiver,
-        Self::Scanner,
-        Self::Academic,
-        Self::Automation,
-        Self::Other,
-    ];
-
-    /// Returns the name in responses.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::SearchEngine => "search-engine",
-            Self::SocialPreview => "social-preview",
-            Self::AiCrawler => "ai-crawler",
-            Self::Seo => "seo",
-            Self::Monitoring => "monitoring",
-            Self::Library => "library",
-            Self::Advertising => "advertising",
-            Self::FeedReader => "feed-reader",
-            Self::Archiver => "archiver",
-            Self::Scanner => "scanner",
-            Self::Academic => "academic",
-            Self::Automation => "automation",
-            Self::Other => "other",
-        }
-    }
+    pub const ALL: [Self; 13] = *Self::VARIANTS.as_array().unwrap();
 }
 
 /// Returns the class of the program that a user agent in lower case names, or `None` if a person

@@ -1,7 +1,12 @@
 //! The way on which a visitor came.
 
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
 /// The kind of way on which a visitor came, in the terms of Plausible.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumString, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Channel {
     /// No referrer, no campaign and no app: typed, bookmarked, or hidden by the site before.
     Direct,
@@ -41,51 +46,9 @@ pub enum Channel {
     Referral,
 }
 
+shared::named!(Channel);
+
 impl Channel {
     /// Every channel.
-    pub const ALL: [Self; 18] = [
-        Self::Direct,
-        Self::Qr,
-        Self::Social,
-        Self::Search,
-        Self::Ai,
-        Self::Email,
-        Self::Messaging,
-        Self::Video,
-        Self::Audio,
-        Self::Shopping,
-        Self::PaidSocial,
-        Self::PaidSearch,
-        Self::PaidVideo,
-        Self::Paid,
-        Self::Display,
-        Self::Affiliate,
-        Self::Push,
-        Self::Referral,
-    ];
-
-    /// Returns the name in responses.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::Qr => "qr",
-            Self::Social => "social",
-            Self::Search => "search",
-            Self::Ai => "ai",
-            Self::Email => "email",
-            Self::Messaging => "messaging",
-            Self::Video => "video",
-            Self::Audio => "audio",
-            Self::Shopping => "shopping",
-            Self::PaidSocial => "paid-social",
-            Self::PaidSearch => "paid-search",
-            Self::PaidVideo => "paid-video",
-            Self::Paid => "paid",
-            Self::Display => "display",
-            Self::Affiliate => "affiliate",
-            Self::Push => "push",
-            Self::Referral => "referral",
-        }
-    }
+    pub const ALL: [Self; 18] = *Self::VARIANTS.as_array().unwrap();
 }

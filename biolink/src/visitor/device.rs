@@ -1,7 +1,10 @@
 //! The device of a visitor.
 
+use strum::{IntoStaticStr, VariantArray};
+
 /// The kind of a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Device {
     /// A phone.
     Mobile,
@@ -15,19 +18,9 @@ pub enum Device {
     Other,
 }
 
+shared::named!(Device);
+
 impl Device {
     /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Mobile, Self::Tablet, Self::Desktop, Self::Tv, Self::Other];
-
-    /// Returns the name in responses.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Mobile => "mobile",
-            Self::Tablet => "tablet",
-            Self::Desktop => "desktop",
-            Self::Tv => "tv",
-            Self::Other => "other",
-        }
-    }
+    pub const ALL: [Self; 5] = *Self::VARIANTS.as_array().unwrap();
 }

@@ -20,7 +20,6 @@ pub enum AttemptResult {
         /// The HTTP status.
         status: u16,
         /// The pause that `Retry-After` asks for, in milliseconds.
-        #[serde(default)]
         retry_after_ms: Option<u64>,
     },
     /// There was no response within [`ATTEMPT_TIMEOUT_MS`].

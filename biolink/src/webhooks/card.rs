@@ -10,16 +10,12 @@ pub struct Card {
     /// The page.
     pub id: PageId,
     /// Its slug; `None` for a page that was deleted before its events were sent.
-    #[serde(default)]
     pub slug: Option<String>,
     /// Its address.
-    #[serde(default)]
     pub url: Option<String>,
     /// Its title.
-    #[serde(default)]
     pub title: Option<String>,
     /// The owner's name for it.
-    #[serde(default)]
     pub external_id: Option<String>,
     /// The live revision; 0 if there is none.
     #[serde(default)]
@@ -41,13 +37,10 @@ pub struct LinkCard {
     #[serde(default, rename = "type")]
     pub kind: Option<LinkType>,
     /// Its text.
-    #[serde(default)]
     pub title: Option<String>,
     /// Its destination.
-    #[serde(default)]
     pub url: Option<String>,
     /// Its place among the entries of the page, from 1.
-    #[serde(default)]
     pub position: Option<u32>,
 }
 
@@ -57,10 +50,8 @@ pub struct ProductCard {
     /// Its id.
     pub id: String,
     /// Its title; `None` for a product that is not on the page any more.
-    #[serde(default)]
     pub title: Option<String>,
     /// Where it is sold.
-    #[serde(default)]
     pub url: Option<String>,
 }
 

@@ -33,7 +33,6 @@ pub struct Endpoint {
     pub id: EndpointId,
     /// Its address; `None` for one that only has events logged, for readers of `GET /events`. It must
     /// be parsed again as a `FetchUrl` before each request.
-    #[serde(default)]
     pub url: Option<String>,
     /// The owner's note; empty for none.
     #[serde(default)]
@@ -41,7 +40,6 @@ pub struct Endpoint {
     /// The kinds that it gets.
     pub kinds: KindSet,
     /// The pages whose events it gets; `None` for all.
-    #[serde(default)]
     pub pages: Option<Vec<PageId>>,
     /// Whether its owner wants it to get anything.
     pub enabled: bool,

@@ -1,12 +1,15 @@
 //! The kinds of webhooks.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::events::EventKind;
 
 /// A kind of webhook: the `type` of its envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum WebhookKind {
     /// A page was opened.
     PageView,
@@ -18,6 +21,8 @@ pub enum WebhookKind {
     PagePublished,
 }
 
+shared::named!(WebhookKind);
+
 /// A set of kinds. In JSON it is an array of names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<WebhookKind>", into = "Vec<WebhookKind>")]
@@ -25,7 +30,7 @@ pub struct KindSet(u8);
 
 impl WebhookKind {
     /// Every kind once, in the order of the codes.
-    pub const ALL: [Self; 4] = [Self::PageView, Self::Click, Self::QrScan, Self::PagePublished];
+    pub const ALL: [Self; 4] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the kind of what a visitor did; `None` if it gives no webhook.
     #[must_use]
@@ -36,23 +41,6 @@ impl WebhookKind {
             EventKind::Scan => Some(Self::QrScan),
             EventKind::Confirm => None,
         }
-    }
-
-    /// Returns the name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PageView => "page_view",
-            Self::Click => "click",
-            Self::QrScan => "qr_scan",
-            Self::PagePublished => "page_published",
-        }
-    }
-
-    /// Returns the kind with this name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
     /// Returns true if a visitor causes it, not the owner. Visits are dropped first when too many
@@ -142,10 +130,10 @@ mod tests {
             assert!(webhook.is_none_or(|webhook| webhook.as_str() == kind.as_str() && webhook.is_visit()));
         }
         for kind in WebhookKind::ALL {
-            assert_eq!(WebhookKind::parse(kind.as_str()), Some(kind));
+            assert_eq!(kind.as_str().parse::<WebhookKind>(), Ok(kind));
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
         }
-        assert_eq!(WebhookKind::parse("view_confirmed"), None);
+        assert_eq!("view_confirmed".parse::<WebhookKind>().ok(), None);
     }
 
     #[test]

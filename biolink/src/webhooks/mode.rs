@@ -1,6 +1,7 @@
 //! Single deliveries and batches.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use shared::time::UnixMillis;
 
@@ -19,7 +20,8 @@ const HIGH_MS: u64 = 1_000;
 const MAX_LEVEL_MS: u64 = 10_000;
 
 /// The way in which events are delivered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Single deliveries up to ten events a second, and batches above.
@@ -31,6 +33,8 @@ pub enum Mode {
     Batch,
 }
 
+shared::named!(Mode);
+
 /// A leaky bucket that measures whether an endpoint gets more than ten events a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -41,16 +45,6 @@ pub struct RateMeter {
 }
 
 impl Mode {
-    /// Returns the name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Single => "single",
-            Self::Batch => "batch",
-        }
-    }
-
     /// Returns true if events are delivered in batches now. `due` deliveries are due: after an outage,
     /// a full batch of them is reason enough.
     #[must_use]

@@ -19,7 +19,6 @@ pub struct Publication {
     /// The revision.
     pub revision: u64,
     /// The revision that was live before; `None` for the first one, and after the page was taken down.
-    #[serde(default)]
     pub previous_revision: Option<u64>,
     /// JSON Pointers (RFC 6901) into the document, at most [`MAX_CHANGES`]. There are none if no
     /// revision was live before.
@@ -60,7 +59,6 @@ pub struct ProductRef {
     /// Its id.
     pub id: ProductId,
     /// Its name in the shop.
-    #[serde(default)]
     pub external_id: Option<String>,
 }
 

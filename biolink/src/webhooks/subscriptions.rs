@@ -17,7 +17,7 @@ pub struct Subscription {
     /// The kinds.
     pub kinds: KindSet,
     /// The pages; `None` for every page of the account.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pages: Option<Vec<PageId>>,
 }
 

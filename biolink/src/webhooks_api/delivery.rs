@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::time::UnixMillis;
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::webhooks::{BatchId, DeliveryId, EndpointId};
 
@@ -37,7 +38,6 @@ pub struct Delivery {
     #[serde(default)]
     pub bytes: usize,
     /// The body of a test, which has no event.
-    #[serde(default)]
     pub test: Option<String>,
     /// The attempts, the oldest first.
     #[serde(default)]
@@ -47,18 +47,22 @@ pub struct Delivery {
 /// Whether a delivery is still to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum DeliveryState {
     /// It is a batch that takes more events until it is due.
-    Collecting,
+    Collecting = 0,
     /// It is to be sent, at once or after a failed attempt.
-    Pending,
+    Pending = 1,
     /// The endpoint has responded with 2xx.
-    Delivered,
+    Delivered = 2,
     /// The last attempt has failed.
-    Failed,
+    Failed = 3,
     /// It was dropped because too many were pending.
-    Dropped,
+    Dropped = 4,
 }
+
+shared::named!(DeliveryState);
 
 /// An attempt of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,31 +133,12 @@ impl Delivery {
 
 impl DeliveryState {
     /// Every state once, in the order of the codes.
-    pub const ALL: [Self; 5] =
-        [Self::Collecting, Self::Pending, Self::Delivered, Self::Failed, Self::Dropped];
-
-    /// Returns the name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Collecting => "collecting",
-            Self::Pending => "pending",
-            Self::Delivered => "delivered",
-            Self::Failed => "failed",
-            Self::Dropped => "dropped",
-        }
-    }
+    pub const ALL: [Self; 5] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the code, which is stored. Those that wait to be sent are below 2.
     #[must_use]
     pub const fn code(self) -> u64 {
-        match self {
-            Self::Collecting => 0,
-            Self::Pending => 1,
-            Self::Delivered => 2,
-            Self::Failed => 3,
-            Self::Dropped => 4,
-        }
+        self as u64
     }
 }
 

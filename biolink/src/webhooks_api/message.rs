@@ -62,6 +62,5 @@ pub struct WebhooksRequest {
     #[serde(default)]
     pub dry_run: bool,
     /// `Idempotency-Key`.
-    #[serde(default)]
     pub once: Option<Once>,
 }

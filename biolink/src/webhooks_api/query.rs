@@ -174,13 +174,12 @@ fn read_limit(text: &str) -> Result<u64, Problem> {
 }
 
 fn read_state(text: &str) -> Result<DeliveryState, Problem> {
-    let state = DeliveryState::ALL.into_iter().find(|state| state.as_str() == text);
-    state.ok_or_else(|| invalid("status must be one of collecting, pending, delivered, failed, dropped"))
+    let unknown = |_| invalid("status must be one of collecting, pending, delivered, failed, dropped");
+    text.parse().map_err(unknown)
 }
 
 fn read_kind(text: &str) -> Result<WebhookKind, Problem> {
-    let unknown = || invalid("type must be one of page_view, click, qr_scan, page_published");
-    WebhookKind::parse(text).ok_or_else(unknown)
+    text.parse().map_err(|_| invalid("type must be one of page_view, click, qr_scan, page_published"))
 }
 
 fn read_event(text: &str) -> Result<u64, Problem> {

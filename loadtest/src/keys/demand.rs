@@ -115,7 +115,7 @@ fn is_in_events(scenario: &Scenario, pool: &KeysSpec) -> bool {
 /// Returns the limits of a pool's keys, or `None` if the tier is unknown.
 fn policy(pool: &KeysSpec) -> Option<Policy> {
     let own = LimitOverrides { minute: pool.minute.and_then(NonZeroU32::new), day: None };
-    Some(Policy::for_tier(Tier::parse(&pool.tier)?).with(own))
+    Some(Policy::for_tier(pool.tier.parse::<Tier>().ok()?).with(own))
 }
 
 /// Returns the calls of a window, its limit and its name, if `count` keys are too few for it.

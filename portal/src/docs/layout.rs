@@ -3,6 +3,7 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use shared::{response::Response, secret::sha256};
+use strum::VariantArray;
 
 use super::host::Host;
 use crate::script::Script;
@@ -12,7 +13,7 @@ const STYLE_BEGIN: &str = "<style>";
 const STYLE_END: &str = "</style>";
 
 /// A part of the site that the header leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 #[allow(missing_docs, reason = "`path` says what each one is")]
 pub(crate) enum Section {
     Docs,
@@ -21,7 +22,7 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    const ALL: [Self; 3] = [Self::Docs, Self::Status, Self::Console];
+    const ALL: [Self; 3] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the sections that a host serves.
     fn on(host: Host) -> impl Iterator<Item = Self> {

@@ -96,12 +96,12 @@ fn page_of(tag: &str) -> DocsPage {
 
 /// Returns true for a tool's operation that has no section: those of qr stand for all tools.
 fn is_listed_by_tool(operation: &Operation<'_>) -> bool {
-    Tool::parse(operation.tag).is_some_and(|tool| tool != Tool::Qr)
+    operation.tag.parse::<Tool>().is_ok_and(|tool| tool != Tool::Qr)
 }
 
 /// Returns the heading of an operation. That of a tool stands for all tools.
 fn title<'a>(operation: &Operation<'a>) -> &'a str {
-    match (Tool::parse(operation.tag), operation.body.is_some()) {
+    match (operation.tag.parse::<Tool>().ok(), operation.body.is_some()) {
         (Some(_), false) => "Call a tool without a body",
         (Some(_), true) => "Call a tool with a JSON body",
         (None, _) => operation.summary,
@@ -123,7 +123,7 @@ fn describe(description: &Description, part: &ReferencePart<'_>, host: Host, any
         @for guide in Guide::on(part.page) { (guide.section(&source)) }
         @for tag in tags(&shown) {
             h2 id=(format!("group-{}", if tag.is_empty() { "gateway" } else { tag })) { (heading(tag)) }
-            @match Tool::parse(tag) {
+            @match tag.parse::<Tool>().ok() {
                 Some(tool) => p { "The same for every tool. The examples call " (tool) "." },
                 None => @if !tag.is_empty() { p { (inline(description.about_tag(tag))) } },
             }
@@ -148,7 +148,7 @@ fn tags<'a>(operations: &[&Operation<'a>]) -> Vec<&'a str> {
 
 fn heading(tag: &str) -> Markup {
     let mut letters = tag.chars();
-    match (Tool::parse(tag), letters.next()) {
+    match (tag.parse::<Tool>().ok(), letters.next()) {
         (Some(_), _) => html! { "Tool calls" },
         (None, None) => html! { "Keys and status" },
         (None, Some(first)) => html! { (first.to_uppercase().to_string()) (PreEscaped(letters.as_str())) },

@@ -2,12 +2,13 @@
 
 use maud::{Markup, html};
 use serde_json::Value;
+use strum::VariantArray;
 
 use super::model::{Authentication, Operation};
 use crate::openapi::SERVER;
 
 /// A language of the examples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub(super) enum Language {
     Curl,
     JavaScript,
@@ -17,7 +18,7 @@ pub(super) enum Language {
 }
 
 impl Language {
-    pub(super) const ALL: [Self; 5] = [Self::Curl, Self::JavaScript, Self::Python, Self::Rust, Self::Go];
+    pub(super) const ALL: [Self; 5] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the name for people.
     const fn name(self) -> &'static str {

@@ -48,7 +48,7 @@ fn every_described_operation_has_an_anchor_and_its_path() {
         let anchors = pages.iter().filter(|(_, text)| text.contains(&format!("id=\"{}\"", operation.id)));
         let found: Vec<_> = anchors.collect();
         assert_eq!(found.len(), 1, "{}", operation.id);
-        let is_tool = Tool::parse(operation.tag).is_some_and(|tool| tool != Tool::Qr);
+        let is_tool = operation.tag.parse::<Tool>().is_ok_and(|tool| tool != Tool::Qr);
         let path = if is_tool { operation.path.replace("{action}", "") } else { operation.path.clone() };
         assert!(found[0].1.contains(&path), "{path}");
     }

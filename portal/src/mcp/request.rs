@@ -42,7 +42,8 @@ impl ToolRequest {
     ) -> Option<Result<Self, String>> {
         let table: Value = serde_json::from_str(requests).ok()?;
         let row = table.get(name)?;
-        let toolset = row.get("toolset").and_then(Value::as_str).and_then(Toolset::parse)?;
+        let toolset =
+            row.get("toolset").and_then(Value::as_str).and_then(|name| name.parse::<Toolset>().ok())?;
         let empty = Map::new();
         let arguments = arguments.as_object().unwrap_or(&empty);
         toolsets.allow(toolset).then(|| Self::of(row, arguments)?.held_to(row))

@@ -9,7 +9,7 @@ pub fn select(table: &str, toolsets: &Toolsets, has_plan: bool) -> String {
     let listed = table.lines().filter_map(|line| {
         let (toolset, rest) = line.split_once('\t')?;
         let (plan, tool) = rest.split_once('\t')?;
-        let is_listed = toolsets.list(Toolset::parse(toolset)?) && (has_plan || plan == "any");
+        let is_listed = toolsets.list(toolset.parse::<Toolset>().ok()?) && (has_plan || plan == "any");
         is_listed.then_some(tool)
     });
     format!("[{}]", listed.collect::<Vec<_>>().join(","))

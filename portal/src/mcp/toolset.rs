@@ -4,9 +4,11 @@ use shared::{
     problem::{Problem, codes},
     query::parameters,
 };
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 /// A group of tools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum Toolset {
     /// The tools of the gateway.
     Tools,
@@ -23,25 +25,11 @@ pub(super) enum Toolset {
     Account,
 }
 
+shared::named!(Toolset);
+
 impl Toolset {
     /// Every toolset once.
-    pub(super) const ALL: [Self; 6] =
-        [Self::Tools, Self::Pages, Self::Analytics, Self::Webhooks, Self::Keys, Self::Account];
-
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Tools => "tools",
-            Self::Pages => "pages",
-            Self::Analytics => "analytics",
-            Self::Webhooks => "webhooks",
-            Self::Keys => "keys",
-            Self::Account => "account",
-        }
-    }
-
-    pub(super) fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|toolset| toolset.as_str() == name)
-    }
+    pub(super) const ALL: [Self; 6] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns true if its tools are listed for a client that names no toolsets.
     const fn is_listed_by_default(self) -> bool {
@@ -71,7 +59,7 @@ impl Toolsets {
             named = Some(
                 value
                     .split(',')
-                    .map(|name| Toolset::parse(name.trim()).ok_or_else(unknown))
+                    .map(|name| name.trim().parse::<Toolset>().map_err(|_| unknown()))
                     .collect::<Result<_, _>>()?,
             );
         }

@@ -2,6 +2,7 @@
 
 use biolink::route::{self as biolink_route, AdminEndpoint, PagesEndpoint, WebhooksEndpoint};
 use shared::route::KeysRoute;
+use strum::VariantArray;
 
 /// A read of the API that the console shows: `GET /console` and the path of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub enum ConsoleRead<'a> {
 }
 
 /// A view of the console.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, VariantArray)]
 #[allow(missing_docs, reason = "`api_path` says what each one shows")]
 pub enum ConsoleView {
     OwnKey,
@@ -108,23 +109,7 @@ const fn admin_view(endpoint: AdminEndpoint) -> Option<ConsoleView> {
 
 impl ConsoleView {
     /// Every view once.
-    pub const ALL: [Self; 15] = [
-        Self::OwnKey,
-        Self::Keys,
-        Self::Key,
-        Self::Status,
-        Self::Account,
-        Self::Pages,
-        Self::Page,
-        Self::Analytics,
-        Self::Webhooks,
-        Self::Webhook,
-        Self::Deliveries,
-        Self::Delivery,
-        Self::ReportedPage,
-        Self::ReportedAccount,
-        Self::Reports,
-    ];
+    pub const ALL: [Self; 15] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the path of the read, with parameters in braces.
     #[must_use]

@@ -1,7 +1,9 @@
 //! The files of a host beside its API and its pages.
 
+use strum::VariantArray;
+
 /// A file that crawlers, browsers and security researchers look for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, VariantArray)]
 pub enum SiteRoute {
     /// `GET /robots.txt`
     Robots,
@@ -13,7 +15,7 @@ pub enum SiteRoute {
 
 impl SiteRoute {
     /// Every route once.
-    pub const ALL: [Self; 3] = [Self::Robots, Self::Favicon, Self::SecurityTxt];
+    pub const ALL: [Self; 3] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the path.
     #[must_use]

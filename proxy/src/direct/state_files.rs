@@ -73,10 +73,8 @@ pub enum StateError {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RecordSource {
     /// The edge whose feed delivered them. `None` if this proxy is the authority.
-    #[serde(default)]
     pub(super) edge: Option<String>,
     /// The position in the feed.
-    #[serde(default)]
     pub(super) cursor: Option<Cursor>,
     /// Requests of the last day to issue a key, by the name of their `Idempotency-Key`.
     #[serde(default, skip_serializing_if = "HashMap::is_empty")]

@@ -11,6 +11,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use crate::{
     base62,
@@ -27,7 +28,7 @@ const CHECKSUM_TEXT: usize = base62::encoded_len(4);
 const DOMAIN: &[u8] = b"utg.key.v1";
 
 /// The environment of a key: for real use or for tests. Part of the text and of the MAC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum KeyEnv {
     /// `utg_live_…`
     Live,
@@ -36,7 +37,7 @@ pub enum KeyEnv {
 }
 
 impl KeyEnv {
-    const ALL: [Self; 2] = [Self::Live, Self::Test];
+    const ALL: [Self; 2] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the beginning of every key of this kind, as secret scanners look for it.
     #[must_use]

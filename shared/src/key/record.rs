@@ -39,7 +39,6 @@ pub enum KeyStatus {
 #[derive(Deserialize)]
 struct StoredStatus {
     state: StoredState,
-    #[serde(default)]
     at: Option<UnixMillis>,
 }
 
@@ -104,10 +103,10 @@ pub struct KeyRecord {
     /// Hash of the secret in use.
     pub secret: SecretHash,
     /// The secret it replaced.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub former: Option<FormerSecret>,
     /// The holder; `None` in a provisional record, and once the holder was erased.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<KeyHolder>,
     /// The plan of the bio-link product.
     #[serde(default)]
@@ -116,12 +115,12 @@ pub struct KeyRecord {
     #[serde(default, skip_serializing_if = "WhenMeterUnreachable::is_default")]
     pub when_meter_unreachable: WhenMeterUnreachable,
     /// The bio-link account that the key was issued into; `None` is an account of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<KeyId>,
     /// The moment of issuing.
     pub issued_at: UnixMillis,
     /// From when on it is refused; `None` is never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<UnixMillis>,
 }
 

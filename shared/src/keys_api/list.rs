@@ -66,7 +66,7 @@ impl ListRequest {
                 }
                 ("limit", text) => request.limit = read_limit(text)?,
                 ("email", text) => request.filter.email = Some(text.to_owned()),
-                ("tier", text) => request.filter.tier = Some(Tier::parse(text).ok_or_else(not_a_tier)?),
+                ("tier", text) => request.filter.tier = Some(text.parse::<Tier>().map_err(|_| not_a_tier())?),
                 ("status", text) => request.filter.status = Some(read_status(text)?),
                 _ => {
                     return Err(invalid(

@@ -97,7 +97,7 @@ pub(super) fn parse_name(value: &Value) -> Result<String, ValueError> {
 
 pub(super) fn parse_tier(value: &Value) -> Result<Tier, ValueError> {
     let name = text(value)?;
-    Tier::parse(name).ok_or(ValueError::NotATier)
+    name.parse::<Tier>().map_err(|_| ValueError::NotATier)
 }
 
 pub(super) fn read_holder(holder: &mut Fields) -> Option<KeyHolder> {

@@ -29,10 +29,8 @@ pub enum Message {
     /// meter that has not met the key yet.
     Change {
         /// The stored record, if there is one.
-        #[serde(default)]
         record: Option<KeyRecord>,
         /// The key of the holder who requests the change; `None` for an administrator.
-        #[serde(default)]
         by: Option<VerifiedKey>,
         /// The change.
         change: Change,
@@ -49,7 +47,6 @@ pub enum Message {
     /// An administrator requests the whole state. `record` is as in [`Message::Change`].
     Show {
         /// The stored record, if there is one.
-        #[serde(default)]
         record: Option<KeyRecord>,
     },
 }
@@ -119,7 +116,7 @@ pub struct MeterRequest {
     #[serde(default)]
     pub rate: u32,
     /// The stored record, if the cache has one newer than the meter is known to have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<KeyRecord>,
     /// The version of the cache's record. A newer one comes with the response.
     #[serde(default)]
@@ -128,7 +125,7 @@ pub struct MeterRequest {
     #[serde(default)]
     pub reports: Vec<LeaseReport>,
     /// The outcomes of calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<Batch>,
     /// What the cache holds of the local budget.
     #[serde(default, skip_serializing_if = "HeldShare::is_none")]
@@ -170,13 +167,13 @@ pub struct MeterResponse {
     /// The decision on the call that waits.
     pub verdict: Verdict,
     /// The key's quota status, in which lent calls do not remain; `None` if the key is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<QuotaStatus>,
     /// A lease, from which the cache admits calls without a request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseTerms>,
     /// The record, if the cache's is older.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<KeyRecord>,
     /// The version of the meter's record.
     #[serde(default)]
@@ -195,11 +192,11 @@ pub struct MeterResponse {
     pub tallied: bool,
     /// With a denial: milliseconds after which a new request is worthwhile, because lent calls may
     /// come back then. A call is sure to pass only after [`Denial::retry_ms`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub recheck_ms: Option<u64>,
     /// The cache's share of the local budget: the calls that it may admit in any 60 seconds while the
     /// meter is out of reach. `None` leaves it as it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<u32>,
 }
 
@@ -254,7 +251,7 @@ pub struct MeterSnapshot {
     /// The moment at which the last call was counted.
     pub last_used: Option<UnixMillis>,
     /// The last refusals, grouped; `None` where none are logged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub refusals: Option<Vec<RefusedCalls>>,
 }
 
@@ -265,10 +262,10 @@ pub enum Change {
     /// `PATCH /v1/keys/{id}`
     Patch {
         /// The tier.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         tier: Option<Tier>,
         /// The key's own limits; `null` in a request is the default, none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         limits: Option<LimitOverrides>,
         /// The limits that stay as they are, whatever `limits` says: those that the request left out.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -277,13 +274,13 @@ pub enum Change {
         #[serde(default, skip_serializing_if = "Option::is_none", with = "nested")]
         expires_at: Option<Option<UnixMillis>>,
         /// Switched off or on.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         disabled: Option<bool>,
         /// The plan of the bio-link product.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         biolink_plan: Option<BiolinkPlan>,
         /// The fate of calls while the meter is out of reach.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         when_meter_unreachable: Option<WhenMeterUnreachable>,
         /// The holder; the inner `None` erases it.
         #[serde(default, skip_serializing_if = "Option::is_none", with = "nested")]
@@ -351,7 +348,7 @@ pub enum AdminAttempt {
 }
 
 pub(super) fn known_tool<'de, D: Deserializer<'de>>(tool: D) -> Result<Option<Tool>, D::Error> {
-    Ok(Option::<String>::deserialize(tool)?.and_then(|name| Tool::parse(&name)))
+    Ok(Option::<String>::deserialize(tool)?.and_then(|name| name.parse::<Tool>().ok()))
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
@@ -370,7 +367,7 @@ const fn is_margin(ms: &u64) -> bool {
 
 fn known_tools<'de, D: Deserializer<'de>>(ended: D) -> Result<Vec<(Tool, u16, u32)>, D::Error> {
     let named = Vec::<(String, u16, u32)>::deserialize(ended)?;
-    let known = |(name, status, calls): (String, u16, u32)| Some((Tool::parse(&name)?, status, calls));
+    let known = |(name, status, calls): (String, u16, u32)| Some((name.parse::<Tool>().ok()?, status, calls));
     Ok(named.into_iter().filter_map(known).collect())
 }
 

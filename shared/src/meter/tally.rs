@@ -73,6 +73,6 @@ fn known_tools<'de, D: Deserializer<'de>>(stored: D) -> Result<BTreeMap<Tool, u3
     let named = BTreeMap::<String, u32>::deserialize(stored)?;
     // Not collected: that sorts, with a copy of the sort for this type.
     let mut known = BTreeMap::new();
-    known.extend(named.into_iter().filter_map(|(name, calls)| Some((Tool::parse(&name)?, calls))));
+    known.extend(named.into_iter().filter_map(|(name, calls)| Some((name.parse::<Tool>().ok()?, calls))));
     Ok(known)
 }

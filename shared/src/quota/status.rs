@@ -27,7 +27,7 @@ pub struct QuotaStatus {
     /// Against the rolling minute.
     pub minute: WindowStatus,
     /// Against the UTC day; `None` is without limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub day: Option<WindowStatus>,
 }
 

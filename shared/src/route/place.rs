@@ -42,7 +42,7 @@ impl<'a> Place<'a> {
             [Some("v1"), Some("status"), None, ..] => Ok(Some(Self::Status)),
             [Some("v1"), Some("keys"), rest @ ..] => Self::parse_keys(rest).map(Some),
             [Some("v1"), Some(tool), Some(action), None, ..] => Self::parse_tool(tool, action).map(Some),
-            [Some("v1"), Some(tool), None, ..] if Tool::parse(tool).is_some() => Err(Problem::new(
+            [Some("v1"), Some(tool), None, ..] if tool.parse::<Tool>().is_ok() => Err(Problem::new(
                 codes::ROUTE_UNKNOWN,
                 format!("the action is missing: call /v1/{tool}/{{action}}"),
             )),
@@ -69,7 +69,7 @@ impl<'a> Place<'a> {
     }
 
     fn parse_tool(tool: &str, action: &'a str) -> Result<Self, Problem> {
-        let tool = Tool::parse(tool).ok_or_else(|| unknown_tool(tool))?;
+        let tool = tool.parse::<Tool>().map_err(|_| unknown_tool(tool))?;
         match Action::parse(action) {
             Some(action) => Ok(Self::Tool(tool, action)),
             None => Err(malformed("an action has 1 to 64 characters")),

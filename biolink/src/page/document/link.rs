@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use shared::time::UnixMillis;
+use strum::{IntoStaticStr, VariantArray};
 use thiserror::Error;
 
 use super::Gate;
@@ -20,11 +21,9 @@ pub struct Link {
     #[serde(default)]
     pub title: String,
     /// A second line, at most 200 characters.
-    #[serde(default)]
     pub description: Option<String>,
     /// Its destination, valid for its type; `None` for types that lead nowhere, and for
     /// [`LinkType::Vcard`].
-    #[serde(default)]
     pub url: Option<String>,
     /// Whether it is shown at all.
     #[serde(default = "yes")]
@@ -43,7 +42,6 @@ pub struct Link {
     #[serde(default, with = "moment")]
     pub visible_until: Option<UnixMillis>,
     /// A question that visitors confirm before they follow it.
-    #[serde(default)]
     pub gate: Option<Gate>,
     /// Its relations, beside those that every link has.
     #[serde(default)]
@@ -51,7 +49,8 @@ pub struct Link {
 }
 
 /// What an entry is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum LinkType {
     /// A link to a web page.
@@ -95,7 +94,8 @@ pub enum LinkUrlError {
 }
 
 /// A relation of a link (`rel`), for search engines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Rel {
     /// Not endorsed.
@@ -106,17 +106,7 @@ pub enum Rel {
     Ugc,
 }
 
-impl Rel {
-    /// Returns the value of the HTML attribute.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Nofollow => "nofollow",
-            Self::Sponsored => "sponsored",
-            Self::Ugc => "ugc",
-        }
-    }
-}
+shared::named!(LinkType, Rel);
 
 impl Link {
     /// Returns true if visitors see it at `now`: it is enabled, and the moment is within its
@@ -138,35 +128,7 @@ impl Link {
 
 impl LinkType {
     /// Every type once.
-    pub const ALL: [Self; 10] = [
-        Self::Link,
-        Self::Heading,
-        Self::Text,
-        Self::Divider,
-        Self::Email,
-        Self::Phone,
-        Self::Sms,
-        Self::Whatsapp,
-        Self::Vcard,
-        Self::File,
-    ];
-
-    /// Returns the name in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Link => "link",
-            Self::Heading => "heading",
-            Self::Text => "text",
-            Self::Divider => "divider",
-            Self::Email => "email",
-            Self::Phone => "phone",
-            Self::Sms => "sms",
-            Self::Whatsapp => "whatsapp",
-            Self::Vcard => "vcard",
-            Self::File => "file",
-        }
-    }
+    pub const ALL: [Self; 10] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns true if an entry of this type has a destination of its own.
     #[must_use]

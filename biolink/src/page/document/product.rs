@@ -36,29 +36,23 @@ pub struct Product {
     /// Its name, which an edit keeps.
     pub id: ProductId,
     /// Its name in the shop, at most 100 characters.
-    #[serde(default)]
     pub external_id: Option<String>,
     /// Its title, 1 to 120 characters.
     pub title: String,
     /// A second line, at most 200 characters.
-    #[serde(default)]
     pub description: Option<String>,
     /// Where it is sold.
     pub url: WebUrl,
     /// Its image.
-    #[serde(default)]
     pub image: Option<Image>,
     /// Its price.
-    #[serde(default)]
     pub price: Option<Price>,
     /// A lower price in the same currency, for now.
-    #[serde(default)]
     pub sale_price: Option<Price>,
     /// Whether it can be bought.
     #[serde(default)]
     pub availability: Availability,
     /// The source that it comes from; `None` if it was made by hand.
-    #[serde(default)]
     pub source: Option<SourceId>,
 }
 

@@ -13,7 +13,6 @@ pub struct Social {
     pub url: WebUrl,
     /// Its text for those who do not see the icon, at most 60 characters; `None` is the site's
     /// name.
-    #[serde(default)]
     pub label: Option<String>,
 }
 

@@ -1,6 +1,7 @@
 //! Colors and shapes of a page: a preset, and color tokens in its place.
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 use thiserror::Error;
 
 use super::color::{AA_TEXT, Color};
@@ -125,7 +126,7 @@ fn hundredths(ratio: f64) -> u32 {
 }
 
 /// A set of colors that go together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "each is a look of its own")]
 pub enum Preset {
@@ -179,16 +180,7 @@ pub enum Density {
 
 impl Preset {
     /// Every preset once.
-    pub const ALL: [Self; 8] = [
-        Self::Minimal,
-        Self::Paper,
-        Self::Ocean,
-        Self::Forest,
-        Self::Sunset,
-        Self::Lavender,
-        Self::Slate,
-        Self::Contrast,
-    ];
+    pub const ALL: [Self; 8] = *Self::VARIANTS.as_array().unwrap();
 
     const fn light(self) -> Colors {
         match self {

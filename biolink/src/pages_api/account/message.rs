@@ -82,13 +82,10 @@ pub struct Call {
     #[serde(default)]
     pub dry_run: bool,
     /// `If-Match`.
-    #[serde(default)]
     pub if_match: Option<String>,
     /// `Idempotency-Key`.
-    #[serde(default)]
     pub once: Option<Once>,
     /// How the claim ended that an earlier step of this call wanted.
-    #[serde(default)]
     pub claim: Option<Claim>,
 }
 

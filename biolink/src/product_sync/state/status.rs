@@ -1,9 +1,11 @@
 //! The status of a source.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 /// The status of a source.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum SyncStatus {
     /// It has not run yet.
@@ -19,19 +21,9 @@ pub enum SyncStatus {
     Paused,
 }
 
+shared::named!(SyncStatus);
+
 impl SyncStatus {
     /// Every status once.
-    pub const ALL: [Self; 5] = [Self::Pending, Self::Ok, Self::Stale, Self::Failing, Self::Paused];
-
-    /// Returns its name in the API.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Ok => "ok",
-            Self::Stale => "stale",
-            Self::Failing => "failing",
-            Self::Paused => "paused",
-        }
-    }
+    pub const ALL: [Self; 5] = *Self::VARIANTS.as_array().unwrap();
 }

@@ -73,8 +73,7 @@ impl Source {
 fn read(line: &'static str) -> Option<(&'static str, Source)> {
     let (key, rest) = line.split_once('\t')?;
     let (channel, name) = rest.split_once('\t')?;
-    let channel = Channel::ALL.into_iter().find(|known| known.as_str() == channel)?;
-    Some((key, Source { name, channel }))
+    Some((key, Source { name, channel: channel.parse().ok()? }))
 }
 
 /// Reads `google.de`, `www.google.co.uk` and `google.com.br`.

@@ -183,7 +183,7 @@ fn parse_kinds(value: &Value) -> Result<KindSet, InvalidValue> {
         return Err(format!("is empty; name at least one of {}", kind_names()).into());
     }
     let kind = |name: &Value| {
-        let kind = name.as_str().and_then(WebhookKind::parse);
+        let kind = name.as_str().and_then(|name| name.parse::<WebhookKind>().ok());
         kind.ok_or_else(|| format!("must be an array of {}", kind_names()).into())
     };
     names.iter().map(kind).collect()

@@ -27,7 +27,6 @@ pub struct LiveSecret {
     /// The secret, encrypted.
     pub secret: SealedSecret,
     /// The moment from which it does not sign any more; `None` for the current one.
-    #[serde(default)]
     pub expires_at: Option<UnixMillis>,
 }
 

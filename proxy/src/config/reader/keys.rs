@@ -94,7 +94,7 @@ fn is_near(known: &str, found: &str) -> bool {
 fn general(path: &str) -> String {
     let parts = path.split('.').enumerate().map(|(depth, part)| match part.split_once('[') {
         Some((name, _index)) => format!("{name}[]"),
-        None if depth == 1 && Tool::parse(part).is_some() && path.starts_with("pools.") => {
+        None if depth == 1 && part.parse::<Tool>().is_ok() && path.starts_with("pools.") => {
             "{tool}".to_owned()
         }
         None => part.to_owned(),

@@ -12,7 +12,6 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangesRequest {
     /// The position at which the page before ended; `None` requests the first one.
-    #[serde(default)]
     pub cursor: Option<Cursor>,
     /// Keys on the page at the most.
     pub limit: usize,

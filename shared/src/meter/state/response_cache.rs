@@ -32,9 +32,9 @@ pub(super) struct CachedResponse {
     holder: u64,
     seq: u32,
     verdict: Verdict,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<LeaseTerms>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     recheck_ms: Option<u64>,
     /// Time in milliseconds that the call has to be let through, beyond what every call has.
     #[serde(default, skip_serializing_if = "is_zero")]

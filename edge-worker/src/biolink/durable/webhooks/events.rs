@@ -74,7 +74,7 @@ impl EventTable {
 
     /// Returns the kinds of events, without those that are gone.
     pub(super) fn kinds(&self, sequences: &[u64]) -> Result<Vec<WebhookKind>> {
-        Ok(self.each(KIND, sequences)?.iter().filter_map(|kind| WebhookKind::parse(kind)).collect())
+        Ok(self.each(KIND, sequences)?.iter().filter_map(|kind| kind.parse::<WebhookKind>().ok()).collect())
     }
 
     /// Returns the envelope of an event.
@@ -114,7 +114,7 @@ impl EventTable {
             ] => Some(LoggedEvent {
                 id: EventId::parse(id)?,
                 page: PageId::parse(page)?,
-                kind: WebhookKind::parse(kind)?,
+                kind: kind.parse::<WebhookKind>().ok()?,
                 bytes: usize::try_from(number(bytes)?).ok()?,
             }),
             _ => None,
