@@ -2,6 +2,7 @@
 
 use shared::key::{ApiKey, KeyEnv, KeyId};
 use shared::secret::MacKeys;
+use shared::tier::Tier;
 use shared::time::UnixMillis;
 
 use super::KeysError;
@@ -13,7 +14,7 @@ use rand::RngExt as _;
 pub(super) fn mint(spec: &KeysSpec, secret: &str) -> Result<Vec<String>, KeysError> {
     let signing = MacKeys::parse(secret).map_err(|error| KeysError::Signing(error.to_string()))?;
     let unknown = |_| KeysError::Tier { pool: spec.name.clone(), tier: spec.tier.clone() };
-    let tier = spec.tier.parse().map_err(unknown)?;
+    let tier: Tier = spec.tier.parse().map_err(unknown)?;
     let now = UnixMillis(crate::clock::unix_millis());
     let seed = now.0 ^ u64::from(std::process::id()) << 44;
     let key = |nth: u32| {
