@@ -26,14 +26,16 @@ use worker::{
     durable_object, wasm_bindgen,
 };
 
-use crate::runtime::{
-    message::parse,
-    sql::{integer, number, rows, text},
-};
 use crate::{
     bindings,
     biolink::{denied_hosts, pages_client::slug_call},
-    runtime::{clock, durable_rpc::RpcError, log},
+    runtime::{
+        alarm, clock,
+        durable_rpc::RpcError,
+        log,
+        message::parse,
+        sql::{integer, number, rows, text},
+    },
 };
 
 const CREATE: &str =
@@ -255,8 +257,7 @@ impl Account {
             return Ok(());
         };
         self.armed.set(Some(next));
-        let wait = next.since(clock::now());
-        self.object.storage().set_alarm(i64::try_from(wait).unwrap_or(i64::MAX)).await
+        alarm::set(&self.object, next).await
     }
 
     /// Changes the state, and stores it.

@@ -14,14 +14,13 @@ use worker::{
     wasm_bindgen,
 };
 
-use crate::runtime::{
-    alarm,
-    message::parse,
-    sql::{integer, rows, text},
-};
 use crate::{
     bindings,
-    runtime::{clock, log},
+    runtime::{
+        alarm, clock, log,
+        message::parse,
+        sql::{integer, rows, text},
+    },
 };
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS part (k TEXT PRIMARY KEY, j TEXT NOT NULL) WITHOUT ROWID;
@@ -135,8 +134,7 @@ impl ProductSource {
     async fn arm(&self) -> Result<()> {
         let next: Option<UnixMillis> = self.with(|parts| Ok(parts.state.next_due()))?;
         let Some(next) = next else { return Ok(()) };
-        let wait = next.since(clock::now());
-        self.object.storage().set_alarm(i64::try_from(wait).unwrap_or(i64::MAX)).await
+        alarm::set(&self.object, next).await
     }
 
     /// Drops everything. The source is gone.

@@ -9,11 +9,10 @@ use worker::{
 };
 
 use crate::runtime::{
-    alarm,
+    alarm, clock, entropy, log,
     message::parse,
     sql::{integer, rows, text},
 };
-use crate::runtime::{clock, entropy, log};
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS salt (day INTEGER PRIMARY KEY, salt TEXT NOT NULL)";
 const READ: &str = "SELECT salt FROM salt WHERE day = ?";
@@ -96,7 +95,6 @@ impl Salt {
         if self.object.storage().get_alarm().await?.is_some_and(is_armed) {
             return Ok(());
         }
-        let wait = due.since(clock::now());
-        self.object.storage().set_alarm(i64::try_from(wait).unwrap_or(i64::MAX)).await
+        alarm::set(&self.object, due).await
     }
 }
