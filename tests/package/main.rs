@@ -146,8 +146,8 @@ fn serial_number_of_an_sbom_is_the_hash_of_the_rest() {
         let mut hash = sha256(&[rest.concat().as_bytes()]);
         hash[6] = hash[6] & 0x0f | 0x80;
         hash[8] = hash[8] & 0x3f | 0x80;
-        let hex = |range| hash[range].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let uuid = [0..4, 4..6, 6..8, 8..10, 10..16].map(hex).join("-");
+        let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let uuid = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &hex[part]).join("-");
         assert_eq!(number, [format!("  \"serialNumber\": \"urn:uuid:{uuid}\",\n")], "{program}");
     }
 }
