@@ -1,6 +1,6 @@
 # The project's commands. Each is a script of its own in scripts/, and does only what is missing or has changed.
 .DEFAULT_GOAL := help
-.PHONY: help run run-direct build test check audit bench bench-proxy bench-edge bench-cold-start sim load dist clean-data
+.PHONY: help run run-direct build test check audit fuzz bench bench-proxy bench-edge bench-cold-start sim load dist clean-data
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ check: ## formatting, clippy for this machine and for wasm, documentation, licen
 
 audit: ## what make check asks of dependencies, and known vulnerabilities (fetches the advisory database)
 	@scripts/audit.sh
+
+fuzz: ## fuzz targets on their seeds and 10 s each on new inputs (TIME=60 TARGET=routes; CONTRIBUTING.md tells of them)
+	@scripts/fuzz.sh
 
 bench: ## micro-benchmarks of keys and quotas
 	cargo bench --locked -p shared

@@ -1,0 +1,50 @@
+#![no_main]
+
+use std::sync::LazyLock;
+
+use fuzz::{KEYS, NOW, mutated};
+use libfuzzer_sys::fuzz_target;
+use shared::{
+    action::Action,
+    grant::Grant,
+    key::KeyId,
+    origin_token::OriginToken,
+    request_id::RequestId,
+    route::{CallMethod, ToolCall},
+    tier::Tier,
+    tool::Tool,
+};
+
+const TARGET: &str = "/v1/qr/generate?url=x";
+
+static CALL: LazyLock<ToolCall<'static>> = LazyLock::new(|| ToolCall {
+    method: CallMethod::Post,
+    tool: Tool::Qr,
+    action: Action::parse("generate").expect("an action"),
+});
+static GRANT: LazyLock<String> = LazyLock::new(|| {
+    let request_id = RequestId([4; 16]);
+    let grant = Grant { key_id: KeyId::new([3; 12]), tier: Tier::Pro, request_id, issued_at: NOW };
+    grant.sign(&CALL, TARGET, "fra", &KEYS).text
+});
+static TOKEN: LazyLock<String> =
+    LazyLock::new(|| OriginToken { data_centre: "fra-1".to_owned(), issued_at: NOW }.sign(&KEYS));
+
+fuzz_target!(|data: &[u8]| {
+    check(data);
+    check(&mutated(&GRANT, data));
+    check(&mutated(&TOKEN, data));
+});
+
+/// Oracle: the one text that was signed. It is valid, and any other is refused.
+fn check(text: &[u8]) {
+    let granted = Grant::verify(text, &CALL, TARGET, "fra", &KEYS, NOW).is_ok();
+    assert_eq!(granted, text == GRANT.as_bytes(), "{:?}", text.escape_ascii().to_string());
+    let Ok(text) = str::from_utf8(text) else { return };
+    let is_token = OriginToken::verify(Some(text), &KEYS, NOW).is_ok();
+    // The name of a scheme has any case, and spaces may follow it (RFC 9110, section 11.4).
+    let credentials = |text: &str| {
+        text.split_once(' ').map(|(scheme, rest)| (scheme.to_lowercase(), rest.trim().to_owned()))
+    };
+    assert_eq!(is_token, credentials(text) == credentials(&TOKEN), "{text:?}");
+}
