@@ -109,7 +109,8 @@ impl Draft {
     pub(super) fn product(self, currency: Option<&str>) -> Result<FeedProduct, ProductError> {
         let text =
             |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-        let external_id = one_line(&text(self.id).ok_or(ProductError::NoId)?, usize::MAX);
+        let external_id = text(self.id).map(|id| one_line(&id, usize::MAX)).filter(|id| !id.is_empty());
+        let external_id = external_id.ok_or(ProductError::NoId)?;
         if external_id.chars().count() > FeedProduct::MAX_ID {
             return Err(ProductError::IdTooLong);
         }

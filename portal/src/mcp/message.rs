@@ -129,10 +129,17 @@ fn is_response(message: &Map<String, Value>) -> bool {
         && has("result") != has("error")
 }
 
+/// The largest whole number up to which a floating-point number has every one: 2^53.
+const MAX_FLOAT_ID: f64 = 9_007_199_254_740_992.0;
+
 fn is_id(id: &Value) -> bool {
     match id {
         Value::String(_) => true,
-        Value::Number(number) => number.as_f64().is_some_and(|number| number.fract() == 0.0),
+        // A larger number would come back as another one.
+        Value::Number(number) if number.is_f64() => {
+            number.as_f64().is_some_and(|number| number.fract() == 0.0 && number.abs() <= MAX_FLOAT_ID)
+        }
+        Value::Number(_) => true,
         _ => false,
     }
 }
@@ -273,6 +280,7 @@ mod tests {
             (json!({"jsonrpc": "2.0", "method": ["ping"]}), Value::Null),
             (json!({"jsonrpc": "2.0", "id": null, "method": "ping"}), Value::Null),
             (json!({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}), Value::Null),
+            (json!({"jsonrpc": "2.0", "id": 18_446_744_073_709_551_616.0, "method": "ping"}), Value::Null),
             (json!({"jsonrpc": "2.0", "id": {}, "method": "ping"}), Value::Null),
             (json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}]), Value::Null),
             (json!([]), Value::Null),

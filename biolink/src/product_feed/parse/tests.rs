@@ -191,6 +191,14 @@ fn faulty_item_leaves_the_others() {
     assert_eq!((ids, feed.items, feed.faulty), (vec!["6", "7"], 9, 6), "a group shows one of its variants");
 }
 
+#[test]
+fn id_of_invisible_characters_is_none() {
+    let feed =
+        parse(&rss("<item><g:id>\u{202e}</g:id><title>a</title><link>https://shop.example/a</link></item>"))
+            .unwrap();
+    assert_eq!(feed.faults.iter().map(|fault| &fault.error).collect::<Vec<_>>(), [&ProductError::NoId]);
+}
+
 /// A bomb of entities (billion laughs), external entities, and other ways to make a feed grow.
 #[test]
 fn xml_that_could_grow_is_refused() {
