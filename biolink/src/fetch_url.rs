@@ -179,8 +179,8 @@ fn is_ip_address(name: &str) -> bool {
 /// Returns true for the machine itself. Browsers resolve names below `localhost` to it too.
 fn is_loopback(name: &str) -> bool {
     name.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback())
-        || name == "[::1]"
-        || is_at_or_below(name, "localhost")
+        || matches!(name, "[::1]" | "localhost")
+        || (is_at_or_below(name, "localhost") && is_domain_name(name))
 }
 
 #[cfg(test)]

@@ -59,9 +59,14 @@ impl UnixMillis {
         text
     }
 
-    /// Reads an RFC 3339 time with any offset; `None` for anything else and for times before 1970.
+    /// Reads an RFC 3339 time with any offset and with `T`, `t` or a space before the time of day (section
+    /// 5.6); `None` for anything else and for times before 1970.
     #[must_use]
     pub fn from_rfc3339(text: &str) -> Option<Self> {
+        // `time` takes any character there.
+        if !matches!(text.as_bytes().get(10), Some(b'T' | b't' | b' ')) {
+            return None;
+        }
         let moment = OffsetDateTime::parse(text, &Rfc3339).ok()?;
         u64::try_from(moment.unix_timestamp_nanos() / 1_000_000).ok().map(Self)
     }
@@ -145,6 +150,8 @@ mod tests {
         let moment = UnixMillis(1_763_712_000_123);
         assert_eq!(moment.to_rfc3339(), "2025-11-21T08:00:00.123Z");
         assert_eq!(UnixMillis::from_rfc3339("2025-11-21T10:00:00.123+02:00"), Some(moment));
+        assert_eq!(UnixMillis::from_rfc3339("2025-11-21 10:00:00.123+02:00"), Some(moment));
+        assert_eq!(UnixMillis::from_rfc3339("2025-11-21K10:00:00.123+02:00"), None);
         assert_eq!(UnixMillis::from_rfc3339("1969-12-31T23:59:59Z"), None);
         assert_eq!(UnixMillis(u64::MAX).to_rfc3339(), "9999-12-31T23:59:59.999Z");
     }
