@@ -73,8 +73,7 @@ run_binaries() {
     if ! (cd "$folder" && "$binary" ${FILTER:+"$FILTER"} "${skip[@]}") </dev/null | tee "$output"; then
       status=1
       while read -r failed; do
-        printf '%s\t' "$NAME" "${UTG_TEST_TRANSPORT:-relay}" "$folder" "$binary" >>"$FAILED"
-        echo "$failed" >>"$FAILED"
+        printf '%s\t%s\t%s\t%s\t%s\n' "$NAME" "${UTG_TEST_TRANSPORT:-relay}" "$folder" "$binary" "$failed" >>"$FAILED"
       done < <(failed_tests "$output")
     fi
   done <"$BINARIES"

@@ -10,7 +10,7 @@ mod request_head;
 use framing::{ChunkState, Framing, Part};
 use libfuzzer_sys::fuzz_target;
 
-/// What a decoder makes of the bytes of a chunked body.
+/// The result of decoding the bytes of a chunked body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Decoded {
     /// The body, and the number of bytes that it had with its framing.

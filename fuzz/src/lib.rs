@@ -1,4 +1,4 @@
-//! What several targets share: one moment, one signing secret, and pages made of any bytes.
+//! The inputs that several targets share: one moment, one signing secret, and pages made of any bytes.
 
 use std::sync::LazyLock;
 

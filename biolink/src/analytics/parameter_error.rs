@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// What is wrong with a parameter, and what would be right.
+/// The fault of a parameter, and what is expected instead.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum ParameterError {
     #[error("must be {expected}")]

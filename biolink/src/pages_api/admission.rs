@@ -6,7 +6,7 @@ use shared::{problem::Problem, response::Response};
 use super::{calls::HourStatus, reply::Reply};
 use crate::page::PageId;
 
-/// What an account sends back for a call.
+/// The response of an account to a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
@@ -21,7 +21,7 @@ pub enum Decision {
 pub struct Admission {
     /// The pages that the call is about.
     pub pages: Vec<PageId>,
-    /// What is left of the account's hour.
+    /// The rest of the account's hour.
     pub(super) hour: HourStatus,
 }
 

@@ -19,7 +19,7 @@ const BUCKET_MS: u64 = 3_600;
 #[serde(transparent)]
 pub(super) struct HourlyCalls(Rolling<BUCKET_MS, HOUR_MS>);
 
-/// What is left of an account's hour.
+/// The rest of an account's hour: the calls that remain, and the time to its reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct HourStatus {
     /// As [`HourlyCalls::remaining`].
