@@ -94,6 +94,16 @@ impl Problem {
         self
     }
 
+    /// Adds headers of the response.
+    #[must_use]
+    pub fn with_headers<N: Into<Cow<'static, str>>, V: Into<Cow<'static, str>>>(
+        mut self,
+        more: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        self.headers.extend(more.into_iter().map(|(name, value)| (name.into(), value.into())));
+        self
+    }
+
     /// Returns the same problem with an extension member (RFC 9457 section 3.2).
     #[must_use]
     pub fn with_member(self, name: &'static str, value: impl Into<Value>) -> Self {

@@ -34,9 +34,7 @@ impl Admission {
         let headers = self.hour.headers();
         match outcome {
             Ok(response) => Ok(response.with_headers(headers)),
-            Err(problem) => Err(headers
-                .into_iter()
-                .fold(problem, |problem, (name, value)| problem.with_header(name, value))),
+            Err(problem) => Err(problem.with_headers(headers)),
         }
     }
 }

@@ -57,9 +57,7 @@ pub(crate) async fn handle(
     };
     match outcome {
         Ok(response) => Ok(ClientResponse::Streamed { response, headers }),
-        Err(problem) => {
-            Err(headers.into_iter().fold(problem, |problem, (name, value)| problem.with_header(name, value)))
-        }
+        Err(problem) => Err(problem.with_headers(headers)),
     }
 }
 
