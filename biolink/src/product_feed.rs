@@ -3,6 +3,7 @@
 //! The format is found from the content. An item that cannot be shown is a [`ProductError`] of its
 //! own and leaves the rest of the feed as it is.
 
+mod character_references;
 mod content;
 mod download;
 mod feed;

@@ -40,8 +40,8 @@ pub enum FeedError {
     /// It has a document type, which could define entities.
     #[error("the XML has a DOCTYPE, which is not accepted")]
     DocumentType,
-    /// It uses an entity other than those of XML itself.
-    #[error("the XML has the entity `&{name};`; only &amp; &lt; &gt; &quot; &apos; and numbers are accepted")]
+    /// It uses an entity other than those of XML and HTML.
+    #[error("the XML has the entity `&{name};`; only those of XML and HTML, and numbers, are accepted")]
     Entity {
         /// The name of the entity.
         name: String,

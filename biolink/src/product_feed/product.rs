@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{
+    character_references::decode,
     price,
-    texts::{one_line, without_markup},
+    texts::{one_line, without_tags},
 };
 use crate::page::{
     UrlError, WebUrl,
@@ -114,21 +115,21 @@ impl Draft {
         if external_id.chars().count() > FeedProduct::MAX_ID {
             return Err(ProductError::IdTooLong);
         }
-        let title = text(self.title).map(|title| one_line(&title, FeedProduct::MAX_TITLE));
+        let title = text(self.title).map(|title| one_line(&decode(&title), FeedProduct::MAX_TITLE));
         let title = title.filter(|title| !title.is_empty()).ok_or(ProductError::NoTitle)?;
         let url = text(self.url).ok_or(ProductError::NoUrl)?;
         let url = WebUrl::parse(&url).map_err(ProductError::Url)?;
         // An image that browsers would not show is left out.
         let image = text(self.image).and_then(|url| WebUrl::parse(&url).ok()).filter(WebUrl::is_https);
         let description = text(self.description)
-            .map(|text| one_line(&without_markup(&text), FeedProduct::MAX_DESCRIPTION))
+            .map(|text| one_line(&decode(&without_tags(&text)), FeedProduct::MAX_DESCRIPTION))
             .filter(|text| !text.is_empty());
         let price = self.price.read(currency)?;
         let sale_price = self.sale_price.read(currency)?.filter(|sale| is_lower(sale, price.as_ref()));
         let mut tags: Vec<String> = self
             .tags
             .iter()
-            .map(|tag| one_line(tag, FeedProduct::MAX_TAG).to_lowercase())
+            .map(|tag| one_line(&decode(tag), FeedProduct::MAX_TAG).to_lowercase())
             .filter(|tag| !tag.is_empty())
             .collect();
         tags.sort_unstable();

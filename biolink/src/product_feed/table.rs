@@ -4,6 +4,7 @@ use csv_core::{ReadRecordResult, ReaderBuilder};
 
 use super::{
     FeedFormat,
+    character_references::decode,
     feed::Feed,
     feed_error::FeedError,
     product::{Cost, Draft, availability},
@@ -119,8 +120,8 @@ impl Columns {
         Draft {
             id: cell(self.id),
             group: maybe(self.group),
-            title: cell(self.title),
-            description: maybe(self.description),
+            title: cell(self.title).map(|text| decode(&text)),
+            description: maybe(self.description).map(|text| decode(&text)),
             url: cell(self.link),
             image: maybe(self.image),
             price: maybe(self.price).map_or(Cost::None, Cost::of_text),

@@ -20,31 +20,21 @@ pub(super) fn one_line(text: &str, max: usize) -> String {
     format!("{}\u{2026}", kept.trim_end())
 }
 
-/// Returns the text of a piece of HTML. Tags become spaces.
-pub(super) fn without_markup(html: &str) -> String {
+/// Returns a piece of HTML with a space for each tag. A `<` that begins no tag stays.
+pub(super) fn without_tags(html: &str) -> String {
     let (mut text, mut rest) = (String::with_capacity(html.len()), html);
     while let Some((before, tag)) = rest.split_once('<') {
         text.push_str(before);
-        text.push(' ');
-        rest = tag.split_once('>').map_or("", |(_, after)| after);
+        if tag.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '!' | '?')) {
+            text.push(' ');
+            rest = tag.split_once('>').map_or("", |(_, after)| after);
+        } else {
+            text.push('<');
+            rest = tag;
+        }
     }
     text.push_str(rest);
-    // `&amp;` comes last, so that no entity is made from two.
-    const ENTITIES: [(&str, &str); 8] = [
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&quot;", "\""),
-        ("&#39;", "'"),
-        ("&#039;", "'"),
-        ("&apos;", "'"),
-        ("&nbsp;", " "),
-        ("&amp;", "&"),
-    ];
-    if text.contains('&') {
-        ENTITIES.iter().fold(text, |text, (entity, plain)| text.replace(entity, plain))
-    } else {
-        text
-    }
+    text
 }
 
 /// Returns true for Unicode's directional overrides, which make a text look like another one.
@@ -68,10 +58,10 @@ mod tests {
     #[test]
     fn markup_is_removed() {
         assert_eq!(
-            one_line(&without_markup("<p>A &amp; <b class='x'>B</b>&nbsp;&lt;3</p><script"), 99),
-            "A & B <3"
+            one_line(&without_tags("<p>A &amp; <b class='x'>B</b>&nbsp;&lt;3</p><script"), 99),
+            "A &amp; B &nbsp;&lt;3"
         );
-        assert_eq!(without_markup("&amp;lt;"), "&lt;");
+        assert_eq!(without_tags("a < 3<!-- b --><br/>c"), "a < 3  c");
     }
 
     proptest! {

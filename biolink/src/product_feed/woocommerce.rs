@@ -45,7 +45,7 @@ fn draft(product: &Value) -> Draft {
     Draft {
         id: text(product, "id"),
         group: None,
-        title: text(product, "name").map(|name| super::texts::without_markup(&name)),
+        title: text(product, "name").map(|name| super::texts::without_tags(&name)),
         description: description.or_else(|| text(product, "description")),
         url: text(product, "permalink"),
         image: each(product, "images", "src").into_iter().next(),
@@ -89,7 +89,7 @@ fn pushed(product: &Value) -> Draft {
     Draft {
         id: text(product, "id"),
         group: None,
-        title: text(product, "name").map(|name| super::texts::without_markup(&name)),
+        title: text(product, "name").map(|name| super::texts::without_tags(&name)),
         description,
         url: text(product, "permalink"),
         image: each(product, "images", "src").into_iter().next(),

@@ -1,6 +1,6 @@
 //! Google Merchant Center's RSS 2.0 and Atom.
 //!
-//! No document type is read, and no entity but those of XML itself: a feed cannot grow while it is
+//! No document type is read, and no entity but those of XML and HTML: a feed cannot grow while it is
 //! read.
 
 use quick_xml::{
@@ -10,6 +10,7 @@ use quick_xml::{
 
 use super::{
     FeedFormat,
+    character_references::{character, decode},
     feed::Feed,
     feed_error::FeedError,
     product::{Cost, Draft, availability},
@@ -73,7 +74,8 @@ pub(super) fn read(text: &str, currency: Option<&str>) -> Result<Feed, FeedError
             }
             Event::End(_) => feed.extend(parser.close(), currency),
             Event::Text(text) => parser.add(&text.xml_content(XmlVersion::Implicit1_0)),
-            Event::CData(text) => parser.add(&text.xml_content(XmlVersion::Implicit1_0)),
+            // What is escaped here is encoded twice in other elements.
+            Event::CData(text) => parser.add(&decode(&text.xml_content(XmlVersion::Implicit1_0))),
             Event::GeneralRef(reference) => parser.add(&resolve(&reference)?.to_string()),
             Event::DocType(_) => return Err(FeedError::DocumentType),
             Event::Eof if parser.is_feed => return Ok(feed),
@@ -90,14 +92,7 @@ fn resolve(reference: &BytesRef<'_>) -> Result<char, FeedError> {
     if let Some(character) = reference.resolve_char_ref().map_err(|_| error())? {
         return Ok(character);
     }
-    match name {
-        "amp" => Ok('&'),
-        "lt" => Ok('<'),
-        "gt" => Ok('>'),
-        "quot" => Ok('"'),
-        "apos" => Ok('\''),
-        _ => Err(error()),
-    }
+    character(name).ok_or_else(error)
 }
 
 impl Parser {

@@ -199,6 +199,33 @@ fn id_of_invisible_characters_is_none() {
     assert_eq!(feed.faults.iter().map(|fault| &fault.error).collect::<Vec<_>>(), [&ProductError::NoId]);
 }
 
+/// Shops encode their texts for HTML, and feeds those once more.
+#[test]
+fn references_of_html_are_decoded_in_every_format() {
+    let item = |title: &str| {
+        format!(
+            "<item><g:id>1</g:id><g:title>{title}</g:title><g:link>https://shop.example/a</g:link></item>"
+        )
+    };
+    let woo = json!([{"id": 1, "name": "Women&#8217;s <b>T&#8211;Shirt</b>", "permalink": "https://shop.example/a",
+        "prices": {}, "categories": [{"name": "Caf&eacute;"}]}]);
+    let shopify = json!({"products": [{"id": 1, "title": "Women&rsquo;s T&#x2013;Shirt", "handle": "a", "variants": []}]});
+    for text in [
+        rss(&item("Women&#8217;s T&ndash;Shirt")),
+        rss(&item("Women&amp;#8217;s T&amp;ndash;Shirt")),
+        rss(&item("<![CDATA[Women&#8217;s T&ndash;Shirt]]>")),
+        rss(&item("<![CDATA[Women&amp;#8217;s T&amp;ndash;Shirt]]>")),
+        "id,title,link\n1,Women&#8217;s T&#8211;Shirt,https://shop.example/a".to_owned(),
+        "id,title,link\n1,Women&amp;#8217;s T&amp;ndash;Shirt,https://shop.example/a".to_owned(),
+        woo.to_string(),
+        shopify.to_string(),
+    ] {
+        let feed = parse(&text).unwrap();
+        assert_eq!(feed.products[0].title, "Women\u{2019}s T\u{2013}Shirt", "{text}");
+    }
+    assert_eq!(parse(&woo.to_string()).unwrap().products[0].tags, ["caf\u{e9}"]);
+}
+
 /// A bomb of entities (billion laughs), external entities, and other ways to make a feed grow.
 #[test]
 fn xml_that_could_grow_is_refused() {
