@@ -15,6 +15,7 @@ mod parse;
 mod price;
 mod product;
 mod publish;
+mod sale_dates;
 mod selection;
 mod shop_event;
 mod shopify;

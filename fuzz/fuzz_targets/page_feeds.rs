@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use roxmltree::Document;
 use serde_json::Value;
 
-const ELEMENTS: [&str; 14] = [
+const ELEMENTS: [&str; 15] = [
     "rss",
     "channel",
     "title",
@@ -20,6 +20,7 @@ const ELEMENTS: [&str; 14] = [
     "image_link",
     "price",
     "sale_price",
+    "sale_price_effective_date",
     "availability",
     "brand",
     "condition",

@@ -5,11 +5,13 @@
 
 mod color;
 mod link;
+mod moment;
 mod product;
 mod social;
 mod theme;
 
 use serde::{Deserialize, Serialize};
+use shared::time::UnixMillis;
 use strum::IntoStaticStr;
 
 pub use color::Color;
@@ -46,6 +48,11 @@ pub struct PageDocument {
     pub seo: Seo,
     /// A question that visitors must confirm before they see the page.
     pub gate: Option<Gate>,
+}
+
+/// Returns true from one moment to before another.
+pub(crate) fn is_within(from: Option<UnixMillis>, until: Option<UnixMillis>, now: UnixMillis) -> bool {
+    from.is_none_or(|from| from <= now) && until.is_none_or(|until| now < until)
 }
 
 /// An image on another host.

@@ -78,6 +78,9 @@ fn shown(source: SourceId, product: &FeedProduct) -> Product {
         image: product.image.clone().map(|url| Image { url, alt: String::new() }),
         price: product.price.clone(),
         sale_price: product.sale_price.clone(),
+        sale_from: product.sale_from,
+        sale_until: product.sale_until,
+        price_varies: product.price_varies,
         availability: product.availability,
         source: Some(source),
     }

@@ -62,7 +62,7 @@ fn of_number(number: &str) -> Option<char> {
 /// 159 (WHATWG's Encoding Standard).
 pub(super) fn windows_1252(byte: u8) -> char {
     let more = byte.checked_sub(0x80).and_then(|at| WINDOWS_1252.get(usize::from(at)));
-    more.copied().unwrap_or(char::from(byte))
+    more.copied().unwrap_or_else(|| char::from(byte))
 }
 
 /// The characters from 128 to 159.

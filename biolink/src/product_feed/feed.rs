@@ -1,6 +1,6 @@
 //! A feed that was read: its products, and the faults of those that were not.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     format::FeedFormat,
@@ -27,7 +27,8 @@ pub struct Feed {
     pub faults: Vec<FeedFault>,
     /// Whether it has more products than are read.
     pub truncated: bool,
-    groups: HashSet<String>,
+    /// The place of the first product of each group.
+    groups: HashMap<String, usize>,
     ids: HashSet<String>,
 }
 
@@ -51,12 +52,13 @@ impl Feed {
             faulty: 0,
             faults: Vec::new(),
             truncated: false,
-            groups: HashSet::new(),
+            groups: HashMap::new(),
             ids: HashSet::new(),
         }
     }
 
-    /// Adds an item. Of items that share an id or a group, the first one stays.
+    /// Adds an item. Of items that share an id or a group, the first one stays, a group with the lowest
+    /// price of its variants.
     pub(super) fn add(&mut self, draft: Draft, currency: Option<&str>) {
         self.items = self.items.saturating_add(1);
         if self.products.len() >= MAX_FEED_PRODUCTS {
@@ -65,13 +67,16 @@ impl Feed {
         }
         let (id, group) = (draft.id.clone(), draft.group.clone());
         let read = draft.product(currency);
-        if let (Ok(_), Some(group)) = (&read, group)
-            && !self.groups.insert(group)
-        {
+        let first = group.as_ref().and_then(|group| self.groups.get(group));
+        if let (Ok(variant), Some(first)) = (&read, first.and_then(|at| self.products.get_mut(*at))) {
+            first.add_variant(variant);
             return;
         }
         match read {
-            Ok(product) if self.ids.insert(product.external_id.clone()) => self.products.push(product),
+            Ok(product) if self.ids.insert(product.external_id.clone()) => {
+                self.groups.extend(group.map(|group| (group, self.products.len())));
+                self.products.push(product);
+            }
             Ok(_) => self.refuse(id, ProductError::Duplicate),
             Err(error) => self.refuse(id, error),
         }

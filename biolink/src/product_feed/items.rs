@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     FeedFormat, FeedProduct, ProductError,
     feed::Feed,
-    json::{text, words},
+    json::{sale_dates, text, words},
     product::{Cost, Draft, availability},
 };
 
@@ -54,6 +54,8 @@ fn draft(item: &Value) -> Draft {
         image: text(image, "url").or_else(|| text(item, "image")),
         price: cost("price"),
         sale_price: cost("sale_price"),
+        sale_dates: sale_dates(item, "sale_from", "sale_until"),
+        price_varies: item.get("price_varies").and_then(Value::as_bool).unwrap_or_default(),
         availability: text(item, "availability").and_then(|text| availability(&text)),
         tags: words(item, "tags"),
     }

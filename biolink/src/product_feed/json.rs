@@ -11,6 +11,12 @@ pub(super) fn text(value: &Value, name: &str) -> Option<String> {
     }
 }
 
+/// Returns two moments with a slash between them; `None` if there is neither.
+pub(super) fn sale_dates(value: &Value, from: &str, until: &str) -> Option<String> {
+    let moment = |name: &str| text(value, name).unwrap_or_default();
+    Some(format!("{}/{}", moment(from), moment(until))).filter(|dates| dates != "/")
+}
+
 /// Returns the members of this name of each object in a list.
 pub(super) fn each(value: &Value, list: &str, name: &str) -> Vec<String> {
     value

@@ -1,16 +1,17 @@
 //! One product of a feed.
 
 use serde::{Deserialize, Serialize};
+use shared::time::UnixMillis;
 use thiserror::Error;
 
 use super::{
     character_references::decode,
-    price,
+    price, sale_dates,
     texts::{one_line, without_tags},
 };
 use crate::page::{
     UrlError, WebUrl,
-    document::{Availability, Price},
+    document::{Availability, Price, is_within},
 };
 
 /// A product of a feed, within the limits of a page's products.
@@ -28,8 +29,17 @@ pub struct FeedProduct {
     pub image: Option<WebUrl>,
     /// Its price.
     pub price: Option<Price>,
-    /// A lower price in the same currency, for now.
+    /// A lower price in the same currency, for a while.
     pub sale_price: Option<Price>,
+    /// The moment from which the sale price counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sale_from: Option<UnixMillis>,
+    /// The moment from which it counts no longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sale_until: Option<UnixMillis>,
+    /// Whether variants have other prices, of which this is the lowest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub price_varies: bool,
     /// Whether it can be bought.
     #[serde(default)]
     pub availability: Availability,
@@ -59,6 +69,9 @@ pub enum ProductError {
     /// Its price cannot be read.
     #[error("its price `{0}` is not such as `15.00 EUR`")]
     Price(String),
+    /// The dates of its sale price cannot be read.
+    #[error("its sale dates `{0}` are not such as `2027-01-31T12:00+0100/2027-02-07T12:00+0100`")]
+    SaleDates(String),
     /// Its id is that of another item before it.
     #[error("has the id of an item before it")]
     Duplicate,
@@ -75,6 +88,9 @@ pub(super) struct Draft {
     pub(super) image: Option<String>,
     pub(super) price: Cost,
     pub(super) sale_price: Cost,
+    /// Two moments with a slash between them (ISO 8601).
+    pub(super) sale_dates: Option<String>,
+    pub(super) price_varies: bool,
     pub(super) availability: Option<Availability>,
     pub(super) tags: Vec<String>,
 }
@@ -98,10 +114,29 @@ impl FeedProduct {
     const MAX_TAG: usize = 60;
     const MAX_TAGS: usize = 30;
 
-    /// Returns the price that is to be paid now, in thousandths.
+    /// Returns the price that is to be paid at `now`, in thousandths.
     #[must_use]
-    pub fn amount(&self) -> Option<u64> {
-        price::amount_of(&self.sale_price.as_ref().or(self.price.as_ref())?.amount)
+    pub fn amount(&self, now: UnixMillis) -> Option<u64> {
+        let sale = self.sale_price.as_ref().filter(|_| is_within(self.sale_from, self.sale_until, now));
+        price::amount_of(&sale.or(self.price.as_ref())?.amount)
+    }
+}
+
+impl FeedProduct {
+    /// Takes the prices of another variant if they are lower. A sale that ends counts for neither.
+    pub(super) fn add_variant(&mut self, other: &Self) {
+        let lasting = |product: &Self| {
+            let is_lasting = product.sale_from.or(product.sale_until).is_none();
+            let sale = product.sale_price.as_ref().filter(|_| is_lasting);
+            price::amount_of(&sale.or(product.price.as_ref())?.amount)
+        };
+        let (own, others) = (lasting(self), lasting(other));
+        self.price_varies |= own != others;
+        if others.is_some_and(|others| own.is_none_or(|own| others < own)) {
+            self.price.clone_from(&other.price);
+            self.sale_price.clone_from(&other.sale_price);
+            (self.sale_from, self.sale_until) = (other.sale_from, other.sale_until);
+        }
     }
 }
 
@@ -126,6 +161,12 @@ impl Draft {
             .filter(|text| !text.is_empty());
         let price = self.price.read(currency)?;
         let sale_price = self.sale_price.read(currency)?.filter(|sale| is_lower(sale, price.as_ref()));
+        let (sale_from, sale_until) = match text(self.sale_dates).filter(|_| sale_price.is_some()) {
+            Some(dates) => {
+                sale_dates::read(&dates).ok_or_else(|| ProductError::SaleDates(one_line(&dates, 60)))?
+            }
+            None => (None, None),
+        };
         let mut tags: Vec<String> = self
             .tags
             .iter()
@@ -136,7 +177,20 @@ impl Draft {
         tags.dedup();
         tags.truncate(FeedProduct::MAX_TAGS);
         let availability = self.availability.unwrap_or_default();
-        Ok(FeedProduct { external_id, title, description, url, image, price, sale_price, availability, tags })
+        Ok(FeedProduct {
+            external_id,
+            title,
+            description,
+            url,
+            image,
+            price,
+            sale_price,
+            sale_from,
+            sale_until,
+            price_varies: self.price_varies,
+            availability,
+            tags,
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The products of a page as feeds for others: Google Merchant RSS 2.0, and JSON.
 
 use serde_json::json;
+use shared::time::UnixMillis;
 
 use crate::page::{
     Slug,
@@ -34,6 +35,9 @@ pub fn products_json(document: &PageDocument, slug: &Slug, base: &str) -> String
                 "description": product.description, "url": product.url, "image": product.image.as_ref().map(|image| json!({ "url": image.url, "alt": image.alt })),
                 "price": product.price.as_ref().map(|price| json!({ "amount": price.amount, "currency": price.currency })),
                 "sale_price": product.sale_price.as_ref().map(|price| json!({ "amount": price.amount, "currency": price.currency })),
+                "sale_from": product.sale_from.map(UnixMillis::to_rfc3339),
+                "sale_until": product.sale_until.map(UnixMillis::to_rfc3339),
+                "price_varies": product.price_varies,
                 "availability": availability(product.availability),
             })
         })
@@ -65,6 +69,12 @@ fn item(xml: &mut String, product: &Product) {
         if let Some(price) = price {
             element(xml, name, &format!("{} {}", price.amount, price.currency));
         }
+    }
+    if product.sale_from.or(product.sale_until).is_some() {
+        let end = UnixMillis(u64::MAX);
+        let (from, until) = (product.sale_from.unwrap_or_default(), product.sale_until.unwrap_or(end));
+        let dates = format!("{}/{}", from.to_rfc3339(), until.to_rfc3339());
+        element(xml, "g:sale_price_effective_date", &dates);
     }
     element(xml, "g:availability", availability(product.availability));
     xml.push_str("</item>\n");
@@ -101,7 +111,7 @@ mod tests {
         let body = json!({"title": "Ada & Co", "products": {"items": [
             {"external_id": "sku-1", "title": title, "description": "Blue", "url": "https://shop.example/mug?a=1&b=2",
              "image": {"url": "https://cdn.example/mug.jpg"}, "price": {"amount": amount, "currency": "EUR"},
-             "sale_price": {"amount": "0.01", "currency": "EUR"}, "availability": "preorder"},
+             "sale_price": {"amount": "0.01", "currency": "EUR"}, "sale_until": "2027-01-31T12:00:00Z", "availability": "preorder"},
             {"title": "By hand", "url": "https://shop.example/hand"}
         ]}});
         Reader::new(None, IdSource::new([7; 16])).page(body.as_object().cloned().unwrap()).unwrap().document
@@ -128,8 +138,10 @@ mod tests {
             prop_assert_eq!((&mug.external_id, &mug.title), (&"sku-1".to_owned(), &normal));
             prop_assert_eq!(&mug.price.as_ref().unwrap().amount, &amount);
             prop_assert_eq!(mug.availability, Availability::Preorder);
+            prop_assert_eq!(mug.sale_until, UnixMillis::from_rfc3339("2027-01-31T12:00:00Z"));
             prop_assert_eq!(mug.url.as_str(), "https://shop.example/mug?a=1&b=2");
-            prop_assert_eq!(&same[0], mug);
+            // Google's dates have a begin.
+            prop_assert_eq!(&same[0], &FeedProduct { sale_from: None, ..mug.clone() });
             prop_assert_eq!(&same[1].external_id, &hand.external_id);
         }
     }

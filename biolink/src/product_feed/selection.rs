@@ -1,6 +1,7 @@
 //! The choice of products that a page shows.
 
 use serde::{Deserialize, Serialize};
+use shared::time::UnixMillis;
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::{FeedProduct, price};
@@ -60,19 +61,19 @@ impl Order {
 }
 
 impl Selection {
-    /// Returns the products that pass the filter, in order, at most `limit`.
+    /// Returns the products that pass the filter at `now`, in order, at most `limit`.
     #[must_use]
-    pub fn select(&self, products: &[FeedProduct], limit: usize) -> Vec<FeedProduct> {
+    pub fn select(&self, products: &[FeedProduct], limit: usize, now: UnixMillis) -> Vec<FeedProduct> {
         let mut chosen: Vec<&FeedProduct> =
-            products.iter().filter(|product| self.filter.takes(product)).collect();
+            products.iter().filter(|product| self.filter.takes(product, now)).collect();
         // Products without a price come last. Sorting is stable, so the feed decides between equals.
         match self.order {
             Order::Feed => {}
             Order::Title => chosen.sort_by_cached_key(|product| product.title.to_lowercase()),
-            Order::PriceAscending => chosen.sort_by_key(|product| product.amount().unwrap_or(u64::MAX)),
+            Order::PriceAscending => chosen.sort_by_key(|product| product.amount(now).unwrap_or(u64::MAX)),
             Order::PriceDescending => {
                 chosen.sort_by_key(|product| {
-                    std::cmp::Reverse(product.amount().map_or(0, |amount| amount.saturating_add(1)))
+                    std::cmp::Reverse(product.amount(now).map_or(0, |amount| amount.saturating_add(1)))
                 });
             }
         }
@@ -83,9 +84,9 @@ impl Selection {
 impl ProductFilter {
     /// Returns true if a product passes. With a bound on the price, one without a price does not.
     #[must_use]
-    pub fn takes(&self, product: &FeedProduct) -> bool {
+    pub fn takes(&self, product: &FeedProduct, now: UnixMillis) -> bool {
         let bound = |text: &Option<String>| text.as_deref().and_then(price::amount_of);
-        let (min, max, amount) = (bound(&self.min_price), bound(&self.max_price), product.amount());
+        let (min, max, amount) = (bound(&self.min_price), bound(&self.max_price), product.amount(now));
         let has_tag = self.tags.is_empty() || self.tags.iter().any(|tag| product.tags.contains(tag));
         let is_there = self.availability.is_empty() || self.availability.contains(&product.availability);
         has_tag
@@ -110,6 +111,9 @@ mod tests {
             image: None,
             price,
             sale_price: None,
+            sale_from: None,
+            sale_until: None,
+            price_varies: false,
             availability: Availability::InStock,
             tags: vec![tag.to_owned()],
         }
@@ -125,7 +129,11 @@ mod tests {
             product("c", Some("100"), "gift"),
             sold_out,
         ];
-        selection.select(&products, limit).into_iter().map(|product| product.external_id).collect()
+        selection
+            .select(&products, limit, UnixMillis(0))
+            .into_iter()
+            .map(|product| product.external_id)
+            .collect()
     }
 
     #[test]

@@ -47,10 +47,14 @@ pub fn shopify_event(
 
 fn draft(product: &Value, origin: &str, currency: &str) -> Draft {
     let variants = product.get("variants").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    // The one that a visitor would be shown first.
-    let shown = variants.iter().find(|variant| is_available(variant)).or_else(|| variants.first());
-    let amount = |name: &str| shown.and_then(|variant| text(variant, name)).unwrap_or_default();
-    let (price, before) = (amount("price"), amount("compare_at_price"));
+    // The cheapest of those that can be bought.
+    let in_stock = variants.iter().any(is_available);
+    let offered = || variants.iter().filter(|variant| !in_stock || is_available(variant));
+    let amount_of = |variant: &Value| text(variant, "price").and_then(|price| amount(&price));
+    let shown = offered().min_by_key(|variant| amount_of(variant).unwrap_or(u64::MAX));
+    let price_varies = offered().any(|variant| amount_of(variant) != shown.and_then(amount_of));
+    let cost = |name: &str| shown.and_then(|variant| text(variant, name)).unwrap_or_default();
+    let (price, before) = (cost("price"), cost("compare_at_price"));
     let (price, sale_price) = if is_more(&before, &price) {
         (Cost::of_text(before), Cost::of_text(price))
     } else {
@@ -58,7 +62,6 @@ fn draft(product: &Value, origin: &str, currency: &str) -> Draft {
     };
     let mut tags = words(product, "tags");
     tags.extend(["product_type", "vendor"].into_iter().filter_map(|name| text(product, name)));
-    let in_stock = variants.iter().any(is_available);
     Draft {
         id: text(product, "id"),
         group: None,
@@ -68,6 +71,8 @@ fn draft(product: &Value, origin: &str, currency: &str) -> Draft {
         image: each(product, "images", "src").into_iter().next(),
         price: with_currency(price, currency),
         sale_price: with_currency(sale_price, currency),
+        sale_dates: None,
+        price_varies,
         availability: Some(if in_stock { Availability::InStock } else { Availability::OutOfStock }),
         tags,
     }
@@ -85,9 +90,12 @@ fn is_available(variant: &Value) -> bool {
 }
 
 fn is_more(before: &str, price: &str) -> bool {
-    let amount =
-        |text: &str| super::price::price(text, Some("XXX")).and_then(|price| super::amount_of(&price.amount));
     amount(before) > amount(price)
+}
+
+/// Returns a price without a currency in thousandths.
+fn amount(text: &str) -> Option<u64> {
+    super::amount_of(&super::price::price(text, Some("XXX"))?.amount)
 }
 
 fn with_currency(cost: Cost, currency: &str) -> Cost {

@@ -20,6 +20,7 @@ struct Columns {
     image: Option<usize>,
     price: Option<usize>,
     sale_price: Option<usize>,
+    sale_dates: Option<usize>,
     availability: Option<usize>,
     tags: Vec<usize>,
 }
@@ -108,6 +109,7 @@ impl Columns {
             image: find("image_link"),
             price: find("price"),
             sale_price: find("sale_price"),
+            sale_dates: find("sale_price_effective_date"),
             availability: find("availability"),
             tags: names.iter().enumerate().filter(|(_, name)| is_tag(name)).map(|(at, _)| at).collect(),
         })
@@ -126,6 +128,8 @@ impl Columns {
             image: maybe(self.image),
             price: maybe(self.price).map_or(Cost::None, Cost::of_text),
             sale_price: maybe(self.sale_price).map_or(Cost::None, Cost::of_text),
+            sale_dates: maybe(self.sale_dates),
+            price_varies: false,
             availability: maybe(self.availability).and_then(|text| availability(&text)),
             tags: self
                 .tags

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     FeedFormat, ProductError, ShopEvent,
     feed::Feed,
-    json::{each, text},
+    json::{each, sale_dates, text},
     price::minor_units,
     product::{Cost, Draft},
 };
@@ -24,14 +24,20 @@ fn draft(product: &Value) -> Draft {
     let prices = product.get("prices").unwrap_or(&Value::Null);
     let currency = text(prices, "currency_code").unwrap_or_default();
     let digits = prices.get("currency_minor_unit").and_then(Value::as_u64).unwrap_or(2);
-    let cost = |name: &str| match text(prices, name) {
+    let cost_of = |amount: Option<String>| match amount {
         Some(amount) if !amount.trim().is_empty() => match minor_units(&amount, digits, &currency) {
             Some(price) => Cost::of_price(Some(price)),
             None => Cost::Text(amount),
         },
         _ => Cost::None,
     };
+    let cost = |name: &str| cost_of(text(prices, name));
+    // That of a product with variants.
+    let range = prices.get("price_range").filter(|range| range.is_object());
+    let lowest = range.and_then(|range| text(range, "min_amount"));
+    let price_varies = lowest.is_some() && lowest != range.and_then(|range| text(range, "max_amount"));
     let regular = match cost("regular_price") {
+        _ if price_varies => cost_of(lowest),
         Cost::None => cost("price"),
         regular => regular,
     };
@@ -50,7 +56,9 @@ fn draft(product: &Value) -> Draft {
         url: text(product, "permalink"),
         image: each(product, "images", "src").into_iter().next(),
         price: regular,
-        sale_price: cost("sale_price"),
+        sale_price: if price_varies { Cost::None } else { cost("sale_price") },
+        sale_dates: None,
+        price_varies,
         availability: Some(availability),
         tags: tags(product),
     }
@@ -95,6 +103,8 @@ fn pushed(product: &Value) -> Draft {
         image: each(product, "images", "src").into_iter().next(),
         price: Cost::of_text(amount("regular_price").or_else(|| amount("price")).unwrap_or_default()),
         sale_price: Cost::of_text(amount("sale_price").unwrap_or_default()),
+        sale_dates: sale_dates(product, "date_on_sale_from_gmt", "date_on_sale_to_gmt"),
+        price_varies: false,
         availability,
         tags: tags(product),
     }

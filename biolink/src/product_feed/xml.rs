@@ -52,6 +52,7 @@ enum Field {
     Image,
     Price,
     SalePrice,
+    SaleDates,
     Availability,
     Tag,
 }
@@ -174,6 +175,7 @@ impl Item {
             Field::Image => first(&mut draft.image, text),
             Field::Price => draft.price = Cost::of_text(text),
             Field::SalePrice => draft.sale_price = Cost::of_text(text),
+            Field::SaleDates => first(&mut draft.sale_dates, text),
             Field::Availability => draft.availability = availability(&text),
             // A path such as `Home > Mugs` has a tag for each step.
             Field::Tag => draft.tags.extend(text.split('>').map(|tag| tag.trim().to_owned())),
@@ -223,6 +225,7 @@ fn field(local: &str, is_own: bool) -> Option<Field> {
         "image_link" => Field::Image,
         "price" => Field::Price,
         "sale_price" => Field::SalePrice,
+        "sale_price_effective_date" => Field::SaleDates,
         "availability" => Field::Availability,
         "product_type" | "category" | "brand" => Field::Tag,
         _ if local.starts_with("custom_label_") => Field::Tag,

@@ -1,7 +1,7 @@
 //! The products of a source that are kept: those that pass its filter, in its order.
 
 use serde::{Deserialize, Serialize};
-use shared::secret::sha256;
+use shared::{secret::sha256, time::UnixMillis};
 
 use crate::product_feed::{Feed, FeedProduct, Selection};
 
@@ -17,8 +17,8 @@ pub struct Catalogue(Vec<FeedProduct>);
 
 impl Catalogue {
     /// Returns the products of a feed.
-    pub(super) fn of(feed: &Feed, selection: &Selection) -> Self {
-        Self(selection.select(&feed.products, MAX_KEPT))
+    pub(super) fn of(feed: &Feed, selection: &Selection, now: UnixMillis) -> Self {
+        Self(selection.select(&feed.products, MAX_KEPT, now))
     }
 
     /// Returns true if a feed lacks more than four fifths of at least ten products that are kept.
@@ -28,7 +28,13 @@ impl Catalogue {
     }
 
     /// Takes in a push. What is new comes first, because a page may show a few products only.
-    pub(super) fn push(&mut self, upserts: Vec<FeedProduct>, deletes: &[String], selection: &Selection) {
+    pub(super) fn push(
+        &mut self,
+        upserts: Vec<FeedProduct>,
+        deletes: &[String],
+        selection: &Selection,
+        now: UnixMillis,
+    ) {
         self.0.retain(|product| !deletes.contains(&product.external_id));
         for product in upserts.into_iter().rev() {
             match self.0.iter_mut().find(|kept| kept.external_id == product.external_id) {
@@ -36,13 +42,13 @@ impl Catalogue {
                 None => self.0.insert(0, product),
             }
         }
-        self.0 = selection.select(&self.0, MAX_KEPT);
+        self.0 = selection.select(&self.0, MAX_KEPT, now);
     }
 
-    /// Returns the products that the page is to show.
+    /// Returns the products that the page is to show from `now`.
     #[must_use]
-    pub fn shown(&self, selection: &Selection) -> Vec<FeedProduct> {
-        selection.select(&self.0, selection.max_items)
+    pub fn shown(&self, selection: &Selection, now: UnixMillis) -> Vec<FeedProduct> {
+        selection.select(&self.0, selection.max_items, now)
     }
 
     /// Returns the currency of its prices.

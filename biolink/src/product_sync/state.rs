@@ -175,7 +175,7 @@ impl SyncState {
     ) -> usize {
         let Some(source) = &self.source else { return 0 };
         let changed = upserts.len().saturating_add(deletes.len());
-        catalogue.push(upserts, deletes, &source.settings.selection);
+        catalogue.push(upserts, deletes, &source.settings.selection, now);
         let faulty = faults.len();
         let run = Run {
             at: now,
@@ -242,7 +242,7 @@ impl SyncState {
                         }
                         self.held = false;
                         (self.etag, self.last_modified) = (etag, last_modified);
-                        *catalogue = Catalogue::of(&feed, &attempt.settings.selection);
+                        *catalogue = Catalogue::of(&feed, &attempt.settings.selection, now);
                         self.plan_edit(run, is_asked, now);
                     }
                 }
@@ -253,7 +253,7 @@ impl SyncState {
     /// Returns the products that the account is to get now.
     pub fn edit(&mut self, catalogue: &Catalogue, now: UnixMillis) -> Option<Vec<FeedProduct>> {
         let pending = self.pending.clone().filter(|pending| pending.at <= now)?;
-        let products = catalogue.shown(&self.source.as_ref()?.settings.selection);
+        let products = catalogue.shown(&self.source.as_ref()?.settings.selection, now);
         if self.digest.as_ref() == Some(&digest(&products)) && !pending.forced {
             self.pending = None;
             self.log(Run { outcome: RunOutcome::Unchanged, shown: self.shown, ..pending.run });

@@ -5,7 +5,7 @@ use shared::time::UnixMillis;
 use strum::{IntoStaticStr, VariantArray};
 use thiserror::Error;
 
-use super::Gate;
+use super::{Gate, is_within, moment};
 use crate::page::{LinkId, UrlError, WebUrl};
 
 /// An entry of the list: a link, or what stands between links.
@@ -113,9 +113,7 @@ impl Link {
     /// schedule.
     #[must_use]
     pub fn is_visible(&self, now: UnixMillis) -> bool {
-        self.enabled
-            && self.visible_from.is_none_or(|from| from <= now)
-            && self.visible_until.is_none_or(|until| now < until)
+        self.enabled && is_within(self.visible_from, self.visible_until, now)
     }
 
     /// Returns the destination if it may be linked to. The rules are checked again, so that an
@@ -195,30 +193,6 @@ fn phone_number(text: &str, scheme: &str) -> Result<String, LinkUrlError> {
 
 const fn yes() -> bool {
     true
-}
-
-/// A moment as RFC 3339, or null.
-mod moment {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-
-    use shared::time::UnixMillis;
-
-    #[allow(clippy::ref_option, reason = "serde's signature")]
-    pub(super) fn serialize<S: Serializer>(
-        at: &Option<UnixMillis>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        at.map(UnixMillis::to_rfc3339).serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<UnixMillis>, D::Error> {
-        let text = Option::<String>::deserialize(deserializer)?;
-        let parse =
-            |text: String| UnixMillis::from_rfc3339(&text).ok_or_else(|| D::Error::custom("not a time"));
-        text.map(parse).transpose()
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Image;
+use shared::time::UnixMillis;
+
+use super::{Image, is_within, moment};
 use crate::page::{ProductId, SourceId, WebUrl};
 
 /// The products of a page.
@@ -47,8 +49,17 @@ pub struct Product {
     pub image: Option<Image>,
     /// Its price.
     pub price: Option<Price>,
-    /// A lower price in the same currency, for now.
+    /// A lower price in the same currency, for a while.
     pub sale_price: Option<Price>,
+    /// The moment from which the sale price counts.
+    #[serde(default, with = "moment")]
+    pub sale_from: Option<UnixMillis>,
+    /// The moment from which it counts no longer.
+    #[serde(default, with = "moment")]
+    pub sale_until: Option<UnixMillis>,
+    /// Whether variants have other prices, of which this is the lowest.
+    #[serde(default)]
+    pub price_varies: bool,
     /// Whether it can be bought.
     #[serde(default)]
     pub availability: Availability,
@@ -78,6 +89,14 @@ pub enum Availability {
     Preorder,
     /// It can be ordered and is sent later.
     Backorder,
+}
+
+impl Product {
+    /// Returns the sale price if it counts at `now`.
+    #[must_use]
+    pub fn sale(&self, now: UnixMillis) -> Option<&Price> {
+        self.sale_price.as_ref().filter(|_| is_within(self.sale_from, self.sale_until, now))
+    }
 }
 
 impl Default for Products {

@@ -3,6 +3,7 @@
 
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Map, Value, json};
+use shared::time::UnixMillis;
 
 use super::PageView;
 use crate::page::{
@@ -45,13 +46,12 @@ fn preview_image(document: &PageDocument) -> Option<&Image> {
 
 /// Structured data (schema.org), which cannot end its element: `<` is escaped.
 fn json_ld(view: &PageView<'_>) -> String {
-    let document = view.document;
     let mut profile = json!({
         "@type": "ProfilePage",
         "dateModified": view.published_at.to_rfc3339(),
         "mainEntity": subject(view),
     });
-    let products = products(document);
+    let products = products(view);
     let data = if products.is_empty() {
         add(&mut profile, "@context", Some("https://schema.org".into()));
         profile
@@ -77,14 +77,15 @@ fn subject(view: &PageView<'_>) -> Value {
     subject
 }
 
-fn products(document: &PageDocument) -> Vec<Value> {
-    let products = &document.products;
+fn products(view: &PageView<'_>) -> Vec<Value> {
+    let products = &view.document.products;
     let shown = products.items.iter().filter(|item| products.enabled && item.url.is_allowed());
-    let entry = |(at, item)| json!({"@type": "ListItem", "position": at + 1, "item": product(item)});
+    let entry =
+        |(at, item)| json!({"@type": "ListItem", "position": at + 1, "item": product(item, view.now)});
     shown.enumerate().map(entry).collect()
 }
 
-fn product(item: &Product) -> Value {
+fn product(item: &Product, now: UnixMillis) -> Value {
     let mut product = json!({"@type": "Product", "name": item.title, "url": item.url});
     let image = item.image.as_ref().filter(|image| image.url.is_allowed());
     add(&mut product, "image", image.map(|image| image.url.as_str().into()));
@@ -94,14 +95,20 @@ fn product(item: &Product) -> Value {
         Availability::Preorder => "PreOrder",
         Availability::Backorder => "BackOrder",
     };
-    let price = item.sale_price.as_ref().or(item.price.as_ref());
+    let sale = item.sale(now);
+    let price = sale.or(item.price.as_ref());
     let offer = price.map(|price| {
-        json!({
-            "@type": "Offer",
-            "price": price.amount,
+        let (kind, amount) =
+            if item.price_varies { ("AggregateOffer", "lowPrice") } else { ("Offer", "price") };
+        let mut offer = json!({
+            "@type": kind,
+            amount: price.amount,
             "priceCurrency": price.currency,
             "availability": format!("https://schema.org/{availability}"),
-        })
+        });
+        let until = sale.and(item.sale_until).map(|until| until.to_rfc3339().into());
+        add(&mut offer, "priceValidUntil", until);
+        offer
     });
     add(&mut product, "offers", offer);
     product

@@ -3,10 +3,7 @@
 use maud::{Markup, html};
 
 use super::{PageView, words::Words};
-use crate::page::{
-    Slug,
-    document::{Availability, Image, Layout, Price, Product},
-};
+use crate::page::document::{Availability, Image, Layout, Price, Product};
 
 /// Returns the products, if there are any and they are shown.
 pub(super) fn section(view: &PageView<'_>, words: &Words) -> Markup {
@@ -17,22 +14,22 @@ pub(super) fn section(view: &PageView<'_>, words: &Words) -> Markup {
         @if products.enabled && !products.items.is_empty() {
             section aria-labelledby=[has_title.then_some("shop")] aria-label=[(!has_title).then_some(words.products)] {
                 @if has_title { h2 id="shop" { (products.title) } }
-                ul.products.list[is_list] { @for item in &products.items { li { (entry(item, view.slug, words)) } } }
+                ul.products.list[is_list] { @for item in &products.items { li { (entry(item, view, words)) } } }
             }
         }
     }
 }
 
-fn entry(item: &Product, slug: &Slug, words: &Words) -> Markup {
+fn entry(item: &Product, view: &PageView<'_>, words: &Words) -> Markup {
     let body = html! {
         @if let Some(image) = &item.image { (picture(image)) }
         (item.title)
         @if let Some(description) = &item.description { " " span { (description) } }
-        @if let Some(price) = &item.price { " " (cost(price, item.sale_price.as_ref(), words)) }
+        @if let Some(price) = &item.price { " " (cost(price, item.sale(view.now), words)) }
         @if let Some(note) = note(item.availability, words) { " " span { (note) } }
     };
     html! {
-        @if item.url.is_allowed() { a.link rel="nofollow" href={ "/" (slug) "/p/" (item.id) } { (body) } } @else { div.link { (body) } }
+        @if item.url.is_allowed() { a.link rel="nofollow" href={ "/" (view.slug) "/p/" (item.id) } { (body) } } @else { div.link { (body) } }
     }
 }
 

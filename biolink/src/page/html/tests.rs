@@ -311,6 +311,28 @@ fn products_show_price_sale_and_availability() {
 }
 
 #[test]
+fn sale_price_counts_within_its_dates_only() {
+    let page = document(json!({"title": "Ada", "products": {"items": [
+        {"title": "Mug", "url": "https://shop.example.com/mug", "price": {"amount": "15.00", "currency": "EUR"},
+         "sale_price": {"amount": "9.00", "currency": "EUR"},
+         "sale_from": "2027-01-01T00:00:00Z", "sale_until": "2027-01-08T00:00:00+01:00"}]}}));
+    let item = &page.products.items[0];
+    let (from, until) = (item.sale_from.unwrap(), item.sale_until.unwrap());
+    for (now, amount) in
+        [(from.minus(1), "15.00"), (from, "9.00"), (until.minus(1), "9.00"), (until, "15.00")]
+    {
+        let slug = Slug::parse("ada").unwrap();
+        let view = PageView { document: &page, slug: &slug, base: "", now, published_at: now, image: None };
+        let html = render(&view).body;
+        let elements = parsed(&html);
+        assert!(named(&elements, "bdi")[0].text.starts_with(amount), "{html}");
+        assert_eq!(named(&elements, "s").len(), usize::from(amount == "9.00"));
+        let data = &named(&elements, "script")[0].text;
+        assert!(data.contains(&format!(r#""price":"{amount}""#)), "{data}");
+    }
+}
+
+#[test]
 fn gate_is_a_form_that_shows_nothing_of_the_page() {
     let page = document(many(3, 1));
     for (gate, button) in [(Gate::Age { min: 18 }, "I am 18 or older"), (Gate::Sensitive, "Show it")] {

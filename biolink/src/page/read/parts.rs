@@ -71,13 +71,33 @@ pub(super) fn read_product(fields: &mut Fields, id: ProductId, source: Option<So
         fields.nullable_object("image", |image| read_image(image, false)).flatten(),
         fields.nullable_object("price", read_price).flatten(),
         fields.nullable_object("sale_price", read_price).flatten(),
+        fields.nullable("sale_from", moment),
+        fields.nullable("sale_until", moment),
+        fields.nullable("price_varies", boolean).unwrap_or_default(),
         fields.nullable("availability", name_of).unwrap_or_default(),
     );
-    let (external_id, title, description, url, image, price, sale_price, availability) = product;
+    let (
+        external_id,
+        title,
+        description,
+        url,
+        image,
+        price,
+        sale_price,
+        sale_from,
+        sale_until,
+        price_varies,
+        availability,
+    ) = product;
     if let Some(sale) = &sale_price
         && price.as_ref().map(|price| &price.currency) != Some(&sale.currency)
     {
         fields.add_error("sale_price", "needs a `price` in the same currency".to_owned());
+    }
+    if let (Some(from), Some(until)) = (sale_from, sale_until)
+        && until <= from
+    {
+        fields.add_error("sale_until", "must be later than `sale_from`".to_owned());
     }
     Some(Product {
         id,
@@ -88,6 +108,9 @@ pub(super) fn read_product(fields: &mut Fields, id: ProductId, source: Option<So
         image,
         price,
         sale_price,
+        sale_from,
+        sale_until,
+        price_varies,
         availability,
         source,
     })

@@ -16,6 +16,9 @@ fn product(id: usize, title: &str) -> FeedProduct {
         image: None,
         price: None,
         sale_price: None,
+        sale_from: None,
+        sale_until: None,
+        price_varies: false,
         availability: Default::default(),
         tags: Vec::new(),
     }

@@ -1,9 +1,10 @@
 use serde_json::json;
+use shared::time::UnixMillis;
 
 use super::*;
 use crate::{
     page::document::Availability,
-    product_feed::{FeedFault, FeedProduct, ProductError},
+    product_feed::{FeedFault, FeedProduct, ProductError, ShopEvent, woocommerce_event},
 };
 
 const URL: &str = "https://shop.example/feed";
@@ -197,6 +198,54 @@ fn id_of_invisible_characters_is_none() {
         parse(&rss("<item><g:id>\u{202e}</g:id><title>a</title><link>https://shop.example/a</link></item>"))
             .unwrap();
     assert_eq!(feed.faults.iter().map(|fault| &fault.error).collect::<Vec<_>>(), [&ProductError::NoId]);
+}
+
+#[test]
+fn sale_price_has_its_dates() {
+    let rss = rss("<item><g:id>1</g:id><title>a</title><link>https://shop.example/a</link>
+        <g:price>15.00 EUR</g:price><g:sale_price>12.00 EUR</g:sale_price>
+        <g:sale_price_effective_date>2020-03-01T13:00-0800/2020-03-11T15:30-0800</g:sale_price_effective_date></item>");
+    let table = "id,title,link,price,sale price,sale price effective date\n\
+        1,a,https://shop.example/a,15 EUR,12 EUR,2020-03-01T21:00Z/2020-03-11T23:30Z";
+    let items = json!([{"external_id": "1", "title": "a", "url": "https://shop.example/a", "price": "15 EUR",
+        "sale_price": "12 EUR", "sale_from": "2020-03-01T21:00:00Z", "sale_until": "2020-03-11T23:30:00Z"}]);
+    for text in [rss, table.to_owned(), items.to_string()] {
+        let feed = parse(&text).unwrap();
+        let [product] = feed.products.as_slice() else { panic!("{feed:?}") };
+        let until = UnixMillis::from_rfc3339("2020-03-11T23:30:00Z").unwrap();
+        let amounts = [until.minus(1), until].map(|now| product.amount(now));
+        assert_eq!(amounts, [Some(12_000), Some(15_000)], "{text}");
+    }
+    let faulty = items.to_string().replace("2020-03-11T", "soon");
+    assert!(matches!(parse(&faulty).unwrap().faults[0].error, ProductError::SaleDates(_)));
+    let pushed = json!({"id": 1, "name": "a", "permalink": "https://shop.example/a", "regular_price": "15",
+        "sale_price": "12", "date_on_sale_from_gmt": null, "date_on_sale_to_gmt": "2020-03-11T23:59:59"});
+    let event = woocommerce_event("product.updated", &pushed, "EUR").unwrap();
+    let Some(ShopEvent::Upsert(product)) = event else { panic!("{event:?}") };
+    assert_eq!(product.sale_until, UnixMillis::from_rfc3339("2020-03-11T23:59:59Z"));
+}
+
+#[test]
+fn lowest_price_of_variants_is_shown() {
+    let variant = |id: usize, price: &str| {
+        format!(
+            "<item><g:id>{id}</g:id><title>a</title><link>https://shop.example/{id}</link>
+            <g:item_group_id>g</g:item_group_id><g:price>{price} EUR</g:price></item>"
+        )
+    };
+    let merchant = rss(&[variant(1, "12.00"), variant(2, "10.00"), variant(3, "15.00")].concat());
+    let shopify = json!({"products": [{"id": 1, "title": "a", "handle": "a", "variants": [
+        {"price": "8.00", "available": false}, {"price": "12.00", "available": true}, {"price": "10.00", "available": true}]}]});
+    let woo = json!([{"id": 1, "name": "a", "permalink": "https://shop.example/a", "prices": {
+        "price": "1000", "regular_price": "1000", "sale_price": "1000", "currency_code": "EUR", "currency_minor_unit": 2,
+        "price_range": {"min_amount": "1000", "max_amount": "1500"}}}]);
+    for text in [merchant, shopify.to_string(), woo.to_string()] {
+        let feed = parse(&text).unwrap();
+        let [product] = feed.products.as_slice() else { panic!("{feed:?}") };
+        assert_eq!((price(product).as_str(), product.price_varies), ("10.00 EUR/", true), "{text}");
+    }
+    let same = parse(&rss(&[variant(1, "12.00"), variant(2, "12")].concat())).unwrap();
+    assert!(!same.products[0].price_varies);
 }
 
 /// Shops encode their texts for HTML, and feeds those once more.

@@ -20,6 +20,9 @@ fn product(byte: u8) -> Product {
         image,
         price,
         sale_price,
+        sale_from: None,
+        sale_until: None,
+        price_varies: false,
         availability: Default::default(),
         source: None,
     }
