@@ -141,7 +141,8 @@ impl fmt::Display for FetchUrl {
 
 fn check_host(parts: &UrlParts, policy: &FetchPolicy) -> Result<(), FetchUrlError> {
     let host = || parts.host.clone();
-    let name = parts.host.strip_suffix('.').unwrap_or(&parts.host);
+    // A dot may end a name; after the brackets of an address nothing may stand.
+    let name = parts.host.strip_suffix('.').filter(|name| !name.ends_with(']')).unwrap_or(&parts.host);
     if policy.is_own(name, parts.port) {
         return Err(FetchUrlError::OwnHost { host: host() });
     }

@@ -245,6 +245,7 @@ fn development_allows_http_and_loopback_only() {
         ("address", "http://[fe80::1]/"),
         ("address", "http://2130706433/"),
         ("address", "https://[::1]a.localhost/"),
+        ("address", "https://[::1]./"),
         ("private", "http://printer.local/"),
         ("internal", "http://metadata.goog/"),
         ("syntax", "http://user@127.0.0.1/"),
