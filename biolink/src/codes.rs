@@ -167,7 +167,6 @@ pub fn all() -> impl Iterator<Item = Code> {
 }
 
 /// Returns the code with this name, or `None` if there is none.
-#[must_use]
 pub fn parse(slug: &str) -> Option<Code> {
     shared::problem::codes::parse(slug).or_else(|| TABLE.iter().copied().find(|code| code.as_str() == slug))
 }

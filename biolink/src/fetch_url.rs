@@ -127,7 +127,6 @@ impl FetchUrl {
     }
 
     /// Returns the URL.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

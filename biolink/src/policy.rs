@@ -17,7 +17,6 @@ pub const ANALYTICS_DAYS: u32 = 90;
 pub const ANALYTICS_DAYS_WITHOUT_PLAN: u32 = 7;
 
 /// Returns the days over which the analytics of a plan reach back.
-#[must_use]
 pub const fn analytics_days(plan: BiolinkPlan) -> u32 {
     match plan {
         BiolinkPlan::None => ANALYTICS_DAYS_WITHOUT_PLAN,

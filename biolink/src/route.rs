@@ -51,7 +51,6 @@ impl<'a> Place<'a> {
     }
 
     /// Returns the route of a method, or `None` if the path does not take the method.
-    #[must_use]
     pub fn route(self, method: Method) -> Option<Route<'a>> {
         match self {
             Self::Pages(place) => place.call(method).map(Route::Pages),

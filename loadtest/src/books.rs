@@ -161,7 +161,6 @@ impl Books {
     }
 
     /// Returns true if another party counted, and nothing differs.
-    #[must_use]
     pub(crate) fn is_balanced(&self) -> bool {
         let is_compared = |line: &BookLine| line.edge.or(line.gateway).or(line.tools).is_some();
         self.differences.is_empty() && self.lines.iter().any(is_compared)

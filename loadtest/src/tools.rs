@@ -100,7 +100,6 @@ pub async fn start(bind: BindAddress) -> Result<RunningTools, StartError> {
 
 impl RunningTools {
     /// Returns the server of a tool.
-    #[must_use]
     #[allow(
         clippy::indexing_slicing,
         reason = "`start` pushes one server per tool in the order of `Tool::ALL`"
@@ -110,13 +109,11 @@ impl RunningTools {
     }
 
     /// Returns the address of a tool.
-    #[must_use]
     pub fn addr(&self, tool: Tool) -> SocketAddr {
         self.tool(tool).addr()
     }
 
     /// Returns the address of the control API.
-    #[must_use]
     pub fn control(&self) -> SocketAddr {
         self.control.addr()
     }
@@ -124,7 +121,6 @@ impl RunningTools {
     /// Returns all addresses in the format of the ready line.
     ///
     /// For example `{"tools":{"qr":"127.0.0.1:9112",…},"control":"127.0.0.1:9117"}`.
-    #[must_use]
     pub fn addresses(&self) -> Value {
         let tools: serde_json::Map<_, _> = self
             .servers

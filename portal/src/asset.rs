@@ -59,7 +59,6 @@ impl Asset {
     }
 
     /// Returns the path at which clients get it; `None` for what only the worker reads.
-    #[must_use]
     pub fn path(self) -> Option<String> {
         let path = match self {
             Self::Landing => "/",
@@ -77,7 +76,6 @@ impl Asset {
     }
 
     /// Returns the path of the file, relative to the folder of assets.
-    #[must_use]
     pub fn file(self) -> Cow<'static, str> {
         match self {
             Self::Landing => "landing.html".into(),

@@ -23,7 +23,6 @@ use shared::response::Response;
 use crate::route::{ConsoleCall, ConsoleView};
 
 /// Returns the view of the API's response to a read. A problem, and what is not JSON, stays as it is.
-#[must_use]
 pub fn respond(
     call: &ConsoleCall<'_>,
     query: Option<&str>,

@@ -29,7 +29,6 @@ impl DocsPage {
     }
 
     /// Returns the path.
-    #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
             Self::Gateway => "/docs",
@@ -42,7 +41,6 @@ impl DocsPage {
     }
 
     /// Returns the title.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::Gateway => "Guides, keys and tools",
@@ -55,7 +53,6 @@ impl DocsPage {
     }
 
     /// Returns one sentence about the page.
-    #[must_use]
     pub const fn about(self) -> &'static str {
         match self {
             Self::Gateway => {

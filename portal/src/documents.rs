@@ -12,7 +12,6 @@ use crate::{
 };
 
 /// Returns every document of direct mode once.
-#[must_use]
 pub fn of_direct_mode() -> Vec<Document> {
     let problems = codes::all()
         .map(|code| (format!("/problems/{}", code.as_str()), docs::problem_page(code, Host::Direct)));

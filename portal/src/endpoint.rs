@@ -46,7 +46,6 @@ pub enum Endpoint {
 
 impl Endpoint {
     /// Returns the endpoint of a route.
-    #[must_use]
     pub const fn of(route: &Route<'_>) -> Self {
         match route {
             Route::CallTool(call) => Self::CallTool(call.tool, call.method),
@@ -116,7 +115,6 @@ impl Endpoint {
     }
 
     /// Returns the method.
-    #[must_use]
     pub const fn method(self) -> Method {
         match self {
             Self::CallTool(_, method) => method.method(),
@@ -148,7 +146,6 @@ impl Endpoint {
     }
 
     /// Returns the path, with parameters in braces.
-    #[must_use]
     pub fn path(self) -> String {
         let path = match self {
             Self::CallTool(tool, _) => return format!("/v1/{tool}/{{action}}"),
@@ -181,7 +178,6 @@ impl Endpoint {
 
 /// Returns true if a problem is shown as a page: to visitors, unless they ask for JSON, and to
 /// browsers that open an unknown address.
-#[must_use]
 pub fn is_shown_as_page(endpoint: Option<Endpoint>, accept: Option<&str>) -> bool {
     let accept = accept.unwrap_or_default();
     match endpoint {

@@ -19,19 +19,16 @@ const ANY: &str = "*/*";
 const DESCRIPTION: &str = include_str!("../openapi/gateway.yaml");
 
 /// Returns the text of the [`document`], which [`response`] completes.
-#[must_use]
 pub fn text() -> String {
     render(&document(SERVER))
 }
 
 /// Returns the description, with `server` (such as `https://api.example.com`) as its one server.
-#[must_use]
 pub fn document(server: &str) -> Value {
     parse(DESCRIPTION, server)
 }
 
 /// Returns a description as it is served, from its text.
-#[must_use]
 pub fn response(description: &str, server: &str) -> Response {
     Response::public("application/json", description.replace(SERVER, server))
 }

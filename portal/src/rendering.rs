@@ -11,7 +11,6 @@ use crate::{
 };
 
 /// Returns the text of the file of an asset, with a placeholder for the server's address.
-#[must_use]
 pub fn render(asset: Asset) -> String {
     let response = match asset {
         Asset::Landing => docs::landing(Host::Edge),
@@ -32,7 +31,6 @@ pub fn render(asset: Asset) -> String {
 
 /// Returns the response with the text of the file. `server` is the server's address, such as
 /// `https://api.example.com`. It must have no character that HTML or JSON escapes.
-#[must_use]
 pub fn respond(asset: Asset, file: &str, server: &str) -> Response {
     let text = file.replace(SERVER, server);
     match asset {

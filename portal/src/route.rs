@@ -128,7 +128,6 @@ impl<'a> Route<'a> {
     }
 
     /// Returns the host that serves it, where pages have one of their own.
-    #[must_use]
     pub const fn served_by(&self) -> ServedBy {
         match self {
             Self::Biolink(biolink_route::Route::Visit(_)) => ServedBy::Pages,

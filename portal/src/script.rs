@@ -21,7 +21,6 @@ impl Script {
     }
 
     /// Returns the path.
-    #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
             Self::Docs => "/assets/docs.js",

@@ -39,7 +39,6 @@ pub fn respond(
 }
 
 /// Returns the icon.
-#[must_use]
 pub fn favicon() -> Response {
     Response::public("image/svg+xml", ICON.to_owned())
         .with_headers([("content-security-policy", "default-src 'none'")])
@@ -51,7 +50,6 @@ pub struct SecurityContact(String);
 
 impl SecurityContact {
     /// Reads `https://…`, `mailto:…` or `tel:…`; `None` for anything else.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let known = ["https://", "mailto:", "tel:"].iter().find_map(|scheme| text.strip_prefix(scheme));
         let is_uri = known.is_some_and(|rest| !rest.is_empty()) && text.bytes().all(|b| b.is_ascii_graphic());

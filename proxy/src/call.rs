@@ -79,7 +79,6 @@ pub(crate) struct RequestLog {
 
 impl Call {
     /// Returns a call that has taken no slot yet.
-    #[must_use]
     pub fn new(
         (method, tool, action): (CallMethod, Tool, &str),
         pool: Arc<Pool>,
@@ -104,7 +103,6 @@ impl Call {
     }
 
     /// Returns true if the method is idempotent (RFC 9110, section 9.2.2).
-    #[must_use]
     pub const fn is_idempotent(&self) -> bool {
         match self.method {
             CallMethod::Get => true,
@@ -113,14 +111,12 @@ impl Call {
     }
 
     /// Returns the upstream that is being tried or has responded.
-    #[must_use]
     pub fn upstream(&self) -> Option<&Upstream> {
         self.current.and_then(|index| self.pool.upstream(index))
     }
 
     /// Returns the upstreams that must not be tried again: those that failed, and the one that is
     /// being tried.
-    #[must_use]
     pub fn tried_with_current(&self) -> TriedSet {
         let mut tried = self.tried;
         self.current.into_iter().for_each(|index| tried.add(index));

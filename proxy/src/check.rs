@@ -72,7 +72,6 @@ const EXPIRES_SOON: Duration = Duration::from_secs(14 * 86_400);
 
 /// Returns all findings. Tests addresses, files and directories on this machine, with the rights of
 /// this process, and resolves the names of servers.
-#[must_use]
 pub fn findings(config: &Config, now: UnixMillis) -> Vec<Finding> {
     let mut found = obstacles(config);
     let mut warn =

@@ -164,7 +164,6 @@ pub enum AccessDetail {
 
 impl ClientConfig {
     /// Returns the limits that the transport enforces.
-    #[must_use]
     pub const fn options(&self, max_body: u64) -> ClientOptions {
         ClientOptions {
             header_timeout: self.header_timeout,

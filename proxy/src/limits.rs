@@ -81,7 +81,6 @@ impl ClientLimits {
     }
 
     /// Counts a refused request of an address. Returns true if the address exceeds its rate.
-    #[must_use]
     pub fn record_refusal(&self, address: IpAddr, config: &ClientConfig) -> bool {
         let network = network(address);
         let shard = self.hasher.hash_one(network) % SHARDS as u64;

@@ -46,7 +46,6 @@ pub(crate) fn survive_hangups() -> io::Result<()> {
 
 impl Reloader {
     /// Creates the task. `watch` must have seen the files before they were read from `file`.
-    #[must_use]
     pub(crate) const fn new(state: Arc<State>, file: PathBuf, watch: FileWatch) -> Self {
         Self { state, file, watch: Mutex::new(watch) }
     }

@@ -69,7 +69,6 @@ struct Slot {
 
 impl ReplayCache {
     /// Creates a cache of at most about `capacity` requests.
-    #[must_use]
     pub fn new(capacity: usize) -> Self {
         let capacity = capacity.div_ceil(SHARDS);
         let shard = || Mutex::new(Shard { slots: Default::default(), capacity });
@@ -114,13 +113,11 @@ impl ReplayCache {
     }
 
     /// Returns the number of entries.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().len()).sum()
     }
 
     /// Returns true if there is no entry.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -190,13 +187,11 @@ impl Shard {
 
 impl ReplayEntry {
     /// Returns the entry as a record for another process.
-    #[must_use]
     pub fn to_bytes(self) -> SyncRecord {
         (u128::from(self.request) << 64 | u128::from(self.slot)).to_be_bytes()
     }
 
     /// Parses a record made by [`Self::to_bytes`].
-    #[must_use]
     #[allow(clippy::cast_possible_truncation, reason = "two halves of 64 bits")]
     pub const fn from_bytes(bytes: SyncRecord) -> Self {
         let both = u128::from_be_bytes(bytes);

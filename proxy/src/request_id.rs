@@ -3,7 +3,6 @@
 use shared::request_id::RequestId;
 
 /// Returns a random id. Repetition is unlikely. The id is not a secret.
-#[must_use]
 pub(crate) fn random_id() -> RequestId {
     RequestId(fastrand::u128(..).to_be_bytes())
 }

@@ -96,20 +96,17 @@ impl State {
     }
 
     /// Returns the pool of a tool.
-    #[must_use]
     pub fn pool(&self, tool: Tool) -> Arc<Pool> {
         Arc::clone(self.pools.load().of(tool))
     }
 
     /// Returns true if load balancers should send requests: the process is prepared and not
     /// shutting down.
-    #[must_use]
     pub fn is_ready(&self) -> bool {
         self.is_prepared() && !self.drain.is_announced()
     }
 
     /// Returns true if every upstream was probed and, in direct mode, the revoked keys are known.
-    #[must_use]
     pub fn is_prepared(&self) -> bool {
         self.pools.load().are_known() && self.mode.is_ready()
     }

@@ -19,7 +19,6 @@ impl<'a> Action<'a> {
     pub const PATTERN: &'static str = r"^(\.{0,2}[A-Za-z0-9_~-][A-Za-z0-9._~-]*|\.{3}[A-Za-z0-9._~-]*)$";
 
     /// Returns the action a path segment spells, or `None` when the segment is not one.
-    #[must_use]
     pub fn parse(segment: &'a str) -> Option<Self> {
         let unreserved = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'~' | b'-');
         let well_formed = (1..=Self::MAX_LEN).contains(&segment.len()) && segment.bytes().all(unreserved);
@@ -27,7 +26,6 @@ impl<'a> Action<'a> {
     }
 
     /// Returns the action as it was written.
-    #[must_use]
     pub const fn as_str(self) -> &'a str {
         self.0
     }

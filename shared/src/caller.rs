@@ -19,7 +19,6 @@ const DOMAIN: &[u8] = b"utg.caller.v1";
 /// address cannot be found by trying all addresses. An IPv6 client counts as its /64, of which it
 /// can use any address. Clients whose address is not known (`None`, or not an address) share one
 /// name.
-#[must_use]
 pub fn name(address: Option<&str>, keys: &MacKeys) -> String {
     let Some(address) = address.and_then(|text| text.trim().parse().ok()) else {
         return "caller_unknown".to_owned();
@@ -33,14 +32,12 @@ pub fn name(address: Option<&str>, keys: &MacKeys) -> String {
 /// Returns the one of 65,536 buckets that a client's address falls into, for counters that need not
 /// know who is counted: thousands of addresses share each bucket, and in another `scope` they share
 /// it with others. Clients whose address is not known share one.
-#[must_use]
 pub fn bucket(address: Option<&str>, scope: &str, keys: &MacKeys) -> u16 {
     bucket_of(address.and_then(|text| text.trim().parse().ok()).map_or(0, network), scope, keys)
 }
 
 /// Returns the bucket of the wider network that a client's address lies in, the /24 of an IPv4
 /// address or the /48 of an IPv6 address: one subscriber can have as many addresses.
-#[must_use]
 pub fn network_bucket(address: Option<&str>, keys: &MacKeys) -> u16 {
     let wide = |address: IpAddr| match address.to_canonical() {
         IpAddr::V4(address) => u128::from(address.to_bits() >> 8 << 8),
@@ -66,7 +63,6 @@ fn bucket_of(network: u128, scope: &str, keys: &MacKeys) -> u16 {
 /// assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
 /// assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
 /// ```
-#[must_use]
 pub fn network(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(address) => u128::from(address.to_bits()),
@@ -85,7 +81,6 @@ pub fn bearer(authorization: Option<&str>) -> Result<&str, Problem> {
 }
 
 /// Returns the token after `Bearer`, or `None` if there is none.
-#[must_use]
 pub fn bearer_token(authorization: Option<&str>) -> Option<&str> {
     let (scheme, token) = authorization?.trim().split_once(' ')?;
     let token = token.trim();

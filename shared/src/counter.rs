@@ -98,7 +98,6 @@ impl Counter {
 
     /// Returns true if nothing counts any more and the last call lies before yesterday, so that
     /// nothing but the moment of that call is lost with the counter.
-    #[must_use]
     pub fn is_over(&self, now: UnixMillis) -> bool {
         let long_ago = narrow(self.last_used.day()).saturating_add(1) < narrow(now.day());
         if !long_ago {

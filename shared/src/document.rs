@@ -40,7 +40,6 @@ pub struct Document {
 impl Document {
     /// Returns the document of a path with what a response has. Its text has [`SERVER`] in place of the
     /// server's address.
-    #[must_use]
     pub fn of(path: impl Into<String>, response: Response) -> Self {
         let named = |name: &str| response.header(name).map(|value| (name.to_owned(), value.to_owned()));
         Self {
@@ -53,7 +52,6 @@ impl Document {
 
     /// Returns the response with the document. `server` must have no character that HTML or JSON
     /// escapes. Without one, paths are relative.
-    #[must_use]
     pub fn respond(&self, server: &str) -> Response {
         let text = self.text.replace(SERVER, server);
         let headers = HEADERS.into_iter().filter_map(|name| Some((name, self.headers.get(name)?.clone())));

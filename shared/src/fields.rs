@@ -36,7 +36,6 @@ pub struct TypeError {
 
 impl TypeError {
     /// Returns the error of a `value` where `expected`, such as "a string", must be.
-    #[must_use]
     pub const fn new(expected: &'static str, value: &Value) -> Self {
         Self { expected, found: kind(value) }
     }
@@ -216,19 +215,16 @@ impl Fields {
     }
 
     /// Returns true if the body has the member, and it was not taken yet.
-    #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.members.contains_key(name)
     }
 
     /// Returns true if the body has the member, and it is `null`.
-    #[must_use]
     pub fn is_null(&self, name: &str) -> bool {
         self.members.get(name).is_some_and(Value::is_null)
     }
 
     /// Returns true if the body has no member that was not taken yet.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
@@ -380,7 +376,6 @@ impl<'de> Deserialize<'de> for UniqueMembers {
 
 /// Levenshtein distance in characters: how many insertions, deletions and replacements lie between
 /// two words.
-#[must_use]
 pub fn edit_distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, left) in a.chars().enumerate() {

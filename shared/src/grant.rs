@@ -107,7 +107,6 @@ pub enum GrantError {
 
 impl Grant {
     /// Signs the grant for one call: `target` is path and query exactly as the proxy will see them.
-    #[must_use]
     pub fn sign(&self, call: &ToolCall<'_>, target: &str, data_centre: &str, keys: &MacKeys) -> SignedGrant {
         let (version, mac) = keys.current();
         let digest = target_digest(target);

@@ -66,7 +66,6 @@ pub const CORS: [(&str, &str); 3] = [
 const ALLOWED_HEADERS: &str = "*, Authorization, Content-Type, Idempotency-Key, X-API-Key";
 
 /// Returns true for the media type of an event stream (HTML standard, section 9.2).
-#[must_use]
 pub fn is_event_stream(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default();
     essence.trim().eq_ignore_ascii_case("text/event-stream")
@@ -75,7 +74,6 @@ pub fn is_event_stream(content_type: &str) -> bool {
 /// Returns the headers of a preflight's 204 (Fetch standard), good for a day. Any method and header
 /// may be sent, so that a page can read why a request was refused. `Allow` names the methods that
 /// the path takes, if it is known, and `Accept-Patch` the types of a `PATCH` (RFC 5789, section 3.1).
-#[must_use]
 pub fn preflight(methods: Methods) -> Vec<Header> {
     let allow = (!methods.is_empty()).then(|| ("allow".into(), methods.allow().into()));
     let patch = methods.contains(Method::Patch).then_some(header(ACCEPT_PATCH));

@@ -139,13 +139,11 @@ impl IssueOnce {
     }
 
     /// Returns true if the day is over, so that the state can be dropped.
-    #[must_use]
     pub fn is_over(&self, now: UnixMillis) -> bool {
         now.since(self.at) >= KEEP_MS
     }
 
     /// Returns true if it was stored by a clock that was far ahead of `now`.
-    #[must_use]
     pub fn is_from_future(&self, now: UnixMillis) -> bool {
         self.at.max(self.busy_until) > now.latest_stored()
     }

@@ -47,7 +47,6 @@ pub struct JsonError {
 
 impl JsonError {
     /// Returns the number of bytes before the place where reading ended.
-    #[must_use]
     pub const fn position(&self) -> usize {
         self.at
     }

@@ -130,7 +130,6 @@ pub struct LeaseCache {
 impl LeaseCache {
     /// Returns an empty cache. `id` must be random and must not have been used before, in the same
     /// isolate either. The meter takes requests under a known `id` for retries.
-    #[must_use]
     pub fn new(id: u64) -> Self {
         Self {
             id,
@@ -156,13 +155,11 @@ impl LeaseCache {
     }
 
     /// Returns the key's record as far as it is known here, for its tier and policy.
-    #[must_use]
     pub const fn record(&self) -> Option<&KeyRecord> {
         self.record.as_ref()
     }
 
     /// Returns true if the key's meter has responded.
-    #[must_use]
     pub const fn has_met_meter(&self) -> bool {
         self.meter_version.is_some()
     }
@@ -236,7 +233,6 @@ impl LeaseCache {
     /// Returns the moment at which [`LeaseCache::flush`] is due: the end of the next lease, which
     /// carries everything, or the moment to which outcomes can wait, and not before the meter is
     /// asked again after a failure. `None` if nothing is pending.
-    #[must_use]
     pub fn flush_at(&self) -> Option<UnixMillis> {
         let pending = || self.pending.due().into_iter().chain(self.waiting.due()).min();
         let due = self.leases.first_end().or_else(pending)?;
@@ -280,7 +276,6 @@ impl LeaseCache {
     }
 
     /// Returns true if the cache holds no lease and no report, so that the isolate may drop it.
-    #[must_use]
     pub const fn is_idle(&self) -> bool {
         self.leases.is_empty() && self.pending.is_empty() && !self.waiting.has_withdrawn()
     }

@@ -58,13 +58,11 @@ impl Methods {
     }
 
     /// Returns true if the method is in the set.
-    #[must_use]
     pub const fn contains(self, method: Method) -> bool {
         self.0 & method.bit() != 0
     }
 
     /// Returns true if the set is empty.
-    #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -75,7 +73,6 @@ impl Methods {
     }
 
     /// Returns the value of `Allow` for a path with these methods. Every path takes `OPTIONS` too.
-    #[must_use]
     pub fn allow(self) -> String {
         let names = Self(self.0 | Method::Options.bit()).iter().map(Method::as_str);
         names.collect::<Vec<_>>().join(", ")

@@ -12,7 +12,6 @@ pub struct MinuteCounters {
 
 impl MinuteCounters {
     /// Returns counters at zero.
-    #[must_use]
     pub const fn new() -> Self {
         Self { minute: 0, counts: Vec::new() }
     }
@@ -31,7 +30,6 @@ impl MinuteCounters {
     }
 
     /// Returns the count of this minute.
-    #[must_use]
     pub fn count(&self, bucket: u16, now: UnixMillis) -> u8 {
         let count = self.counts.get(usize::from(bucket)).copied();
         count.filter(|_| self.minute == now.seconds() / 60).unwrap_or(0)

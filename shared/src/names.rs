@@ -17,7 +17,6 @@ macro_rules! named {
     ($($name:ident),+) => {
         $(impl $name {
             /// Returns the name in requests, responses and what is stored.
-            #[must_use]
             pub fn as_str(self) -> &'static str {
                 self.into()
             }

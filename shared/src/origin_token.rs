@@ -55,7 +55,6 @@ pub enum TokenError {
 
 impl OriginToken {
     /// Returns the value of the header `Authorization`.
-    #[must_use]
     pub fn sign(&self, keys: &MacKeys) -> String {
         let (version, mac) = keys.current();
         let [_, issued_at @ ..] = self.issued_at.0.to_be_bytes();

@@ -22,7 +22,6 @@ crate::named!(Window);
 
 impl Window {
     /// Returns the window's length in seconds.
-    #[must_use]
     pub const fn seconds(self) -> u32 {
         match self {
             Self::Minute => 60,
@@ -95,7 +94,6 @@ pub(crate) const ADMIN_ATTEMPTS_REPORTED: u32 = 60;
 
 impl Policy {
     /// Returns the numbers of spec section 8; Enterprise's 500 is the default of its "500+".
-    #[must_use]
     pub const fn for_tier(tier: Tier) -> Self {
         match tier {
             Tier::Free => Self { minute: nonzero(10), day: Some(nonzero(100)) },

@@ -42,6 +42,7 @@ const USUAL_BODY: usize = 384;
 /// assert!(response.body.contains(r#""code":"tool-unavailable""#));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[must_use]
 pub struct Problem {
     code: Code,
     detail: Cow<'static, str>,
@@ -63,13 +64,11 @@ pub struct FieldError {
 impl Problem {
     /// Returns a problem of this code; `detail` says what happened this time and what to do about
     /// it.
-    #[must_use]
     pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
         Self { code, detail: detail.into(), headers: Vec::new(), members: Vec::new() }
     }
 
     /// Returns a 422 that names every error of a body or a query at once.
-    #[must_use]
     pub fn invalid_fields(errors: &[FieldError]) -> Self {
         let detail = match errors {
             [only] => only.to_string(),
@@ -84,7 +83,6 @@ impl Problem {
     }
 
     /// Returns the same problem with a header of its own; the name in lower case.
-    #[must_use]
     pub fn with_header(
         mut self,
         name: impl Into<Cow<'static, str>>,
@@ -95,7 +93,6 @@ impl Problem {
     }
 
     /// Adds headers of the response.
-    #[must_use]
     pub fn with_headers<N: Into<Cow<'static, str>>, V: Into<Cow<'static, str>>>(
         mut self,
         more: impl IntoIterator<Item = (N, V)>,
@@ -105,45 +102,38 @@ impl Problem {
     }
 
     /// Returns the same problem with an extension member (RFC 9457 section 3.2).
-    #[must_use]
     pub fn with_member(self, name: &'static str, value: impl Into<Value>) -> Self {
         self.with_json(name, value.into().to_string())
     }
 
     /// Returns the same problem with an extension member whose value is written in JSON already.
-    #[must_use]
     pub fn with_json(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
         self.members.push((name, value.into()));
         self
     }
 
     /// Returns the same problem with `Retry-After`, in whole seconds, at least one.
-    #[must_use]
     pub fn retry_after(self, seconds: u64) -> Self {
         self.with_header("retry-after", itoa::Buffer::new().format(seconds.max(1)).to_owned())
     }
 
     /// Returns the code.
-    #[must_use]
     pub const fn code(&self) -> Code {
         self.code
     }
 
     /// Returns the HTTP status.
-    #[must_use]
     pub const fn status(&self) -> u16 {
         self.code.status()
     }
 
     /// Returns the description of what happened this time.
-    #[must_use]
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
     /// Returns the response's status, headers and body. `status` in the body always equals the HTTP
     /// status, and [`headers::PROBLEM`] the code.
-    #[must_use]
     pub fn render(&self, request_id: &RequestId) -> Response {
         let mark = headers::header((headers::PROBLEM, self.code.as_str()));
         let challenge = self.code.challenge().map(|challenge| ("www-authenticate".into(), challenge));
@@ -153,7 +143,6 @@ impl Problem {
 
     /// Returns the problem as an event of an event stream: `error`, with the body of the response that
     /// it would be as its data.
-    #[must_use]
     pub fn render_event(&self, request_id: &RequestId) -> String {
         format!("event: error\ndata: {}\n\n", self.body(request_id))
     }
@@ -190,7 +179,6 @@ impl Problem {
 }
 
 /// Returns the problem of a response that broke off after it had begun.
-#[must_use]
 pub fn response_aborted() -> Problem {
     Problem::new(
         codes::RESPONSE_ABORTED,

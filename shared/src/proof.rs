@@ -37,21 +37,18 @@ impl Proof {
     ///
     /// It proves nothing about a call, because anybody may ask for it: its MAC has a domain of its
     /// own.
-    #[must_use]
     pub fn of_probe(id: RequestId, data_center: &str, keys: &MacKeys) -> Self {
         let mac = keys.current().1.sign(&[PROBE_DOMAIN, &id.0, data_center.as_bytes()]);
         Self(Self::split(mac).0)
     }
 
     /// Returns true if `text` is the proof of a probe under any live secret, in constant time.
-    #[must_use]
     pub fn verify_probe(text: &str, id: RequestId, data_center: &str, keys: &MacKeys) -> bool {
         let parts: [&[u8]; 3] = [PROBE_DOMAIN, &id.0, data_center.as_bytes()];
         Self::parse(text).is_some_and(|proof| keys.live().any(|(_, key)| key.verify(&parts, &proof.0)))
     }
 
     /// Returns true if `text` is this proof, in constant time.
-    #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         Self::parse(text).is_some_and(|proof| equal(&proof.0, &self.0))
     }

@@ -185,7 +185,6 @@ impl<'a> Head<'a> {
 }
 
 /// Returns the refusal of a client whose body comes more slowly than `least` bytes a second.
-#[must_use]
 pub fn too_slow(least: u64) -> Problem {
     Problem::new(
         codes::REQUEST_TIMEOUT,
@@ -194,21 +193,18 @@ pub fn too_slow(least: u64) -> Problem {
 }
 
 /// Returns the refusal of a client that stopped in the middle of its request.
-#[must_use]
 pub fn stalled() -> Problem {
     let seconds = BODY_IDLE_TIMEOUT_MS / 1_000;
     Problem::new(codes::REQUEST_TIMEOUT, format!("timed out: no body data received for {seconds} seconds"))
 }
 
 /// Returns the refusal of a client that took too long to send a short body.
-#[must_use]
 pub fn late() -> Problem {
     let seconds = BODY_IDLE_TIMEOUT_MS / 1_000;
     Problem::new(codes::REQUEST_TIMEOUT, format!("the body was not complete after {seconds} seconds"))
 }
 
 /// Returns the refusal of a body longer than `limit` bytes, stated or counted.
-#[must_use]
 pub fn too_large(limit: u64) -> Problem {
     Problem::new(codes::BODY_TOO_LARGE, format!("the body is larger than the limit of {limit} bytes"))
 }

@@ -9,7 +9,6 @@ pub struct RequestId(pub [u8; 16]);
 
 impl RequestId {
     /// Reads what [`RequestId`]'s `Display` writes; `None` for anything else.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.as_bytes();
         if digits.len() != 32 {

@@ -15,6 +15,7 @@ const PIXEL: &[u8] =
     b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
 
 /// A response that is ready to be sent. It may hold a key, so it must not be printed.
+#[must_use]
 pub struct Response<B = String> {
     /// The HTTP status.
     pub status: u16,
@@ -26,19 +27,16 @@ pub struct Response<B = String> {
 
 impl Response {
     /// Returns a JSON text that is good for this moment only.
-    #[must_use]
     pub fn json(body: String) -> Self {
         Self::new(200, "application/json", "no-store", body)
     }
 
     /// Returns a 201 with the created resource as JSON and its path as `Location`.
-    #[must_use]
     pub fn created(body: String, path: String) -> Self {
         Self { status: 201, ..Self::json(body) }.with_headers([("location", path)])
     }
 
     /// Returns a 204.
-    #[must_use]
     pub fn no_content() -> Self {
         Self {
             status: 204,
@@ -48,7 +46,6 @@ impl Response {
     }
 
     /// Returns a redirect that no cache keeps.
-    #[must_use]
     pub fn redirect(status: u16, location: String) -> Self {
         let headers =
             vec![headers::header(("cache-control", "no-store")), ("location".into(), location.into())];
@@ -56,13 +53,11 @@ impl Response {
     }
 
     /// Returns the same response with its body as bytes.
-    #[must_use]
     pub fn into_bytes(self) -> Response<Vec<u8>> {
         Response { status: self.status, headers: self.headers, body: self.body.into_bytes() }
     }
 
     /// Returns a refusal to prefetch: a browser then sends the request again when it is needed.
-    #[must_use]
     pub fn not_prefetched() -> Self {
         Self {
             status: 503,
@@ -72,14 +67,12 @@ impl Response {
     }
 
     /// Returns the response to a liveness check.
-    #[must_use]
     pub fn health() -> Self {
         Self::json(r#"{"status":"ok"}"#.to_owned())
     }
 
     /// Returns the response to a preflight of a path that takes these methods, none if it leads
     /// nowhere.
-    #[must_use]
     pub fn preflight(methods: Methods) -> Self {
         Self { status: 204, headers: headers::preflight(methods), body: String::new() }
     }
@@ -87,7 +80,6 @@ impl Response {
 
 impl Response<Vec<u8>> {
     /// Returns a transparent image of one pixel, which no cache keeps.
-    #[must_use]
     pub fn pixel() -> Self {
         Self::new(200, "image/gif", "no-store", PIXEL.to_vec())
     }
@@ -96,7 +88,6 @@ impl Response<Vec<u8>> {
 impl<B: AsRef<[u8]> + Default> Response<B> {
     /// Returns a page, or what belongs to one, for visitors. Each visit asks whether it changed, and
     /// a 304 is enough if it did not.
-    #[must_use]
     pub fn page(media_type: impl Into<Cow<'static, str>>, body: B) -> Self {
         Self::tagged(media_type, "public, max-age=0, must-revalidate", body)
     }
@@ -107,13 +98,11 @@ impl<B: AsRef<[u8]> + Default> Response<B> {
     }
 
     /// Returns what programs fetch again and again, and may keep for a minute.
-    #[must_use]
     pub fn feed(media_type: impl Into<Cow<'static, str>>, body: B) -> Self {
         Self::tagged(media_type, "public, max-age=60", body)
     }
 
     /// Returns the response as one that is made anew for each visit, so that nothing can stand for it.
-    #[must_use]
     pub fn unique(mut self) -> Self {
         self.headers.retain(|(name, _)| !matches!(&**name, ETAG | "cache-control"));
         self.with_headers([("cache-control", "private, no-cache")])
@@ -126,14 +115,12 @@ impl<B: AsRef<[u8]> + Default> Response<B> {
     }
 
     /// Returns a header by its name in lower case.
-    #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(other, _)| *other == name).map(|(_, value)| &**value)
     }
 
     /// Returns 304 without a body if one of the request's `If-None-Match` values names this text
     /// (RFC 9110, section 13.1.2), and this text otherwise.
-    #[must_use]
     pub fn if_none_match<'a>(self, values: impl Iterator<Item = &'a [u8]>) -> Self {
         let opaque = |tag: &'a [u8]| tag.strip_prefix(b"W/").unwrap_or(tag);
         let own = self.header(ETAG).map(|tag| tag.strip_prefix("W/").unwrap_or(tag).as_bytes());
@@ -148,7 +135,6 @@ impl<B: AsRef<[u8]> + Default> Response<B> {
     /// Returns 304 without a body if this text is not newer than the request's `If-Modified-Since`
     /// (RFC 9110, section 13.1.3), and this text otherwise. Must not be called for a request with
     /// `If-None-Match`, which counts instead.
-    #[must_use]
     pub fn if_modified_since(self, value: &str) -> Self {
         let own = self.header("last-modified").and_then(UnixMillis::from_http_date);
         let is_newer = |since| own.is_none_or(|own| own > since);
@@ -160,7 +146,6 @@ impl<B: AsRef<[u8]> + Default> Response<B> {
     }
 
     /// Returns a response with its media type and the value of `Cache-Control`.
-    #[must_use]
     pub fn new(status: u16, media_type: impl Into<Cow<'static, str>>, cache: &'static str, body: B) -> Self {
         // With room for what refusals have beside these: they come in floods.
         let mut headers = Vec::with_capacity(6);
@@ -169,7 +154,6 @@ impl<B: AsRef<[u8]> + Default> Response<B> {
     }
 
     /// Adds headers.
-    #[must_use]
     pub fn with_headers<N: Into<Cow<'static, str>>, V: Into<Cow<'static, str>>>(
         mut self,
         more: impl IntoIterator<Item = (N, V)>,

@@ -32,7 +32,6 @@ pub enum CallMethod {
 
 impl CallMethod {
     /// Returns the method of the request.
-    #[must_use]
     pub const fn method(self) -> Method {
         match self {
             Self::Get => Method::Get,

@@ -20,20 +20,17 @@ impl Sampling {
     pub const ALL: Self = Self(1.0);
 
     /// Parses a number from 0 to 1; `None` for anything else.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         text.trim().parse().ok().filter(|share| (0.0..=1.0).contains(share)).map(Self)
     }
 
     /// Returns the share, so that a reader of the log can scale counts up.
-    #[must_use]
     pub const fn share(self) -> f64 {
         self.0
     }
 
     /// Returns true if the line of a request with this status is kept. The request's id decides, so
     /// that all lines of a request are kept or none.
-    #[must_use]
     pub fn keeps(self, id: &RequestId, status: u16) -> bool {
         let [a, b, c, d, ..] = id.0;
         status >= 400 || f64::from(u32::from_be_bytes([a, b, c, d])) < self.0 * 4_294_967_296.0

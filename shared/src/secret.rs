@@ -45,7 +45,6 @@ impl MacKey {
     }
 
     /// Prepares a MAC from a key of random bytes, of any length (RFC 2104, section 2).
-    #[must_use]
     pub fn from_bytes(key: &[u8]) -> Self {
         let digest;
         let key = if key.len() > BLOCK {
@@ -63,14 +62,12 @@ impl MacKey {
 
     /// HMAC-SHA256 over `parts` in order, without separators: callers pass parts of fixed length,
     /// save the last.
-    #[must_use]
     pub fn sign(&self, parts: &[&[u8]]) -> [u8; 32] {
         self.run(parts).finalize().into_bytes().into()
     }
 
     /// Returns true if `tag` is the beginning of the MAC over `parts`, in time that does not depend
     /// on where they differ. An empty tag is never right.
-    #[must_use]
     pub fn verify(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
         self.run(parts).verify_truncated_left(tag).is_ok()
     }
@@ -127,13 +124,11 @@ impl MacKeys {
     }
 
     /// Returns the version and key that sign.
-    #[must_use]
     pub const fn current(&self) -> (u8, &MacKey) {
         (self.current.0, &self.current.1)
     }
 
     /// Returns the key of a version, when it is live.
-    #[must_use]
     pub fn version(&self, version: u8) -> Option<&MacKey> {
         self.live().find(|(live, _)| *live == version).map(|(_, key)| key)
     }
@@ -163,7 +158,6 @@ impl AdminSecret {
 
     /// Returns true if `presented` is the secret. Digests are compared, so neither length nor
     /// content shows in the time.
-    #[must_use]
     pub fn matches(&self, presented: &str) -> bool {
         equal(&self.0, &sha256(&[presented.as_bytes()]))
     }
@@ -176,7 +170,6 @@ impl fmt::Debug for AdminSecret {
 }
 
 /// SHA-256 over `parts` in order, without separators.
-#[must_use]
 pub fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     let mut digest = Sha256::new();
     for part in parts {
@@ -186,7 +179,6 @@ pub fn sha256(parts: &[&[u8]]) -> [u8; 32] {
 }
 
 /// Returns true if two digests are equal, in time that does not depend on where they differ.
-#[must_use]
 pub fn equal(a: &[u8], b: &[u8]) -> bool {
     a.ct_eq(b).into()
 }

@@ -36,7 +36,6 @@ pub struct ToolStatus {
 
 impl StatusReport {
     /// Returns the report, in which `available` decides on each tool.
-    #[must_use]
     pub fn new(available: impl Fn(Tool) -> bool) -> Self {
         let tools: Vec<_> =
             Tool::ALL.into_iter().map(|tool| ToolStatus { tool, available: available(tool) }).collect();
@@ -51,7 +50,6 @@ impl StatusReport {
     /// Reads what a proxy reports; `None` when it is no report. A tool it does not name is not
     /// available, and one that is not known here is left out: edge and proxy may be of different
     /// versions.
-    #[must_use]
     pub fn from_json(text: &str) -> Option<Self> {
         let reported: serde_json::Value = serde_json::from_str(text).ok()?;
         let tools = reported.get("tools")?.as_array()?;
@@ -65,7 +63,6 @@ impl StatusReport {
     }
 
     /// Returns the response's body.
-    #[must_use]
     pub fn to_json(&self) -> String {
         // Plain names and booleans always serialise.
         serde_json::to_string(self).unwrap_or_default()
@@ -89,7 +86,6 @@ impl StatusCache {
     const STALE_MS: u64 = 2 * Self::FRESH_MS;
 
     /// Returns an empty cache.
-    #[must_use]
     pub const fn new() -> Self {
         Self { last: None, asked_at: None }
     }

@@ -25,13 +25,11 @@ impl Tier {
     pub const ALL: [Self; 3] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns one byte for signed payloads.
-    #[must_use]
     pub const fn code(self) -> u8 {
         self as u8
     }
 
     /// Returns the tier of a [`Tier::code`]; `None` for any other byte.
-    #[must_use]
     pub const fn from_code(code: u8) -> Option<Self> {
         Self::from_repr(code)
     }

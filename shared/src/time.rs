@@ -25,20 +25,17 @@ const MAX_AHEAD_MS: u64 = 61_000;
 impl UnixMillis {
     /// Returns the last moment that something stored may have at `self`. What is later was stored
     /// by a clock that was ahead, and would hold for as long as that was ahead.
-    #[must_use]
     pub const fn latest_stored(self) -> Self {
         self.plus(MAX_AHEAD_MS)
     }
 
     /// Returns the whole seconds since the epoch, rounded down.
-    #[must_use]
     pub const fn seconds(self) -> u64 {
         self.0 / 1000
     }
 
     /// Returns the moment as clients read it, such as `2026-11-21T08:00:00.123Z`; after the year
     /// 9999, the end of that year.
-    #[must_use]
     pub fn to_rfc3339(self) -> String {
         const LAST: u64 = 253_402_300_799_999;
         OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0.min(LAST)) * 1_000_000)
@@ -48,7 +45,6 @@ impl UnixMillis {
     }
 
     /// Returns the moment with exactly three digits of a second: `2026-11-21T08:00:00.000Z`.
-    #[must_use]
     pub fn to_rfc3339_ms(self) -> String {
         let mut text = Self(self.seconds().saturating_mul(1000)).to_rfc3339();
         // The end of the last year has its milliseconds already.
@@ -61,7 +57,6 @@ impl UnixMillis {
 
     /// Reads an RFC 3339 time with any offset and with `T`, `t` or a space before the time of day (section
     /// 5.6); `None` for anything else and for times before 1970.
-    #[must_use]
     pub fn from_rfc3339(text: &str) -> Option<Self> {
         // `time` takes any character there.
         if !matches!(text.as_bytes().get(10), Some(b'T' | b't' | b' ')) {
@@ -73,7 +68,6 @@ impl UnixMillis {
 
     /// Returns the moment as a date of HTTP (RFC 9110, section 5.6.7), such as
     /// `Sat, 21 Nov 2026 08:00:00 GMT`.
-    #[must_use]
     pub fn to_http_date(self) -> String {
         let seconds = i64::try_from(self.seconds()).unwrap_or_default();
         let moment = OffsetDateTime::from_unix_timestamp(seconds).ok();
@@ -82,14 +76,12 @@ impl UnixMillis {
     }
 
     /// Reads a date of HTTP; `None` for anything else and for times before 1970.
-    #[must_use]
     pub fn from_http_date(text: &str) -> Option<Self> {
         let moment = OffsetDateTime::parse(text.trim(), &Rfc2822).ok()?;
         u64::try_from(moment.unix_timestamp()).ok().map(|seconds| Self(seconds.saturating_mul(1_000)))
     }
 
     /// Returns the UTC day this moment lies in.
-    #[must_use]
     pub const fn day(self) -> UtcDay {
         UtcDay(self.0 / DAY_MS)
     }
@@ -107,14 +99,12 @@ impl UnixMillis {
     }
 
     /// Returns the milliseconds from `earlier` to this moment; 0 when `earlier` is not earlier.
-    #[must_use]
     pub const fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
     /// Returns the seconds from this moment until `later`, rounded up, so that waiting that long is
     /// always enough.
-    #[must_use]
     pub const fn seconds_until(self, later: Self) -> u64 {
         later.since(self).div_ceil(1000)
     }
@@ -122,13 +112,11 @@ impl UnixMillis {
 
 impl UtcDay {
     /// Returns the first moment of the day.
-    #[must_use]
     pub const fn start(self) -> UnixMillis {
         UnixMillis(self.0.saturating_mul(DAY_MS))
     }
 
     /// Returns the first moment of the next day, when the day's quota is whole again.
-    #[must_use]
     pub const fn end(self) -> UnixMillis {
         Self(self.0.saturating_add(1)).start()
     }

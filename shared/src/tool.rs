@@ -41,14 +41,12 @@ impl Tool {
     pub const ALL: [Self; 17] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the tool's place in [`Tool::ALL`], for tables with one entry per tool.
-    #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
     /// Returns one byte for signed payloads and for what is stored. Programs of several versions
     /// read them, so that a tool keeps its code for ever, wherever it stands in [`Tool::ALL`].
-    #[must_use]
     pub const fn code(self) -> u8 {
         match self {
             Self::Biolink => 1,
@@ -72,13 +70,11 @@ impl Tool {
     }
 
     /// Returns the tool of a [`Tool::code`]; `None` for any other byte.
-    #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.code() == code)
     }
 
     /// Returns the tool's purpose, in the words of the spec.
-    #[must_use]
     pub const fn purpose(self) -> &'static str {
         match self {
             Self::Biolink => "bio link page generation",
@@ -103,7 +99,6 @@ impl Tool {
 
     /// Returns up to three tools whose names are closest to `segment`, best first, for the caller
     /// who mistyped.
-    #[must_use]
     pub fn nearest(segment: &str) -> Vec<Self> {
         let lower: String = segment.chars().take(32).flat_map(char::to_lowercase).collect();
         let rank = |tool: Self| (edit_distance(&lower, tool.as_str()), tool);

@@ -7,7 +7,6 @@
 /// let traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 /// assert_eq!(shared::trace::trace_id(traceparent), Some("0af7651916cd43dd8448eb211c80319c"));
 /// ```
-#[must_use]
 pub fn trace_id(traceparent: &str) -> Option<&str> {
     let mut parts = traceparent.split('-');
     let (_version, id) = (parts.next()?, parts.next()?);

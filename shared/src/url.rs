@@ -18,7 +18,6 @@ pub struct Address<'a> {
 
 impl<'a> Address<'a> {
     /// Parts an `http` or `https` URL; `None` for anything else.
-    #[must_use]
     pub fn parse(url: &'a str) -> Option<Self> {
         let (scheme, rest) = url.split_once("://")?;
         let secure = match scheme {
@@ -34,14 +33,12 @@ impl<'a> Address<'a> {
 
     /// Returns true if scheme and authority hold nothing that has a meaning in JSON, HTML or a
     /// shell.
-    #[must_use]
     pub fn is_plain(&self) -> bool {
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':' | b'[' | b']');
         self.authority.bytes().all(plain)
     }
 
     /// Returns the host, without a port.
-    #[must_use]
     pub fn host(&self) -> &'a str {
         match self.authority.rsplit_once(':') {
             Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
@@ -50,13 +47,11 @@ impl<'a> Address<'a> {
     }
 
     /// Returns true if the host is the loopback interface.
-    #[must_use]
     pub fn is_loopback(&self) -> bool {
         is_loopback(self.host())
     }
 
     /// Returns true if the request came over TLS.
-    #[must_use]
     pub const fn is_secure(&self) -> bool {
         self.secure
     }
@@ -65,7 +60,6 @@ impl<'a> Address<'a> {
     /// set (local development behind another name), or the URL names this very machine. A caller
     /// must not rely on this if nothing routes by the URL's host, because the client can then
     /// choose it freely; [`is_confidential`] goes by the peer's address.
-    #[must_use]
     pub fn is_confidential(&self, http_allowed: bool) -> bool {
         self.secure || http_allowed || self.is_loopback()
     }
@@ -82,7 +76,6 @@ impl<'a> Address<'a> {
 /// Returns true if a request could not be read on the way: it is `encrypted` with TLS, or comes
 /// from a process of this machine. `peer` is the address of the connection's other end, if it is
 /// known. What the request says of itself, such as its `Host`, decides nothing.
-#[must_use]
 pub fn is_confidential(encrypted: bool, peer: Option<IpAddr>) -> bool {
     encrypted || peer.is_some_and(|peer| peer.to_canonical().is_loopback())
 }

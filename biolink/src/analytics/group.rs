@@ -40,7 +40,6 @@ impl GroupBy {
     pub const ALL: [Self; 19] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the column that has its values; `None` for what is no property of an event.
-    #[must_use]
     pub const fn dimension(self) -> Option<Dimension> {
         Some(match self {
             Self::Timeseries | Self::Page => return None,

@@ -32,13 +32,11 @@ impl LiveRequest {
     }
 
     /// Returns the pages that are asked for; none if it is about all.
-    #[must_use]
     pub fn pages(&self) -> &[PageId] {
         &self.pages
     }
 
     /// Returns what each page is asked for: the minute of `now` and the four before it.
-    #[must_use]
     pub fn page_query(now: UnixMillis) -> PageQuery {
         let minute = now.0 - now.0 % MINUTE_MS;
         let bucket = |ago: u64| UnixMillis(minute.saturating_sub(ago * MINUTE_MS));
@@ -54,7 +52,6 @@ impl LiveRequest {
     }
 
     /// Returns the response.
-    #[must_use]
     pub fn render(now: UnixMillis, report: &Report) -> Response {
         let query = Self::page_query(now);
         let mut text = String::new();

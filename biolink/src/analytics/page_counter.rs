@@ -33,7 +33,6 @@ const MAX_VISITORS: usize = 2_000_000;
 const MAX_PAIRS: usize = 1_000_000;
 impl PageCounter {
     /// Returns a counter for a query.
-    #[must_use]
     pub fn new(query: PageQuery) -> Self {
         let sets =
             query.groups.iter().filter(|group| group.distinct).count() + usize::from(query.bucket_visitors);
@@ -80,7 +79,6 @@ impl PageCounter {
     }
 
     /// Returns what was counted.
-    #[must_use]
     pub fn finish(mut self) -> PageReport {
         self.end_day();
         let overflowed = self.groups.iter().any(GroupCounter::has_overflowed);

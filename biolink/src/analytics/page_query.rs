@@ -45,14 +45,12 @@ pub const MAX_ROWS: u64 = 30_000_000;
 
 impl PageQuery {
     /// Returns the first day with events of the query, and the last.
-    #[must_use]
     pub const fn days(&self) -> (UtcDay, UtcDay) {
         (self.start.day(), self.end.minus(1).day())
     }
 
     /// Returns the columns that are read. The time is not among them: see
     /// [`PageQuery::needs_time`].
-    #[must_use]
     pub fn columns(&self) -> NeededColumns {
         let mut dimensions = vec![Dimension::Ignored];
         let filters = self.filters.iter().map(|filter| filter.by);
@@ -66,7 +64,6 @@ impl PageQuery {
 
     /// Returns true if the times of a day's events matter: not the whole day belongs to the query, or
     /// it belongs to several buckets of the series.
-    #[must_use]
     pub fn needs_time(&self, day: UtcDay) -> bool {
         day.start() < self.start || self.end < day.end() || {
             let inner = |bucket: &&UnixMillis| day.start() < **bucket && **bucket < day.end();
@@ -76,7 +73,6 @@ impl PageQuery {
 
     /// Returns the days, from the first to before the second, that form the longest run of days whose
     /// times do not matter. A store reads their rows without the time column.
-    #[must_use]
     pub fn days_without_time(&self) -> (UtcDay, UtcDay) {
         let (first, last) = self.days();
         let mut longest = (first, first);

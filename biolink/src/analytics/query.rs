@@ -73,19 +73,16 @@ impl AnalyticsQuery {
     }
 
     /// Returns the pages that are asked for; none if the report is about all.
-    #[must_use]
     pub fn pages(&self) -> &[PageId] {
         &self.request.pages
     }
 
     /// Returns the form of the report.
-    #[must_use]
     pub const fn format(&self) -> Format {
         self.request.format
     }
 
     /// Returns what each page is asked for.
-    #[must_use]
     pub fn page_query(&self) -> PageQuery {
         let groups = self.page_groups();
         let groups = groups.map(|by| PageGroup { by, distinct: self.metrics(by).needs_visitors() });
@@ -104,7 +101,6 @@ impl AnalyticsQuery {
 
     /// Returns what each page is asked for about the previous period, as far as the window has it.
     /// `None` if no comparison is asked for, or nothing of the period is left.
-    #[must_use]
     pub fn previous_query(&self) -> Option<PageQuery> {
         let previous = self.span.previous();
         let start = previous.start.max(self.earliest);
@@ -121,7 +117,6 @@ impl AnalyticsQuery {
 
     /// Returns the refusal of a period with too many events. `start` is the earliest one that would
     /// be answered.
-    #[must_use]
     pub fn too_wide(&self, start: UnixMillis) -> Problem {
         const OTHER: &str = "for one group without filters";
         if start >= self.span.end {

@@ -96,7 +96,6 @@ impl Completeness {
 
 impl AnalyticsQuery {
     /// Returns the response. `previous` is the report of [`AnalyticsQuery::previous_query`].
-    #[must_use]
     pub fn render(&self, report: &Report, previous: Option<&Report>, context: &ReportContext) -> Response {
         match self.format() {
             Format::Json => Response::json(json::write(self, report, previous, context)),

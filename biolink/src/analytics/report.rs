@@ -39,7 +39,6 @@ pub struct Report {
 
 impl Report {
     /// Returns the report of all pages that responded.
-    #[must_use]
     pub fn merge(pages: impl IntoIterator<Item = (PageId, PageReport)>) -> Self {
         let mut merged = Self { all: PageReport { exact: true, ..PageReport::default() }, pages: Vec::new() };
         let mut groups: Vec<ValueTable> = Vec::new();

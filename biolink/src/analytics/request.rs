@@ -56,13 +56,11 @@ impl AnalyticsRequest {
     pub const LIMITS: (usize, usize) = (100, 10);
 
     /// Returns the names of the intervals.
-    #[must_use]
     pub fn intervals() -> [&'static str; 7] {
         Interval::ALL.map(|(name, _)| name)
     }
 
     /// Returns the names of the granularities, `auto` first.
-    #[must_use]
     pub fn granularities() -> Vec<&'static str> {
         ["auto"].into_iter().chain(Granularity::ALL.map(Granularity::as_str)).collect()
     }
@@ -93,25 +91,21 @@ impl AnalyticsRequest {
     }
 
     /// Returns the pages that are asked for; none if the report is about all.
-    #[must_use]
     pub fn pages(&self) -> &[PageId] {
         &self.pages
     }
 
     /// Returns the name of the time zone; `None` for UTC, whose [`Zone`](super::Zone) is known.
-    #[must_use]
     pub fn timezone(&self) -> Option<&str> {
         Some(self.timezone.as_str()).filter(|name| *name != UTC)
     }
 
     /// Returns the moments between which the [`Zone`](super::Zone) must be right.
-    #[must_use]
     pub const fn zone_span(now: UnixMillis, window_days: u32) -> (UnixMillis, UnixMillis) {
         (now.minus((window_days as u64 + 3) * DAY_MS), now.plus(2 * DAY_MS))
     }
 
     /// Returns the refusal of a time zone that the shell does not know.
-    #[must_use]
     pub fn unknown_timezone(&self) -> Problem {
         invalid("timezone", "is not a time zone; expected an IANA name such as Europe/Berlin or UTC")
     }

@@ -23,7 +23,6 @@ const DAY_MS: i64 = 86_400_000;
 
 impl Zone {
     /// Returns UTC.
-    #[must_use]
     pub fn utc() -> Self {
         Self { offsets: vec![(0, 0)] }
     }

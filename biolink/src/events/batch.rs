@@ -63,13 +63,11 @@ pub struct PageDelivery {
 
 impl Batch {
     /// Reads a message of the queue; `None` for anything else.
-    #[must_use]
     pub fn from_json(text: &str) -> Option<Self> {
         json::from_str(text).ok()
     }
 
     /// Returns the batch as it is sent.
-    #[must_use]
     pub fn to_json(&self) -> String {
         // Plain strings and numbers, which always serialise.
         serde_json::to_string(self).unwrap_or_default()
@@ -101,13 +99,11 @@ impl PageRows {
 /// Returns the seconds until a message comes again of which not all was taken, when it is `age`
 /// milliseconds old. So a short failure costs little time, and sixty retries last for three
 /// days and a half, which is within the four days for which the queue keeps a message.
-#[must_use]
 pub fn retry_delay(age: u64) -> u32 {
     u32::try_from((age / 2_000).clamp(2, 7_200)).unwrap_or(7_200)
 }
 
 /// Groups batches by page, so that each page's store gets one message.
-#[must_use]
 pub fn deliveries(batches: Vec<Batch>) -> Vec<PageDelivery> {
     let mut deliveries: Vec<PageDelivery> = Vec::new();
     for (place, Batch { isolate, number, coalesced, pages }) in batches.into_iter().enumerate() {

@@ -63,7 +63,6 @@ struct Pending {
 
 impl Buffer {
     /// Returns the empty buffer of an isolate, which is known by these random bytes.
-    #[must_use]
     pub fn new(isolate: [u8; 8]) -> Self {
         Self {
             isolate: format!("{:016x}", u64::from_be_bytes(isolate)),

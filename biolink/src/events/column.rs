@@ -86,7 +86,6 @@ pub enum Codes<'a> {
 }
 
 /// Returns the kind of a row, and whether it is counted; `None` for an unknown code.
-#[must_use]
 pub const fn row_kind(code: u8) -> Option<(EventKind, bool)> {
     match EventKind::from_code(code & !IGNORED) {
         Some(kind) => Some((kind, code & IGNORED == 0)),
@@ -131,7 +130,6 @@ impl Iterator for TimeColumn<'_> {
 }
 
 /// Returns the number of a visitor; 0 is none.
-#[must_use]
 #[inline(always)]
 pub fn visitor_of([a, b, c, d, e, f]: VisitorBytes) -> u64 {
     u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
@@ -209,7 +207,6 @@ impl<'a> DictionaryColumn<'a> {
 
 impl Codes<'_> {
     /// Returns the code of a row; 0 for one that there is not.
-    #[must_use]
     pub fn get(&self, row: usize) -> u16 {
         match self {
             Self::One => 0,

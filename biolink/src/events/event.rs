@@ -79,13 +79,11 @@ impl EventKind {
     pub const ALL: [Self; 4] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the code, which is stored.
-    #[must_use]
     pub const fn code(self) -> u8 {
         self as u8
     }
 
     /// Returns the kind with this code.
-    #[must_use]
     pub const fn from_code(code: u8) -> Option<Self> {
         Self::from_repr(code)
     }
@@ -98,7 +96,6 @@ impl Dimension {
     pub const ALL: [Self; Self::COUNT] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns its place in [`Dimension::ALL`].
-    #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -106,7 +103,6 @@ impl Dimension {
 
 impl Event {
     /// Returns an event without a visitor and without values.
-    #[must_use]
     pub const fn new(at: UnixMillis, kind: EventKind) -> Self {
         Self { at, kind, visitor: 0, values: [const { Cow::Borrowed("") }; Dimension::COUNT] }
     }
@@ -125,7 +121,6 @@ impl Event {
     }
 
     /// Returns the value of a dimension; an empty text is none.
-    #[must_use]
     pub fn value(&self, dimension: Dimension) -> &str {
         self.values.get(dimension.index()).map_or("", |value| value)
     }
@@ -140,7 +135,6 @@ impl Event {
     }
 
     /// Returns true if it counts.
-    #[must_use]
     pub fn is_counted(&self) -> bool {
         self.value(Dimension::Ignored).is_empty()
     }

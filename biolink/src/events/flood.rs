@@ -20,7 +20,6 @@ pub struct Flood {
 
 impl Flood {
     /// Returns a counter at zero.
-    #[must_use]
     pub const fn new() -> Self {
         Self { minute: 0, counts: BTreeMap::new() }
     }

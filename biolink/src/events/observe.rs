@@ -46,13 +46,11 @@ pub struct Request<'a, H> {
 
 impl Occurrence {
     /// Returns something that happened on a page.
-    #[must_use]
     pub const fn new(account: KeyId, page: PageId, kind: EventKind) -> Self {
         Self { account, page, kind, target: None, qr_code: None, number: 0 }
     }
 
     /// Returns the event that is not counted for this reason: with what it happened to, and no more.
-    #[must_use]
     pub fn ignored(&self, at: UnixMillis, reason: impl Into<Cow<'static, str>>) -> Event {
         self.event(at).with(Dimension::Ignored, reason)
     }
@@ -124,7 +122,6 @@ fn ignored<'a, H: Fn(&str) -> Option<&'a str> + Copy>(request: &Request<'a, H>, 
 }
 
 /// Returns true if the owner of the page made the request, and it is not to count.
-#[must_use]
 pub fn is_own_visit(query: Option<&str>) -> bool {
     has_parameter(query, "notrack")
 }

@@ -14,7 +14,6 @@ struct Chain(String, u64, u64, u64);
 
 impl Received {
     /// Returns true if the batch was received.
-    #[must_use]
     pub fn contains(&self, isolate: &str, number: u64) -> bool {
         self.0.iter().any(|Chain(of, _, first, last)| of == isolate && (*first..=*last).contains(&number))
     }
@@ -30,7 +29,6 @@ impl Received {
     }
 
     /// Returns the number of places at which batches are missing.
-    #[must_use]
     pub fn gaps(&self) -> usize {
         self.0.iter().filter(|Chain(_, before, ..)| *before != 0).count()
     }

@@ -33,14 +33,12 @@ pub struct Seer<'a> {
 
 impl SeenToken {
     /// Returns the token of a page for a visitor.
-    #[must_use]
     pub fn issue(keys: &MacKeys, page: &PageId, seer: Seer<'_>, number: [u8; 8], now: UnixMillis) -> Self {
         Self { number, mac: seer.mac(keys.current().1, page, &number, now) }
     }
 
     /// Returns the token's number if it was issued for this page and visitor, in this hour or the one
     /// before.
-    #[must_use]
     pub fn verify(&self, keys: &MacKeys, page: &PageId, seer: Seer<'_>, now: UnixMillis) -> Option<u64> {
         let hours = [now, now.minus(HOUR_MS)];
         let mut macs = keys.live().flat_map(|(_, key)| hours.map(|at| seer.mac(key, page, &self.number, at)));
@@ -48,7 +46,6 @@ impl SeenToken {
     }
 
     /// Reads what `Display` writes; `None` for anything else.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 16];
         let decoded = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;

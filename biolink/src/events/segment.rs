@@ -54,19 +54,16 @@ pub struct Columns {
 
 impl Segment {
     /// Returns an empty segment of a day.
-    #[must_use]
     pub fn new(day: UtcDay) -> Self {
         Self { day, ..Self::default() }
     }
 
     /// Returns the day.
-    #[must_use]
     pub const fn day(&self) -> UtcDay {
         self.day
     }
 
     /// Returns the number of events.
-    #[must_use]
     pub const fn rows(&self) -> usize {
         self.kinds.len()
     }
@@ -107,20 +104,17 @@ impl Segment {
     }
 
     /// Returns the moments of the first and the last event; `None` of an empty segment.
-    #[must_use]
     pub fn span(&self) -> Option<(UnixMillis, UnixMillis)> {
         let at = |second: &u32| self.day.start().plus(u64::from(*second) * 1000);
         Some((self.seconds.iter().min().map(at)?, self.seconds.iter().max().map(at)?))
     }
 
     /// Returns the number of counted events of a kind.
-    #[must_use]
     pub fn count(&self, kind: EventKind) -> usize {
         self.kinds.iter().filter(|&&code| code == kind.code()).count()
     }
 
     /// Returns the columns as they are stored.
-    #[must_use]
     pub fn encode(&self) -> Columns {
         Columns {
             time: encode_times(&self.seconds),
@@ -155,7 +149,6 @@ impl Segment {
     }
 
     /// Returns the segment as base64.
-    #[must_use]
     pub fn to_text(&self) -> String {
         STANDARD.encode(self.to_bytes())
     }
@@ -170,7 +163,6 @@ impl Segment {
     }
 
     /// Returns the segment as one text of bytes.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let Columns { time, kind, visitor, dimensions } = self.encode();
         let mut bytes = Vec::new();

@@ -21,13 +21,11 @@ pub struct StoreBreaker {
 
 impl StoreBreaker {
     /// Returns the breaker of an isolate that has seen no store fail.
-    #[must_use]
     pub const fn new() -> Self {
         Self { open_until: UnixMillis(0) }
     }
 
     /// Returns true if the batch goes to the stores of its pages before the queue gets what is left.
-    #[must_use]
     pub fn is_direct(&self, batch: &Batch, now: UnixMillis) -> bool {
         self.open_until <= now && batch.pages.len() <= MAX_PAGES
     }

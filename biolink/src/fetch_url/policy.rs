@@ -16,7 +16,6 @@ struct Authority {
 impl FetchPolicy {
     /// Returns the policy of a gateway with these hosts, each as `host`, `host:port` or a URL.
     /// `private_allowed` also allows `http`, any port and the loopback interface, for development.
-    #[must_use]
     pub fn new<'a>(own: impl IntoIterator<Item = &'a str>, private_allowed: bool) -> Self {
         Self { own: own.into_iter().map(Authority::read).collect(), private_allowed }
     }
@@ -29,7 +28,6 @@ impl FetchPolicy {
     }
 
     /// Returns true if the loopback interface may be called.
-    #[must_use]
     pub const fn is_private_allowed(&self) -> bool {
         self.private_allowed
     }

@@ -165,7 +165,6 @@ impl Locale {
         ["ar", "arc", "ckb", "dv", "fa", "he", "ks", "ps", "sd", "ug", "ur", "yi"];
 
     /// Reads a language tag; `None` if it is not one.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let language = parts.next().filter(|part| (2..=3).contains(&part.len()))?;
@@ -177,7 +176,6 @@ impl Locale {
     }
 
     /// Returns the tag as it was written.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -190,7 +188,6 @@ impl Locale {
 
 impl PageDocument {
     /// Returns the direction in which the page is laid out: never [`Direction::Auto`].
-    #[must_use]
     pub fn direction(&self) -> Direction {
         match self.dir {
             Direction::Auto if self.locale.is_right_to_left() => Direction::Rtl,
@@ -200,7 +197,6 @@ impl PageDocument {
     }
 
     /// Returns the link with this id.
-    #[must_use]
     pub fn link(&self, id: &super::LinkId) -> Option<&Link> {
         self.links.iter().find(|link| link.id == *id)
     }

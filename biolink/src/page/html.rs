@@ -54,7 +54,6 @@ impl PageView<'_> {
 }
 
 /// Returns the page.
-#[must_use]
 pub fn render(view: &PageView<'_>) -> Response {
     let document = view.document;
     let words = Words::of(&document.locale);

@@ -15,13 +15,11 @@ macro_rules! id {
 
         impl $name {
             /// Returns the id with these bytes.
-            #[must_use]
             pub const fn new(bytes: [u8; $bytes]) -> Self {
                 Self(bytes)
             }
 
             /// Reads what `Display` writes; `None` for anything else.
-            #[must_use]
             pub fn parse(text: &str) -> Option<Self> {
                 let mut bytes = [0; $bytes];
                 base62::decode(text.strip_prefix($prefix)?.as_bytes(), &mut bytes)?;
@@ -77,7 +75,6 @@ id! {
 impl ProductId {
     /// Returns the id of a product that comes from a source. A product that disappears from its feed
     /// and comes back has the same one.
-    #[must_use]
     pub fn of_source(source: &SourceId, external_id: &str) -> Self {
         let digest = sha256(&[b"utg.product-id.v1", &source.0, external_id.as_bytes()]);
         Self(digest.first_chunk().copied().unwrap_or_default())
@@ -86,7 +83,6 @@ impl ProductId {
 
 impl PageId {
     /// Returns the id of a page that is created now.
-    #[must_use]
     pub fn at(now: UnixMillis, drawn: [u8; 12]) -> Self {
         let [_, _, a, b, c, d, e, f] = now.0.to_be_bytes();
         let [g, h, i, j, k, l, ..] = drawn;
@@ -103,7 +99,6 @@ pub struct IdSource {
 
 impl IdSource {
     /// Returns a source with this seed.
-    #[must_use]
     pub const fn new(seed: [u8; 16]) -> Self {
         Self { seed, drawn: 0 }
     }

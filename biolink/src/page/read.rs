@@ -95,7 +95,6 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Returns a reader for a page that has this document, or for a new page.
-    #[must_use]
     pub const fn new(known: Option<&'a PageDocument>, ids: IdSource) -> Self {
         Self { known, ids, faults: Vec::new(), links: Vec::new(), products: Vec::new() }
     }

@@ -41,7 +41,6 @@ impl ReportReason {
     pub const ALL: [Self; 6] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the text that visitors choose.
-    #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
             Self::Phishing => "It asks for passwords or payments by deceit",

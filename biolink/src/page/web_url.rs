@@ -61,31 +61,26 @@ impl WebUrl {
     }
 
     /// Returns the address.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Returns the address as text.
-    #[must_use]
     pub fn into_string(self) -> String {
         self.0
     }
 
     /// Returns true if it keeps the rules of today.
-    #[must_use]
     pub fn is_allowed(&self) -> bool {
         Self::parse(&self.0).is_ok_and(|parsed| parsed == *self)
     }
 
     /// Returns true if it is encrypted.
-    #[must_use]
     pub fn is_https(&self) -> bool {
         self.0.starts_with("https://")
     }
 
     /// Returns scheme, host and port: all before the path.
-    #[must_use]
     pub fn origin(&self) -> &str {
         let (scheme, rest) = self.0.split_once("://").unwrap_or_default();
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -93,7 +88,6 @@ impl WebUrl {
     }
 
     /// Returns the host name, in lower case.
-    #[must_use]
     pub fn host(&self) -> &str {
         let (_, rest) = self.0.split_once("://").unwrap_or_default();
         let end = rest.find(['/', '?', '#', ':']).unwrap_or(rest.len());

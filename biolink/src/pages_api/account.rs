@@ -97,7 +97,6 @@ struct Busy {
 
 impl Account {
     /// Returns what the call needs from the store.
-    #[must_use]
     pub fn needs(&self, call: &Call) -> Needs {
         let (page, other) = call.operation.reads();
         let meta = page.and_then(|id| self.find(&id));
@@ -189,13 +188,11 @@ impl Account {
 
     /// Returns true if a page has the slug, or it is its code, or the page still redirects from it, or
     /// had it until it was deleted.
-    #[must_use]
     pub fn knows(&self, slug: &Slug) -> bool {
         self.has_freed(slug) || self.pages.iter().any(|page| page.slugs().any(|other| other == slug))
     }
 
     /// Returns true if the account has the page.
-    #[must_use]
     pub fn has(&self, page: &PageId) -> bool {
         self.find(page).is_some()
     }
@@ -212,7 +209,6 @@ impl Account {
     }
 
     /// Returns the moment at which the next task is due.
-    #[must_use]
     pub fn next_due(&self) -> Option<UnixMillis> {
         self.outbox.next_due()
     }

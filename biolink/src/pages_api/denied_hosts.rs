@@ -46,26 +46,22 @@ impl DeniedHosts {
     }
 
     /// Reads a stored list.
-    #[must_use]
     pub fn from_text(text: &str) -> Self {
         Self(text.lines().map(str::to_owned).collect())
     }
 
     /// Returns the list as it is stored: a line for each name, sorted.
-    #[must_use]
     pub fn to_text(&self) -> String {
         self.0.join("\n")
     }
 
     /// Returns the list as the operator sees it.
-    #[must_use]
     pub fn response(&self) -> Response {
         let body = json!({ "object": "denied_hosts", "count": self.0.len(), "hosts": self.0 });
         Response::json(body.to_string())
     }
 
     /// Returns true if the host is in the list, or below one that is.
-    #[must_use]
     pub fn contains(&self, host: &str) -> bool {
         let is_listed = |name: &str| self.0.binary_search_by(|listed| listed.as_str().cmp(name)).is_ok();
         let parents = host.match_indices('.').filter_map(|(at, _)| host.get(at + 1..));
@@ -121,7 +117,6 @@ impl DeniedHosts {
 
     /// Returns what a visitor is served under this list: a page without what leads to denied hosts,
     /// and nothing any more in place of a link that does.
-    #[must_use]
     pub fn screen(&self, mut served: Served, part: VisitPart) -> Served {
         let Served::Page { document, .. } = &mut served else { return served };
         if self.0.is_empty() {

@@ -103,13 +103,11 @@ impl PageStatus {
 
 impl PageMeta {
     /// Returns true if the live page is older than the content.
-    #[must_use]
     pub fn has_unpublished_changes(&self) -> bool {
         self.published_revision != Some(self.revision)
     }
 
     /// Returns the revision that visitors see; `None` unless the page is live.
-    #[must_use]
     pub fn live_revision(&self) -> Option<u64> {
         self.published_revision.filter(|_| self.status == PageStatus::Published)
     }

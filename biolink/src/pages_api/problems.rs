@@ -28,27 +28,23 @@ pub fn plan_required(plan: BiolinkPlan) -> Result<(), Problem> {
 }
 
 /// Returns the refusal of a call while the account or the slugs do not respond.
-#[must_use]
 pub fn account_unavailable() -> Problem {
     Problem::new(codes::PAGES_UNAVAILABLE, "the store of pages does not respond; nothing was changed")
         .retry_after(1)
 }
 
 /// Returns the refusal of a visit to an address without a page.
-#[must_use]
 pub fn page_not_found() -> Problem {
     Problem::new(codes::ROUTE_UNKNOWN, "no page has this address")
 }
 
 /// Returns the refusal of a visit to a page that is not shown any more.
-#[must_use]
 pub fn page_gone() -> Problem {
     Problem::new(codes::PAGE_GONE, "the page at this address is not shown any more")
         .with_header("x-robots-tag", "noindex")
 }
 
 /// Returns the refusal of an operator's call about a page that does not exist.
-#[must_use]
 pub fn page_not_known() -> Problem {
     Problem::new(
         codes::PAGE_UNKNOWN,
@@ -76,27 +72,23 @@ pub(super) fn source_limit_reached() -> Problem {
 }
 
 /// Returns the refusal of a refresh so soon after the last one.
-#[must_use]
 pub fn refresh_too_early(seconds: u64) -> Problem {
     let detail = format!("the source was refreshed a moment ago; try again in {seconds} seconds");
     Problem::new(codes::REFRESH_TOO_EARLY, detail).retry_after(seconds)
 }
 
 /// Returns the refusal of a push to a source that is not there, or takes none.
-#[must_use]
 pub fn push_unknown() -> Problem {
     Problem::new(codes::SOURCE_UNKNOWN, "no product source that takes pushes has this id")
 }
 
 /// Returns the refusal of an address that keeps sending pushes which are not signed.
-#[must_use]
 pub fn push_limited() -> Problem {
     let detail = "this address sends too many pushes that are not signed by a shop";
     Problem::new(codes::TOO_MANY_REQUESTS, detail).retry_after(60)
 }
 
 /// Returns the refusal of a push that is not signed by the shop.
-#[must_use]
 pub fn push_unsigned(detail: String) -> Problem {
     Problem::new(codes::SIGNATURE_INVALID, detail)
 }

@@ -19,14 +19,12 @@ pub struct Reply {
 
 impl Reply {
     /// Returns the reply for an outcome.
-    #[must_use]
     pub fn new(outcome: Result<Response, Problem>, request_id: &RequestId) -> Self {
         let Response { status, headers, body } = outcome.unwrap_or_else(|problem| problem.render(request_id));
         Self { status, headers, body }
     }
 
     /// Returns the response.
-    #[must_use]
     pub fn into_response(self) -> Response {
         Response { status: self.status, headers: self.headers, body: self.body }
     }
@@ -43,7 +41,6 @@ impl Reply {
     }
 
     /// Returns the code of the problem that it is, if it is one.
-    #[must_use]
     pub fn problem(&self) -> Option<&str> {
         self.headers.iter().find(|(name, _)| name == headers::PROBLEM).map(|(_, code)| &**code)
     }

@@ -156,7 +156,6 @@ pub fn report_part(part: VisitPart, site: Option<&str>) -> VisitPart {
 }
 
 /// Returns the refusal of a sender who has reported a page too often.
-#[must_use]
 pub fn reports_exceeded() -> Problem {
     let detail = "this page was reported several times from your network today; the reports are kept";
     Problem::new(codes::TOO_MANY_REQUESTS, detail).retry_after(REPORT_WINDOW_MS / 1_000)

@@ -82,14 +82,12 @@ pub enum Served {
 
 impl Snapshot {
     /// Returns the name under which the snapshot of a slug is stored.
-    #[must_use]
     pub fn key(slug: &Slug) -> String {
         format!("page:{slug}")
     }
 
     /// Returns the seconds for which it is stored; `None` is until it is replaced. What is over
     /// needs no place for ever: the account knows it.
-    #[must_use]
     pub const fn lifetime(&self) -> Option<u64> {
         match self.state {
             SnapshotState::Live { .. } | SnapshotState::Moved { until: FOREVER, .. } => None,
@@ -99,13 +97,11 @@ impl Snapshot {
 
     /// Reads a stored snapshot; `None` if it cannot be read, which is like none at all: the account
     /// knows it.
-    #[must_use]
     pub fn from_json(text: &str) -> Option<Self> {
         json::from_str(text).ok()
     }
 
     /// Returns the snapshot as it is stored.
-    #[must_use]
     pub fn to_json(&self) -> String {
         // A snapshot is plain strings and numbers, which always serialise.
         serde_json::to_string(self).unwrap_or_default()
@@ -114,7 +110,6 @@ impl Snapshot {
 
 impl Served {
     /// Returns what a visitor is served at `now`.
-    #[must_use]
     pub fn of(snapshot: Option<Snapshot>, now: UnixMillis) -> Self {
         let Some(Snapshot { account, state }) = snapshot else { return Self::Unknown };
         match state {

@@ -59,19 +59,16 @@ impl SuspendedPages {
     }
 
     /// Reads what [`SuspendedPages::as_str`] returns.
-    #[must_use]
     pub const fn from_text(text: String) -> Self {
         Self(text)
     }
 
     /// Returns the text that is sent.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Returns true if the page is among them.
-    #[must_use]
     pub fn contains(&self, page: &PageId) -> bool {
         let id = page.to_string();
         self.0.split(' ').any(|word| word == Self::ALL || word == id)

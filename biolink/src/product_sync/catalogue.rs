@@ -46,13 +46,11 @@ impl Catalogue {
     }
 
     /// Returns the products that the page is to show from `now`.
-    #[must_use]
     pub fn shown(&self, selection: &Selection, now: UnixMillis) -> Vec<FeedProduct> {
         selection.select(&self.0, selection.max_items, now)
     }
 
     /// Returns the currency of its prices.
-    #[must_use]
     pub fn currency(&self) -> Option<&str> {
         self.0.iter().find_map(|product| product.price.as_ref()).map(|price| price.currency.as_str())
     }

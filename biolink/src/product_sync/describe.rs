@@ -44,7 +44,6 @@ fn complete_one(
 }
 
 /// Returns the body of the list of runs, the newest first.
-#[must_use]
 pub fn runs_body(runs: &[Run]) -> String {
     let data: Vec<_> = runs.iter().rev().map(Run::describe).collect();
     json!({ "object": "list", "data": data }).to_string()

@@ -99,7 +99,6 @@ pub enum PushError {
 
 impl PushError {
     /// Returns true if the push is not from the shop.
-    #[must_use]
     pub const fn is_unsigned(&self) -> bool {
         matches!(self, Self::Unsigned | Self::Signature(_) | Self::OtherSecret | Self::Mismatch { .. })
     }
@@ -111,7 +110,6 @@ impl PushRequest {
     }
 
     /// Returns true for the unsigned request with which WooCommerce tries an address.
-    #[must_use]
     pub fn is_trial(&self) -> bool {
         let id = self.body.strip_prefix("webhook_id=");
         id.is_some_and(|id| (1..=20).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_digit()))

@@ -99,7 +99,6 @@ impl RunOutcome {
 
 impl Run {
     /// Returns the run as the API shows it.
-    #[must_use]
     pub fn describe(&self) -> Value {
         let fault = |(item, id, detail): &(usize, Option<String>, String)| json!({ "item": item, "id": id, "detail": detail });
         json!({

@@ -95,13 +95,11 @@ impl SourceSettings {
     }
 
     /// Returns the URL below which products without one are.
-    #[must_use]
     pub fn base(&self) -> &str {
         self.store_url.as_ref().map_or(&self.url, WebUrl::as_str)
     }
 
     /// Returns the format that is expected.
-    #[must_use]
     pub fn choice(&self) -> FormatChoice {
         self.format.map_or(FormatChoice::Auto, FormatChoice::Only)
     }

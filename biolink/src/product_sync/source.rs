@@ -82,7 +82,6 @@ impl Source {
 
     /// Returns the source as the account's object describes it. `sealed` is its secret if this
     /// response is to show it; [`complete`](super::complete) decrypts it.
-    #[must_use]
     pub fn describe(&self, sealed: Option<&SealedSecret>) -> Value {
         let mut members = Map::new();
         members.insert("id".to_owned(), json!(self.id));
@@ -128,7 +127,6 @@ impl SourceWrite {
     /// Prepares a body for its account: checks the URL under the policy, and takes the secret out.
     /// `seal` encrypts a secret, and `drawn` is a new one. A body that is not a JSON object stays as
     /// it is, for the account to refuse.
-    #[must_use]
     pub fn prepare(
         body: &str,
         policy: &FetchPolicy,

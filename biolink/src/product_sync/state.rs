@@ -117,13 +117,11 @@ pub enum EditOutcome {
 
 impl SyncState {
     /// Returns the account and the source, once it has settings.
-    #[must_use]
     pub fn source(&self) -> Option<(KeyId, &Source)> {
         Some((self.account?, self.source.as_ref()?))
     }
 
     /// Returns the log, the oldest run first.
-    #[must_use]
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
@@ -284,7 +282,6 @@ impl SyncState {
     }
 
     /// Returns the moment at which something is due.
-    #[must_use]
     pub fn next_due(&self) -> Option<UnixMillis> {
         let (run, edit) =
             (self.next_run.map(|planned| planned.at), self.pending.as_ref().map(|edit| edit.at));
@@ -292,7 +289,6 @@ impl SyncState {
     }
 
     /// Returns the member `sync` of the source.
-    #[must_use]
     pub fn describe(&self) -> Value {
         let moment = |at: Option<UnixMillis>| at.map(UnixMillis::to_rfc3339);
         let last = self.runs.last();

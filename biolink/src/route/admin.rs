@@ -45,7 +45,6 @@ endpoints! {
 
 impl AdminEndpoint {
     /// Returns true if a call has a body.
-    #[must_use]
     pub const fn has_body(self) -> bool {
         matches!(self, Self::SuspendPage | Self::SuspendAccount | Self::ReplaceDeniedHosts)
     }

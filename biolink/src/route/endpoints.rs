@@ -16,7 +16,6 @@ macro_rules! endpoints {
             pub const ALL: [Self; [$($path),+].len()] = [$(Self::$name),+];
 
             /// Returns the method.
-            #[must_use]
             pub const fn method(self) -> Method {
                 match self {
                     $(Self::$name => Method::$method,)+
@@ -25,7 +24,6 @@ macro_rules! endpoints {
 
             /// Returns the path, with parameters in braces. For the operator, a slug may stand
             /// for the id of a page.
-            #[must_use]
             pub const fn path(self) -> &'static str {
                 match self {
                     $(Self::$name => $path,)+

@@ -64,26 +64,22 @@ endpoints! {
 impl PagesEndpoint {
     /// Returns true if it needs the plan that has pages. An account of any plan may be read,
     /// exported and erased, and so may its analytics be read: over a shorter window.
-    #[must_use]
     pub const fn needs_plan(self) -> bool {
         !matches!(self, Self::Analytics | Self::LiveAnalytics | Self::Account | Self::Export | Self::Erase)
     }
 
     /// Returns true if a call changes something.
-    #[must_use]
     pub const fn is_write(self) -> bool {
         !matches!(self.method(), Method::Get)
     }
 
     /// Returns true if a retry with the same `Idempotency-Key` gets the first response. A reset and a
     /// refresh may be repeated without one.
-    #[must_use]
     pub const fn takes_idempotency_key(self) -> bool {
         matches!(self.method(), Method::Post) && !matches!(self, Self::ResetAnalytics | Self::RefreshSource)
     }
 
     /// Returns true if it is about product sources, and not about the page itself.
-    #[must_use]
     pub const fn is_of_sources(self) -> bool {
         matches!(
             self,
@@ -98,7 +94,6 @@ impl PagesEndpoint {
     }
 
     /// Returns true if a call has a body.
-    #[must_use]
     pub const fn has_body(self) -> bool {
         matches!(
             self,

@@ -23,7 +23,6 @@ pub struct PagesHost(String);
 impl PagesHost {
     /// Reads a host name with an optional port; `None` for anything else. `public_url` is the
     /// address of the API, which must not have the same host.
-    #[must_use]
     pub fn parse(text: &str, public_url: Option<&str>) -> Option<Self> {
         let host = text.to_ascii_lowercase();
         let (name, port) = host.split_once(':').unwrap_or((&host, "0"));
@@ -35,7 +34,6 @@ impl PagesHost {
     }
 
     /// Returns the base URL of pages, with the scheme of the request.
-    #[must_use]
     pub fn base(&self, address: &Address<'_>) -> String {
         let scheme = if address.is_secure() { "https" } else { "http" };
         format!("{scheme}://{}", self.0)

@@ -37,7 +37,6 @@ impl<'a> Place<'a> {
     }
 
     /// Returns the methods that the path takes.
-    #[must_use]
     pub fn methods(self) -> Methods {
         let methods = match self {
             Self::Pages(place) => place.methods(),

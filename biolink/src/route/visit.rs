@@ -90,7 +90,6 @@ impl<'a> Visit<'a> {
     }
 
     /// Returns the slug. It differs from how it was written if that has capital letters.
-    #[must_use]
     pub fn slug(&self) -> Option<Slug> {
         Slug::parse(self.slug).ok()
     }
@@ -112,7 +111,6 @@ impl<'a> Visit<'a> {
     }
 
     /// Returns the endpoint.
-    #[must_use]
     pub const fn endpoint(&self) -> VisitEndpoint {
         match self.part {
             VisitPart::Page => VisitEndpoint::Page,

@@ -51,19 +51,16 @@ endpoints! {
 
 impl WebhooksEndpoint {
     /// Returns true if a retry with the same `Idempotency-Key` gets the first response.
-    #[must_use]
     pub const fn takes_idempotency_key(self) -> bool {
         matches!(self, Self::Create)
     }
 
     /// Returns true if a call can have a body.
-    #[must_use]
     pub const fn has_body(self) -> bool {
         matches!(self, Self::Create | Self::Patch | Self::RotateSecret | Self::Test | Self::Replay)
     }
 
     /// Returns true if a call may be tried with `dry_run`.
-    #[must_use]
     pub const fn takes_dry_run(self) -> bool {
         matches!(self, Self::Create | Self::Patch)
     }

@@ -24,7 +24,6 @@ pub struct Row {
 
 impl Row {
     /// Returns the counted events.
-    #[must_use]
     pub fn counts(&self) -> Counts {
         Counts::of(&self.segment)
     }
@@ -40,7 +39,6 @@ impl Row {
 
 /// Returns what is new in `parts`, one row for each day, and what could not be read. Parts that were
 /// received before add nothing, and neither do events before `reset_at`.
-#[must_use]
 pub fn additions(parts: &[Part], received: &Received, reset_at: UnixMillis) -> (Vec<Row>, Vec<RowsError>) {
     let (mut rows, mut errors) = (Vec::<Row>::new(), Vec::new());
     let mut known = received.clone();

@@ -84,14 +84,12 @@ pub struct Counts {
 
 impl Counts {
     /// Returns the counts of a segment.
-    #[must_use]
     pub fn of(segment: &Segment) -> Self {
         let count = |kind| segment.count(kind) as u64;
         Self { views: count(EventKind::View), clicks: count(EventKind::Click), scans: count(EventKind::Scan) }
     }
 
     /// Returns the counts of all times: these, and what has expired.
-    #[must_use]
     pub const fn lifetime(self, expired: Self) -> Lifetime {
         let Self { views, clicks, scans } = self.plus(expired);
         Lifetime { views, clicks, scans }
@@ -110,7 +108,6 @@ impl Counts {
 
 /// Returns an event as a line of the export. The visitor's number is not in it, so that
 /// visitors cannot be recognized.
-#[must_use]
 pub fn event_line(page: &PageId, event: &Event) -> String {
     let mut line = json!({
         "object": "event",
@@ -132,7 +129,6 @@ pub fn event_line(page: &PageId, event: &Event) -> String {
 pub const KNOWN_DAYS: u64 = 5;
 
 /// Returns the first day that a plan keeps: its window ends with today.
-#[must_use]
 pub fn kept_from(plan: BiolinkPlan, now: UnixMillis) -> UtcDay {
     UtcDay(now.day().0.saturating_sub(u64::from(policy::analytics_days(plan))))
 }

@@ -37,7 +37,6 @@ impl OutboxRow {
 }
 
 /// Returns the counted events of kinds that are wanted, as the texts of rows.
-#[must_use]
 pub fn outbox_texts(segment: &Segment, wanted: KindSet) -> Vec<String> {
     let is_wanted = |kind| WebhookKind::of(kind).is_some_and(|kind| wanted.has(kind));
     let mut found = segment.events().filter(|event| event.is_counted() && is_wanted(event.kind)).peekable();

@@ -17,14 +17,12 @@ pub struct SaltRequest {
 
 impl SaltRequest {
     /// Returns true if there may be a salt of the day now: not of one that is over or not yet begun.
-    #[must_use]
     pub fn is_current(&self, now: UnixMillis) -> bool {
         // Clocks of two machines differ by less than the time of grace.
         now.plus(SALT_GRACE_MS) >= self.day.start() && now < self.destroyed_at()
     }
 
     /// Returns the moment at which the salt is destroyed.
-    #[must_use]
     pub fn destroyed_at(&self) -> UnixMillis {
         UtcDay(self.day.0.saturating_add(1)).start().plus(SALT_GRACE_MS)
     }

@@ -43,7 +43,6 @@ impl Agent {
     /// assert_eq!((agent.device, agent.os, agent.browser), (Device::Mobile, Some("iOS"), Some("Safari")));
     /// assert_eq!(agent.bot, None);
     /// ```
-    #[must_use]
     pub fn read(user_agent: Option<&str>) -> Self {
         let user_agent = user_agent.unwrap_or_default().trim();
         let end = user_agent.floor_char_boundary(MAX_LEN);

@@ -10,7 +10,6 @@
 /// assert_eq!(language(Some("de-AT,de;q=0.9,en;q=0.8")).as_deref(), Some("de"));
 /// assert_eq!(language(Some("*")), None);
 /// ```
-#[must_use]
 pub fn language(accept_language: Option<&str>) -> Option<String> {
     let mut best: Option<(&str, u16)> = None;
     for entry in accept_language?.split(',').take(20) {

@@ -25,7 +25,6 @@ impl VisitorId {
     /// assert_eq!(of("2001:db8::1"), of("2001:db8::2"));
     /// assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
     /// ```
-    #[must_use]
     pub fn of(salt: &[u8; 32], page: &PageId, address: &str, user_agent: Option<&str>) -> Self {
         let address = address.trim().parse().map_or(0, network).to_be_bytes();
         let page = page.to_string();

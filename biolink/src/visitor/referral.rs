@@ -34,7 +34,6 @@ impl Referral {
     /// assert_eq!(referral.source.as_deref(), Some("Google"));
     /// assert_eq!(referral.channel, Channel::Search);
     /// ```
-    #[must_use]
     pub fn read(
         referer: Option<&str>,
         own_host: Option<&str>,

@@ -33,7 +33,6 @@ impl Utm {
     /// assert_eq!(utm.source.as_deref(), Some("News letter"));
     /// assert_eq!(utm.medium.as_deref(), Some("email"));
     /// ```
-    #[must_use]
     pub fn read(query: Option<&str>) -> Self {
         let mut utm = Self::default();
         let query = query.unwrap_or_default();

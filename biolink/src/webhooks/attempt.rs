@@ -32,25 +32,21 @@ pub enum AttemptResult {
 
 impl AttemptResult {
     /// Returns true if the event was delivered: any 2xx.
-    #[must_use]
     pub const fn is_success(self) -> bool {
         matches!(self, Self::Response { status: 200..=299, .. })
     }
 
     /// Returns true if the receiver wants nothing any more: a 410.
-    #[must_use]
     pub const fn is_gone(self) -> bool {
         matches!(self, Self::Response { status: 410, .. })
     }
 
     /// Returns true if the receiver seems to be overloaded.
-    #[must_use]
     pub const fn is_overload(self) -> bool {
         matches!(self, Self::TimedOut | Self::Response { status: 429 | 502 | 504, .. })
     }
 
     /// Returns the HTTP status, if there was a response.
-    #[must_use]
     pub const fn status(self) -> Option<u16> {
         match self {
             Self::Response { status, .. } => Some(status),
@@ -59,7 +55,6 @@ impl AttemptResult {
     }
 
     /// Returns the class of the failure; `None` for a success.
-    #[must_use]
     pub const fn error(self) -> Option<&'static str> {
         match self {
             Self::Response { status: 200..=299, .. } => None,
@@ -82,7 +77,6 @@ impl AttemptResult {
 
 /// Reads `Retry-After` (RFC 9110, section 10.2.3): seconds, or an HTTP date. Returns milliseconds from
 /// `now`; `None` for anything else.
-#[must_use]
 pub fn retry_after_ms(value: &str, now: UnixMillis) -> Option<u64> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<u64>() {

@@ -43,13 +43,11 @@ impl KindCounts {
     }
 
     /// Returns the sum.
-    #[must_use]
     pub const fn total(&self) -> u64 {
         self.visits().saturating_add(self.page_published)
     }
 
     /// Returns the number of page views, clicks and scans.
-    #[must_use]
     pub const fn visits(&self) -> u64 {
         self.page_view.saturating_add(self.click).saturating_add(self.qr_scan)
     }
@@ -57,7 +55,6 @@ impl KindCounts {
 
 impl Excess {
     /// Returns what is to be dropped when so many deliveries wait for an endpoint.
-    #[must_use]
     pub fn of(visits: u64, publications: u64) -> Self {
         let excess = visits.saturating_add(publications).saturating_sub(MAX_PENDING);
         let dropped = excess.min(visits);
@@ -65,7 +62,6 @@ impl Excess {
     }
 
     /// Returns true if nothing is dropped.
-    #[must_use]
     pub const fn is_none(&self) -> bool {
         self.visits == 0 && self.publications == 0
     }

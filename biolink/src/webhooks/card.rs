@@ -57,7 +57,6 @@ pub struct ProductCard {
 
 impl Card {
     /// Returns the card of a page. `base` is the address below which pages are served.
-    #[must_use]
     pub fn new(
         id: PageId,
         slug: &Slug,
@@ -99,7 +98,6 @@ impl Card {
     }
 
     /// Returns the card of a page of which only the id is known.
-    #[must_use]
     pub const fn unknown(id: PageId) -> Self {
         Self {
             id,

@@ -63,13 +63,11 @@ impl EncryptionKeys {
     }
 
     /// Returns the secret encrypted for its owner. The nonce must be random.
-    #[must_use]
     pub fn seal(&self, secret: &WebhookSecret, owner: &str, nonce: &Nonce) -> SealedSecret {
         self.seal_bytes(secret.as_bytes(), owner, nonce)
     }
 
     /// Returns a secret of any kind encrypted for its owner. The nonce must be random.
-    #[must_use]
     pub fn seal_bytes(&self, secret: &[u8], owner: &str, nonce: &Nonce) -> SealedSecret {
         let (version, key) = self.0.current();
         let payload = Payload { msg: secret, aad: owner.as_bytes() };

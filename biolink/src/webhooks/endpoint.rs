@@ -82,7 +82,6 @@ pub enum EndpointChange {
 
 impl Endpoint {
     /// Returns a new endpoint with its first secret.
-    #[must_use]
     pub fn new(id: EndpointId, input: EndpointInput, secret: SealedSecret, now: UnixMillis) -> Self {
         let EndpointInput { url, description, kinds, pages, enabled, mode, headers, metadata, .. } = input;
         Self {
@@ -120,26 +119,22 @@ impl Endpoint {
     }
 
     /// Returns true if it gets events.
-    #[must_use]
     pub const fn is_active(&self) -> bool {
         self.enabled && self.health.disabled.is_none()
     }
 
     /// Returns true if it gets requests.
-    #[must_use]
     pub const fn is_receiver(&self) -> bool {
         self.is_active() && self.url.is_some()
     }
 
     /// Returns true if it gets events of this kind and page.
-    #[must_use]
     pub fn wants(&self, kind: WebhookKind, page: &PageId) -> bool {
         let has_page = || self.pages.as_ref().is_none_or(|pages| pages.contains(page));
         self.is_active() && self.kinds.has(kind) && has_page()
     }
 
     /// Returns what it gets; `None` if it is disabled.
-    #[must_use]
     pub fn subscription(&self) -> Option<Subscription> {
         self.is_active().then(|| Subscription { kinds: self.kinds, pages: self.pages.clone() })
     }

@@ -43,14 +43,12 @@ struct Envelope<'a> {
 
 impl EventHead {
     /// Returns the envelope of a visitor's event.
-    #[must_use]
     pub fn render_visit(&self, visit: &Visit, card: &Card) -> String {
         self.render(visit.kind, visited(visit, card))
     }
 
     /// Returns the envelope of a publication. If it is too large, the names of products in the shop
     /// are left out.
-    #[must_use]
     pub fn render_publication(&self, publication: &Publication, card: &Card) -> String {
         let render =
             |has_names| self.render(WebhookKind::PagePublished, published(publication, card, has_names));
@@ -75,7 +73,6 @@ impl EventHead {
 }
 
 /// Returns the envelope of a batch. `events` are envelopes.
-#[must_use]
 pub fn render_batch<'a>(id: BatchId, at: UnixMillis, events: impl Iterator<Item = &'a str>) -> String {
     let mut text = format!(
         r#"{{"id":"{id}","type":"batch","timestamp":"{}","api_version":"{API_VERSION}","data":{{"events":["#,

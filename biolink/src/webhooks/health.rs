@@ -74,7 +74,6 @@ pub enum Recovery {
 
 impl DisabledReason {
     /// Returns the name in responses.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Gone => "gone",
@@ -118,7 +117,6 @@ impl Health {
 
     /// Returns true if an attempt may begin while `in_flight` others have not ended: any, up to
     /// [`MAX_IN_FLIGHT`]. While the circuit is open, one probe at a time.
-    #[must_use]
     pub fn may_attempt(&self, now: UnixMillis, in_flight: u32) -> bool {
         match self.probe {
             _ if self.disabled.is_some() => false,
@@ -128,33 +126,28 @@ impl Health {
     }
 
     /// Returns the moment before which no attempt may begin; `None` if the circuit is closed.
-    #[must_use]
     pub fn next_probe(&self) -> Option<UnixMillis> {
         self.probe.map(|probe| probe.at)
     }
 
     /// Returns true if the circuit is open: deliveries wait until a probe succeeds.
-    #[must_use]
     pub const fn is_open(&self) -> bool {
         self.probe.is_some()
     }
 
     /// Returns the used part of the failure budget, in percent, from 0 to 100.
-    #[must_use]
     pub fn budget_percent(&self, now: UnixMillis) -> u8 {
         let failing_ms = self.failing_since.map_or(0, |since| now.since(since));
         u8::try_from((failing_ms / (BUDGET_MS / 100)).min(100)).unwrap_or(100)
     }
 
     /// Returns the highest of 50, 70, 90 and 100 percent that the failure budget has reached.
-    #[must_use]
     pub fn warning(&self, now: UnixMillis) -> Option<u8> {
         let percent = self.budget_percent(now);
         WARNINGS.into_iter().find(|warning| *warning <= percent)
     }
 
     /// Returns the moment at which the failure budget is used up.
-    #[must_use]
     pub fn disabled_from(&self) -> Option<UnixMillis> {
         self.failing_since.map(|since| since.plus(BUDGET_MS))
     }

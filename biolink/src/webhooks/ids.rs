@@ -34,7 +34,6 @@ macro_rules! numbered {
     ($($name:ident)*) => {$(
         impl $name {
             /// Returns the id with this number. `entropy` makes it impossible to guess.
-            #[must_use]
             pub fn numbered(number: u64, entropy: [u8; 8]) -> Self {
                 let mut bytes = [0; 16];
                 for (to, from) in bytes.iter_mut().zip(number.to_be_bytes().iter().chain(&entropy)) {
@@ -45,7 +44,6 @@ macro_rules! numbered {
 
             /// Returns its number, at most [`MAX_NUMBER`]. A store must compare the whole id with the
             /// one that it has.
-            #[must_use]
             pub fn number(&self) -> u64 {
                 self.0.first_chunk().copied().map_or(0, u64::from_be_bytes).min(MAX_NUMBER)
             }

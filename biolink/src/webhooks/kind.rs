@@ -33,7 +33,6 @@ impl WebhookKind {
     pub const ALL: [Self; 4] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the kind of what a visitor did; `None` if it gives no webhook.
-    #[must_use]
     pub const fn of(kind: EventKind) -> Option<Self> {
         match kind {
             EventKind::View => Some(Self::PageView),
@@ -45,7 +44,6 @@ impl WebhookKind {
 
     /// Returns true if a visitor causes it, not the owner. Visits are dropped first when too many
     /// deliveries wait.
-    #[must_use]
     pub const fn is_visit(self) -> bool {
         match self {
             Self::PageView | Self::Click | Self::QrScan => true,
@@ -63,7 +61,6 @@ impl KindSet {
     pub const EMPTY: Self = Self(0);
 
     /// Returns the set of every kind.
-    #[must_use]
     pub fn all() -> Self {
         WebhookKind::ALL.into_iter().collect()
     }
@@ -81,13 +78,11 @@ impl KindSet {
     }
 
     /// Returns true if it has the kind.
-    #[must_use]
     pub const fn has(self, kind: WebhookKind) -> bool {
         self.0 & kind.bit() != 0
     }
 
     /// Returns true if it has no kind.
-    #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

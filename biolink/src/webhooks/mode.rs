@@ -47,7 +47,6 @@ pub struct RateMeter {
 impl Mode {
     /// Returns true if events are delivered in batches now. `due` deliveries are due: after an outage,
     /// a full batch of them is reason enough.
-    #[must_use]
     pub fn is_batching(self, meter: &RateMeter, now: UnixMillis, due: usize) -> bool {
         match self {
             Self::Auto => meter.is_high(now) || due >= MAX_BATCH_EVENTS,
@@ -68,7 +67,6 @@ impl RateMeter {
 
     /// Returns true if there were more than ten events a second. It stays true until the bucket is
     /// empty, so that the mode does not change with every event.
-    #[must_use]
     pub fn is_high(&self, now: UnixMillis) -> bool {
         self.is_high && self.drained(now) > 0
     }

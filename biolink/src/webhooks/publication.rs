@@ -67,7 +67,6 @@ pub const MAX_CHANGES: usize = 50;
 
 impl Publication {
     /// Returns the publication of a revision. `previous` is the revision that was live before.
-    #[must_use]
     pub fn new(
         trigger: Trigger,
         at: UnixMillis,

@@ -15,7 +15,6 @@ const PRODUCTS: [ProductId; 2] = [ProductId::new([3; 12]), ProductId::new([4; 12
 
 impl EventHead {
     /// Returns a realistic envelope of a kind. The page is an example.
-    #[must_use]
     pub fn render_sample(&self, kind: WebhookKind) -> String {
         if kind == WebhookKind::PagePublished {
             return self.render_publication(&publication(self), &card());

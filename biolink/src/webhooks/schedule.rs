@@ -48,7 +48,6 @@ impl FinishedAttempt {
     /// `Retry-After` is honored between the usual delay and twice as much. After an overload (429,
     /// 502, 504 or a timeout) the usual delay is at least a minute. The last attempt is never sooner
     /// than 75 h 35 min after the first, so that no event is lost to an outage of three days.
-    #[must_use]
     pub fn next_step(&self, entropy: u64) -> NextStep {
         if self.result.is_success() {
             return NextStep::Delivered;
@@ -76,7 +75,6 @@ impl FinishedAttempt {
 
 /// Returns true if a delivery that waits may be attempted before it is due, because its endpoint has
 /// recovered. The last attempt keeps its time: the endpoint may fail again.
-#[must_use]
 pub const fn may_bring_forward(attempts: u32) -> bool {
     attempts + 1 < MAX_ATTEMPTS
 }

@@ -10,7 +10,6 @@ const SCHEMA: &str = include_str!("schema/envelope.json");
 const EXAMPLE_AT: UnixMillis = UnixMillis(1_795_262_400_123);
 
 /// Returns the response to `GET /events/schemas/{kind}`, as JSON: the schema, and an example.
-#[must_use]
 pub fn describe_schema(kind: WebhookKind) -> String {
     let head = EventHead {
         id: EventId::numbered(4812, [0x5a; 8]),

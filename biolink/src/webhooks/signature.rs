@@ -88,7 +88,6 @@ impl WebhookSecret {
     pub const MAX_BYTES: usize = 64;
 
     /// Returns a new secret of these random bytes.
-    #[must_use]
     pub fn generate(entropy: [u8; 24]) -> Self {
         Self(entropy.to_vec())
     }
@@ -119,7 +118,6 @@ impl WebhookSecret {
     }
 
     /// Returns its text, for its owner.
-    #[must_use]
     pub fn reveal(&self) -> String {
         format!("{PREFIX}{}", STANDARD.encode(&self.0))
     }
@@ -137,7 +135,6 @@ impl fmt::Debug for WebhookSecret {
 
 /// Returns the value of `webhook-signature` for an attempt: one signature for each secret, with one
 /// space between them. `timestamp` is in seconds.
-#[must_use]
 pub fn sign(id: &str, timestamp: u64, body: &[u8], secrets: &[WebhookSecret]) -> String {
     let timestamp = itoa::Buffer::new().format(timestamp).to_owned();
     let mut signatures = String::new();

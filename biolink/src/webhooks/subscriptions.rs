@@ -23,7 +23,6 @@ pub struct Subscription {
 
 impl Subscription {
     /// Returns true if the endpoint wants events of this kind and page.
-    #[must_use]
     pub fn wants(&self, kind: WebhookKind, page: &PageId) -> bool {
         self.kinds.has(kind) && self.has_page(page)
     }
@@ -35,14 +34,12 @@ impl Subscription {
 
 impl Subscriptions {
     /// Returns the kinds that any endpoint wants of a page.
-    #[must_use]
     pub fn kinds_for(&self, page: &PageId) -> KindSet {
         let wanting = self.0.iter().filter(|subscription| subscription.has_page(page));
         wanting.fold(KindSet::EMPTY, |kinds, subscription| kinds.union(subscription.kinds))
     }
 
     /// Returns true if no endpoint wants anything.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|subscription| subscription.kinds.is_empty())
     }

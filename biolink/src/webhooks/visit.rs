@@ -27,14 +27,12 @@ fn is_zero(visitor: &u64) -> bool {
 
 impl Visit {
     /// Returns the visit that an event is; `None` if it is not counted or gives no webhook.
-    #[must_use]
     pub fn of(event: &Event) -> Option<Self> {
         let kind = WebhookKind::of(event.kind).filter(|_| event.is_counted())?;
         Some(Self::new(kind, event.at, event.visitor, |dimension| event.value(dimension).to_owned()))
     }
 
     /// Returns a visit of these values. An empty text is none.
-    #[must_use]
     pub fn new(kind: WebhookKind, at: UnixMillis, visitor: u64, value: impl Fn(Dimension) -> String) -> Self {
         let values = Dimension::ALL.into_iter().filter(|dimension| *dimension != Dimension::Ignored);
         let values = values.map(|dimension| (dimension as u8, value(dimension)));
@@ -42,7 +40,6 @@ impl Visit {
     }
 
     /// Returns the value of a dimension.
-    #[must_use]
     pub fn value(&self, dimension: Dimension) -> Option<&str> {
         let found = self.values.iter().find(|(code, _)| *code == dimension as u8);
         found.map(|(_, value)| value.as_str())

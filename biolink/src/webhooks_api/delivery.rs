@@ -97,19 +97,16 @@ impl Delivery {
     }
 
     /// Returns the name of the batch that its body is; `None` for a single event.
-    #[must_use]
     pub fn batch(&self) -> Option<BatchId> {
         BatchId::parse(&self.message)
     }
 
     /// Returns true if it is a test, which is sent once and not counted.
-    #[must_use]
     pub const fn is_test(&self) -> bool {
         self.test.is_some()
     }
 
     /// Returns the delivery as the API shows it. `event_ids` are those of its events.
-    #[must_use]
     pub fn describe(&self, event_ids: &[String]) -> Value {
         let next = match self.state {
             DeliveryState::Collecting | DeliveryState::Pending => Some(self.due.to_rfc3339()),
@@ -136,7 +133,6 @@ impl DeliveryState {
     pub const ALL: [Self; 5] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the code, which is stored. Those that wait to be sent are below 2.
-    #[must_use]
     pub const fn code(self) -> u64 {
         self as u64
     }

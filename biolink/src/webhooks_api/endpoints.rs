@@ -117,19 +117,16 @@ impl Endpoints {
     }
 
     /// Returns true if there is none.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
     /// Returns true if any wants events of this kind and page.
-    #[must_use]
     pub fn want(&self, kind: WebhookKind, page: &PageId) -> bool {
         self.list.iter().any(|endpoint| endpoint.wants(kind, page))
     }
 
     /// Returns what they want.
-    #[must_use]
     pub fn subscriptions(&self) -> Subscriptions {
         self.list.iter().filter_map(Endpoint::subscription).collect()
     }
@@ -140,7 +137,6 @@ impl Endpoints {
     }
 
     /// Returns events that stores have dropped on their way here.
-    #[must_use]
     pub const fn lost(&self) -> u64 {
         self.lost
     }

@@ -31,7 +31,6 @@ impl DeliveryQuery {
 impl EventQuery {
     /// Returns the response. `found` are the sequences and envelopes of the events that match, and one
     /// more than the reader wants if there are more. `oldest` is the first event that is kept.
-    #[must_use]
     pub fn render(&self, mut found: Vec<(u64, String)>, oldest: Option<u64>) -> Response {
         let has_more = cut(&mut found, self.limit);
         let after = found.last().map_or(self.after, |(sequence, _)| *sequence);
@@ -47,14 +46,12 @@ impl EventQuery {
 
 impl Delivery {
     /// Returns the response to a request to send it. `event_ids` are those of its events.
-    #[must_use]
     pub fn accepted(&self, event_ids: &[String]) -> Response {
         accepted(&self.describe(event_ids))
     }
 }
 
 /// Returns the response to a replay of this many deliveries.
-#[must_use]
 pub fn replay_accepted(deliveries: usize) -> Response {
     accepted(&json!({ "object": "webhook_replay", "deliveries": deliveries }))
 }

@@ -92,7 +92,6 @@ impl WebhooksOperation {
     }
 
     /// Returns true if it makes deliveries, which are to be sent now.
-    #[must_use]
     pub const fn sends(&self) -> bool {
         matches!(self, Self::Test(..) | Self::Retry(..) | Self::Replay(..) | Self::Patch(..))
     }

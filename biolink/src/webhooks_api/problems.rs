@@ -6,21 +6,18 @@ use shared::problem::Problem;
 use crate::webhooks::{DeliveryId, EndpointId, EventId, MAX_ENDPOINTS};
 
 /// Returns the refusal of a call while the account's webhooks do not respond.
-#[must_use]
 pub fn webhooks_unavailable() -> Problem {
     let detail = "the store of webhooks does not respond; read it again before you repeat a change";
     Problem::new(codes::WEBHOOKS_UNAVAILABLE, detail).retry_after(1)
 }
 
 /// Returns the refusal of a delivery that the endpoint does not have.
-#[must_use]
 pub fn delivery_unknown(id: &DeliveryId) -> Problem {
     let detail = format!("this webhook has no delivery {id}; deliveries are kept for 30 days");
     Problem::new(codes::DELIVERY_UNKNOWN, detail)
 }
 
 /// Returns the refusal of an event that the account does not have.
-#[must_use]
 pub fn event_unknown(id: &EventId) -> Problem {
     let detail = format!("this account has no event {id}; events are kept for 30 days");
     Problem::new(codes::EVENT_UNKNOWN, detail)

@@ -11,7 +11,6 @@ pub const HEADER_ATTEMPT: &str = "webhook-attempt";
 const USER_AGENT: &str = concat!("unified-tool-gateway/", env!("CARGO_PKG_VERSION"), " (webhooks)");
 
 /// Returns the headers of an attempt: each has a fresh timestamp and signature.
-#[must_use]
 pub fn request_headers(
     endpoint: &Endpoint,
     delivery: &Delivery,

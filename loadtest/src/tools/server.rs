@@ -42,31 +42,26 @@ impl ToolServer {
     }
 
     /// Returns the simulated tool.
-    #[must_use]
     pub fn tool(&self) -> Tool {
         self.state.tool
     }
 
     /// Returns the address, which does not change while the tool is stopped.
-    #[must_use]
     pub const fn addr(&self) -> SocketAddr {
         self.addr
     }
 
     /// Returns the counters.
-    #[must_use]
     pub fn counters(&self) -> ToolCounters {
         self.state.counters()
     }
 
     /// Returns what it has received as a receiver of webhooks.
-    #[must_use]
     pub fn webhooks(&self) -> Value {
         self.state.webhooks.status()
     }
 
     /// Returns the settings.
-    #[must_use]
     pub fn settings(&self) -> Settings {
         *self.state.settings()
     }

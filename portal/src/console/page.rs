@@ -9,7 +9,6 @@ use crate::{
 };
 
 /// Returns the page `/console`. It is the same for every client.
-#[must_use]
 pub fn page() -> Response {
     let content = html! {
         h1 { "Console" }

@@ -23,7 +23,6 @@ pub const SERVICE_LINKS: &str = concat!(
 );
 
 /// Returns the API catalog: a linkset (RFC 9264) with the descriptions of each API.
-#[must_use]
 pub fn api_catalog(server: &str) -> String {
     let link =
         |path: &str, media_type: &str| json!([{ "href": format!("{server}{path}"), "type": media_type }]);
@@ -44,7 +43,6 @@ pub fn api_catalog(server: &str) -> String {
 }
 
 /// Returns `llms.txt`: enough for a first call, a page, and its analytics.
-#[must_use]
 pub fn llms_txt(server: &str) -> String {
     let mut text = format!(
         "# Unified Tool Gateway\n\n\

@@ -14,7 +14,6 @@ pub enum Host {
 
 impl Host {
     /// Returns true if it serves this page of the reference.
-    #[must_use]
     pub const fn serves(self, page: DocsPage) -> bool {
         matches!((self, page), (Self::Edge, _) | (Self::Direct, DocsPage::Gateway))
     }

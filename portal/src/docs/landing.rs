@@ -6,7 +6,6 @@ use shared::{response::Response, tool::Tool};
 use super::{host::Host, layout::Page};
 
 /// Returns the page `/`: what this is, the way of a request, and where to go next.
-#[must_use]
 pub fn landing(host: Host) -> Response {
     let is_edge = host == Host::Edge;
     let content = html! {

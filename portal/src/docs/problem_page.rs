@@ -17,7 +17,6 @@ use super::{
 
 /// Returns the page that explains a code: cause, cure, whether to retry, an example response, and
 /// code that handles it.
-#[must_use]
 pub fn problem_page(code: Code, host: Host) -> Response {
     let content = html! {
         h1 { (code.title()) }

@@ -27,13 +27,11 @@ struct ReferencePart<'a> {
 
 /// Returns a page of the reference, which the host must serve. `server` is the address that the examples call, such as
 /// `https://api.example.com`.
-#[must_use]
 pub fn reference(page: DocsPage, host: Host, server: &str) -> Response {
     serve(&text(page, host), server)
 }
 
 /// Returns the HTML of a page, which [`serve`] completes.
-#[must_use]
 pub fn text(page: DocsPage, host: Host) -> String {
     let (gateway, biolink) = (Description::gateway(), Description::biolink());
     let parts = parts(&gateway, &biolink, host);
@@ -63,7 +61,6 @@ pub fn text(page: DocsPage, host: Host) -> String {
 }
 
 /// Returns the HTML of a page as a response, with the address of the server.
-#[must_use]
 pub fn serve(text: &str, server: &str) -> Response {
     // The address may come from the request.
     let server = html! { (server) }.into_string();

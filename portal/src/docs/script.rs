@@ -5,7 +5,6 @@ use shared::response::Response;
 use crate::script::Script;
 
 /// Returns a script as a response.
-#[must_use]
 pub fn script(script: Script) -> Response {
     let text = match script {
         Script::Docs => include_str!("../../assets/docs.js"),

@@ -13,7 +13,6 @@ use super::layout::{Page, Section, respond};
 const PLACE: &str = "<!--status-->";
 
 /// Returns the page `/status` without the status, which [`status_page`] completes.
-#[must_use]
 pub fn status_template() -> String {
     let content = html! {
         h1 { "Status" }
@@ -25,7 +24,6 @@ pub fn status_template() -> String {
 }
 
 /// Returns the page `/status` as it is at `now`. It can always be read, whatever the tools do.
-#[must_use]
 pub fn status_page(template: &str, outcome: &StatusOutcome, now: UnixMillis) -> Response {
     let time = now.to_rfc3339();
     let content = html! {

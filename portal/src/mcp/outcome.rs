@@ -46,7 +46,6 @@ impl ToolOutcome<'_> {
     /// Returns the response to a request. JSON is text and structured content, other text is text,
     /// and SVG too. An image or audio that models take is such. Other bytes are a resource in
     /// base64.
-    #[must_use]
     pub fn response(&self, responder: &Responder) -> Response {
         let essence = self.media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let headers = self.headers.iter().filter(|(name, _)| REPEATED.contains(name));

@@ -30,7 +30,6 @@ impl Responder {
 
     /// Returns the result of `initialize`: the revision that the client wants if it begins with a
     /// handshake and is served, and the newest such one otherwise.
-    #[must_use]
     pub fn initialized(&self, wanted: &str) -> Response {
         let version = if is_legacy(wanted) { wanted } else { NEWEST_LEGACY };
         self.send(
@@ -45,7 +44,6 @@ impl Responder {
     }
 
     /// Returns the result of `server/discover`.
-    #[must_use]
     pub fn discovered(&self) -> Response {
         self.send(
             Map::new(),
@@ -60,13 +58,11 @@ impl Responder {
     }
 
     /// Returns the result of `ping`.
-    #[must_use]
     pub fn pong(&self) -> Response {
         self.send(Map::new(), &json!({}))
     }
 
     /// Returns the result of `tools/list`. `tools` is the text of its array.
-    #[must_use]
     pub fn listed(&self, tools: &str) -> Response {
         let head = match self.era {
             Era::Legacy => String::new(),
@@ -82,14 +78,12 @@ impl Responder {
     }
 
     /// Returns the result of a call that made no request, with the reason.
-    #[must_use]
     pub fn failed(&self, reason: &str) -> Response {
         let content = json!([{ "type": "text", "text": reason }]);
         self.send(Map::new(), &json!({ "content": content, "isError": true }))
     }
 
     /// Returns the error for a tool that this endpoint does not have.
-    #[must_use]
     pub fn unknown_tool(&self, name: &str) -> Response {
         let message = format!("unknown tool `{name}`; tools/list has those of this endpoint");
         RpcError::invalid_params(&message).of(self.id.clone()).response()

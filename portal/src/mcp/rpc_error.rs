@@ -69,7 +69,6 @@ impl RpcError {
     }
 
     /// Returns the response.
-    #[must_use]
     pub fn response(&self) -> Response {
         let mut error = json!({ "code": self.code, "message": self.message });
         if let (Some(data), Some(members)) = (&self.data, error.as_object_mut()) {

@@ -4,7 +4,6 @@ use super::toolset::{Toolset, Toolsets};
 
 /// Returns the tools of these toolsets, as the text of a JSON array. `table` is the text of
 /// [`tools`](super::tools). Without a plan, those that need one are left out.
-#[must_use]
 pub fn select(table: &str, toolsets: &Toolsets, has_plan: bool) -> String {
     let listed = table.lines().filter_map(|line| {
         let (toolset, rest) = line.split_once('\t')?;

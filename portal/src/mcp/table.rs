@@ -68,7 +68,6 @@ struct Entry {
 }
 
 /// Returns the table of tools: on each line toolset, `plan` or `any`, and the tool as JSON.
-#[must_use]
 pub fn tools() -> String {
     let lines = entries().into_iter().map(|entry| {
         let plan = if entry.needs_plan { "plan" } else { "any" };
@@ -78,7 +77,6 @@ pub fn tools() -> String {
 }
 
 /// Returns the requests of the tools by name, for [`ToolRequest`](super::ToolRequest).
-#[must_use]
 pub fn requests() -> String {
     let rows: Map<_, _> = entries().into_iter().map(|entry| (entry.name, entry.request)).collect();
     Value::Object(rows).to_string()

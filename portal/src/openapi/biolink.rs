@@ -8,13 +8,11 @@ use super::{SERVER, parse, render};
 pub(super) const DESCRIPTION: &str = include_str!("../../openapi/biolink.yaml");
 
 /// Returns the text of the [`document`], which [`response`](super::response) completes.
-#[must_use]
 pub fn text() -> String {
     render(&document(SERVER))
 }
 
 /// Returns the description, with `server` (such as `https://api.example.com`) as its one server.
-#[must_use]
 pub fn document(server: &str) -> Value {
     parse(DESCRIPTION, server)
 }

@@ -48,7 +48,6 @@ pub enum ConsoleView {
 impl<'a> ConsoleCall<'a> {
     /// Returns true for the target of the console or of one of its views, whose HTML is for pages of
     /// the same origin only.
-    #[must_use]
     pub fn is_console(target: &str) -> bool {
         let path = target.split('?').next().unwrap_or_default();
         path == "/console" || Self::api_path(path).is_some()
@@ -112,7 +111,6 @@ impl ConsoleView {
     pub const ALL: [Self; 15] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the path of the read, with parameters in braces.
-    #[must_use]
     pub const fn api_path(self) -> &'static str {
         match self {
             Self::OwnKey => "/v1/keys/me",

@@ -18,7 +18,6 @@ impl SiteRoute {
     pub const ALL: [Self; 3] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the path.
-    #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
             Self::Robots => "/robots.txt",

@@ -28,7 +28,6 @@ pub enum ReloadOutcome {
 
 impl ReloadReport {
     /// Creates the report of a process that loaded its first configuration at `loaded_at`.
-    #[must_use]
     pub const fn first(loaded_at: UnixMillis) -> Self {
         Self { generation: 1, loaded_at, rejected: None, needs_restart: Vec::new() }
     }

@@ -85,7 +85,6 @@ impl UpstreamTls {
 
     /// Returns the connector to an upstream of this host, or `None` without TLS. With `http2` the
     /// upstream may choose HTTP/2.
-    #[must_use]
     pub fn connector(&self, host: &str, http2: bool) -> Option<Connector> {
         let authorities = match &self.authorities {
             _ if !self.on => None,

@@ -51,7 +51,6 @@ pub const WRITE_EVERY: Duration = Duration::from_millis(50);
 
 impl AccessLog {
     /// Returns an empty log. [`Self::write_until_closed`] writes it.
-    #[must_use]
     pub fn new(config: LogConfig) -> Self {
         Self {
             level: AtomicU8::new(level(config)),
@@ -68,7 +67,6 @@ impl AccessLog {
     }
 
     /// Returns true if a request with this outcome is logged. `status` is 0 if it had no response.
-    #[must_use]
     pub fn wants(&self, status: u16, refusal: Option<Code>, aborted: Option<Aborted>) -> bool {
         match self.level.load(Ordering::Relaxed) {
             OFF => false,
@@ -78,7 +76,6 @@ impl AccessLog {
     }
 
     /// Returns true if lines contain timings.
-    #[must_use]
     pub fn wants_timings(&self) -> bool {
         self.level.load(Ordering::Relaxed) == TIMINGS
     }
@@ -101,7 +98,6 @@ impl AccessLog {
     }
 
     /// Returns the number of dropped lines.
-    #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }

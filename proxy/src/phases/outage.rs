@@ -11,7 +11,6 @@ use transport::{clock::Monotonic, hooks::Cause};
 
 /// Returns the problem of an upstream that failed before its response began. All are 503: to the
 /// client it is the tool that is not available (spec section 7).
-#[must_use]
 pub(super) fn failed(pool: &Pool, method: CallMethod, cause: Cause, execution: Execution) -> Problem {
     let (code, proxy_error, what) = match cause {
         Cause::ConnectTimeout => {
@@ -59,21 +58,18 @@ pub(super) fn failed(pool: &Pool, method: CallMethod, cause: Cause, execution: E
 }
 
 /// Returns the problem of a pool none of whose upstreams can take a call.
-#[must_use]
 pub(super) fn unavailable(pool: &Pool, method: CallMethod, what: &str) -> Problem {
     let detail = failure_detail(pool.config.tool, method, Execution::None, what);
     outage(pool, codes::TOOL_UNAVAILABLE, "destination_unavailable", detail)
 }
 
 /// Records that a limit on concurrent work was exceeded, and returns the problem.
-#[must_use]
 pub(super) fn full(state: &State, limit: LimitKind, detail: &'static str) -> Problem {
     state.metrics.record_limit(limit);
     overloaded(detail)
 }
 
 /// Returns the problem of a limit on concurrent work.
-#[must_use]
 pub(super) fn overloaded(detail: &'static str) -> Problem {
     Problem::new(codes::TOOL_OVERLOADED, detail)
         .retry_after(1)
@@ -87,7 +83,6 @@ fn outage(pool: &Pool, code: Code, proxy_error: &str, detail: String) -> Problem
 }
 
 /// Returns the value of `Proxy-Status` for an error type of RFC 9209, section 2.3.
-#[must_use]
 pub(super) fn proxy_status(error: &str) -> String {
     format!("utg-proxy; error={error}")
 }

@@ -30,7 +30,6 @@ struct Version {
 
 impl FileWatch {
     /// Creates a watch of `first` and `others`, in their present versions.
-    #[must_use]
     pub(crate) fn new(first: &Path, others: &[PathBuf]) -> Self {
         let files: Vec<_> = std::iter::once(first.to_owned()).chain(others.iter().cloned()).collect();
         let now = versions(&files);

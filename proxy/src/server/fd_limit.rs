@@ -24,7 +24,6 @@ const RESERVE: usize = 64;
 
 impl FileBudget {
     /// Shares out the open files that the system allows at most.
-    #[must_use]
     pub(crate) fn allowed(config: &Config) -> Self {
         Self::new(count(getrlimit(Resource::Nofile).maximum), config)
     }
@@ -38,7 +37,6 @@ impl FileBudget {
     }
 
     /// Returns the limits of connections to upstreams.
-    #[must_use]
     pub(super) const fn upstream_limits(&self) -> ConnectionLimits {
         ConnectionLimits { idle: self.idle, open: self.upstreams }
     }
@@ -46,7 +44,6 @@ impl FileBudget {
 
 /// Raises the limit of open files to its maximum, and shares it out. Many systems start processes with
 /// a low limit, because of programs that use `select`.
-#[must_use]
 pub(super) fn raise(config: &Config) -> FileBudget {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };

@@ -79,7 +79,6 @@ pub(crate) struct BoundService<A> {
 impl<A: ServerApp + Send + Sync + 'static> BoundService<A> {
     /// Returns the service of `app`. It accepts connections when `open` is true. `threads` defaults
     /// to the number of the server.
-    #[must_use]
     pub(crate) fn new(
         app: A,
         socket: Socket,

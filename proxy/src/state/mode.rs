@@ -56,7 +56,6 @@ impl Mode {
     }
 
     /// Returns the state of direct mode.
-    #[must_use]
     pub const fn direct(&self) -> Option<&Arc<Direct>> {
         match self {
             Self::Edge(_) => None,
@@ -65,19 +64,16 @@ impl Mode {
     }
 
     /// Returns true in direct mode.
-    #[must_use]
     pub const fn is_direct(&self) -> bool {
         self.direct().is_some()
     }
 
     /// Returns true in direct mode if a load balancer terminates TLS in front of this proxy.
-    #[must_use]
     pub fn is_behind_tls(&self) -> bool {
         self.direct().is_some_and(|direct| direct.config().behind_tls)
     }
 
     /// Returns true unless the revoked keys are unknown in direct mode.
-    #[must_use]
     pub fn is_ready(&self) -> bool {
         self.direct().is_none_or(|direct| direct.freshness.is_known())
     }

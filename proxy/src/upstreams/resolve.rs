@@ -49,7 +49,6 @@ const ROUND: Duration = Duration::from_secs(2);
 
 impl Resolver {
     /// Creates the task.
-    #[must_use]
     pub(crate) fn new(state: Arc<State>) -> Self {
         Self { state, lookups: Mutex::default() }
     }

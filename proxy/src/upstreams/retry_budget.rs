@@ -20,7 +20,6 @@ const CAPACITY: u64 = 10 * RETRY;
 
 impl RetryBudget {
     /// Creates a full bucket.
-    #[must_use]
     pub(super) const fn new(now: Monotonic) -> Self {
         Self { tokens: CAPACITY, at: now }
     }

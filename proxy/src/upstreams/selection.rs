@@ -81,20 +81,17 @@ impl Pool {
     }
 
     /// Returns true if an available upstream was not tried.
-    #[must_use]
     pub fn has_available(&self, tried: TriedSet, now: Monotonic) -> bool {
         self.untried(tried).any(|upstream| upstream.is_available(now))
     }
 
     /// Returns true if an upstream that can get the call was not tried.
-    #[must_use]
     pub fn has_untried(&self, tried: TriedSet, now: Monotonic) -> bool {
         self.untried(tried).any(|upstream| upstream.standing(now).is_some())
     }
 
     /// Returns true if the upstream gets new calls: it is available, or ejected and no upstream of the
     /// pool is available.
-    #[must_use]
     pub fn is_in_use(&self, upstream: &Upstream, now: Monotonic) -> bool {
         match upstream.standing(now) {
             Some(Standing::Available | Standing::InTrial) => true,
@@ -111,7 +108,6 @@ impl Pool {
     }
 
     /// Returns the upstream with this index.
-    #[must_use]
     pub fn upstream(&self, index: UpstreamIndex) -> Option<&Upstream> {
         self.upstreams.get(index.0)
     }

@@ -119,7 +119,6 @@ impl Upstream {
     }
 
     /// Returns the target for new connections, or `None` while the name has never been resolved.
-    #[must_use]
     pub const fn connect_target(&self) -> Option<&Arc<ConnectTarget>> {
         self.target.as_ref()
     }
@@ -142,13 +141,11 @@ impl Upstream {
     }
 
     /// Returns the TLS connector, or `None` for plain connections.
-    #[must_use]
     pub const fn connector(&self) -> Option<&Connector> {
         self.connector.as_ref()
     }
 
     /// Returns true if the configuration sets HTTP/2.
-    #[must_use]
     pub const fn uses_http2(&self) -> bool {
         self.http2
     }
@@ -196,13 +193,11 @@ impl Upstream {
     }
 
     /// Returns the number of calls in flight.
-    #[must_use]
     pub fn in_flight(&self) -> usize {
         self.state.in_flight.load(Ordering::Relaxed)
     }
 
     /// Returns true while the upstream is half-open and its trial call is in flight.
-    #[must_use]
     pub fn has_trial_call(&self) -> bool {
         self.state.half_open.has_trial_call()
     }

@@ -8,14 +8,12 @@ use shared::time::UnixMillis;
 static START: Lazy<Instant> = Lazy::new(Instant::now);
 
 /// Returns the time of day. It can jump when the clock of the machine is set.
-#[must_use]
 pub fn now() -> UnixMillis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     UnixMillis(millis(since))
 }
 
 /// Returns whole milliseconds. They saturate.
-#[must_use]
 pub fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
@@ -31,7 +29,6 @@ pub struct Moment {
 
 impl Moment {
     /// Returns the current moment.
-    #[must_use]
     pub fn now() -> Self {
         Self { time: now(), instant: Instant::now() }
     }
@@ -43,25 +40,21 @@ pub struct Monotonic(u64);
 
 impl Monotonic {
     /// Returns the current moment.
-    #[must_use]
     pub fn now() -> Self {
         Self::at(Instant::now())
     }
 
     /// Returns the moment of an instant, or the first moment if it is earlier.
-    #[must_use]
     pub fn at(instant: Instant) -> Self {
         Self(millis(instant.duration_since(*START)))
     }
 
     /// Returns the moment of a number from [`Self::millis`].
-    #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis)
     }
 
     /// Returns the moment as a number, for an atomic.
-    #[must_use]
     pub const fn millis(self) -> u64 {
         self.0
     }
@@ -73,7 +66,6 @@ impl Monotonic {
     }
 
     /// Returns the milliseconds since `earlier`, or 0 if that is later.
-    #[must_use]
     pub const fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }

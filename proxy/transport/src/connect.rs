@@ -90,7 +90,6 @@ impl Connections {
 
 impl ConnectTarget {
     /// Returns the server at this address.
-    #[must_use]
     pub fn new(address: SocketAddr, options: ConnectOptions, connections: &Arc<Connections>) -> Self {
         let ConnectOptions { authority, connector, http2, timeout, keep_idle } = options;
         let mut peer = HttpPeer::new(address, false, String::new());

@@ -62,7 +62,6 @@ enum Forwarder<P: Phases> {
 
 impl<P: Phases> Downstream<P> {
     /// Returns a server whose connections to upstreams keep to these limits.
-    #[must_use]
     pub fn new(conf: &ServerConf, phases: P, transport: Transport, limits: ConnectionLimits) -> Self {
         let forwarder = match transport {
             Transport::Relay => Forwarder::Relay(Relay::new(conf, limits)),

@@ -40,6 +40,7 @@ pub enum Phase {
 /// A guard that counts work as in flight: a listener, a request, a connection, or data to send.
 /// Dropping it ends the work.
 #[derive(Debug)]
+#[must_use]
 pub struct InFlightGuard {
     drain: Arc<Drain>,
     kind: Kind,
@@ -55,25 +56,21 @@ enum Kind {
 
 impl Drain {
     /// Counts a listener that accepts connections. Dropping the guard ends it.
-    #[must_use]
     pub fn track_listener(self: &Arc<Self>) -> InFlightGuard {
         self.track(Kind::Listener)
     }
 
     /// Counts a request. Dropping the guard ends it.
-    #[must_use]
     pub fn track_request(self: &Arc<Self>) -> InFlightGuard {
         self.track(Kind::Request)
     }
 
     /// Counts a connection. Dropping the guard ends it.
-    #[must_use]
     pub fn track_connection(self: &Arc<Self>) -> InFlightGuard {
         self.track(Kind::Connection)
     }
 
     /// Counts data that must be sent although no request waits for it. Dropping the guard ends it.
-    #[must_use]
     pub fn track_sending(self: &Arc<Self>) -> InFlightGuard {
         self.track(Kind::Sending)
     }
@@ -120,51 +117,43 @@ impl Drain {
     }
 
     /// Returns true if responses must close their connections, because the process drains.
-    #[must_use]
     pub fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Acquire)
     }
 
     /// Returns true if the process is not ready, because a shutdown or an upgrade has been
     /// requested.
-    #[must_use]
     pub fn is_announced(&self) -> bool {
         *self.phase.borrow() != Phase::Serving
     }
 
     /// Subscribes to the phase.
-    #[must_use]
     pub fn phase(&self) -> watch::Receiver<Phase> {
         self.phase.subscribe()
     }
 
     /// Subscribes to the hand-over. The value turns true when another process accepts the
     /// connections.
-    #[must_use]
     pub fn handed_over(&self) -> watch::Receiver<bool> {
         self.handed_over.subscribe()
     }
 
     /// Returns true if no request is in flight and no data must be sent.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.requests() == 0 && self.sending.load(Ordering::Relaxed) == 0
     }
 
     /// Returns the number of listeners that accept connections.
-    #[must_use]
     pub fn listeners(&self) -> usize {
         self.listeners.load(Ordering::Relaxed)
     }
 
     /// Returns the number of requests in flight.
-    #[must_use]
     pub fn requests(&self) -> usize {
         self.requests.load(Ordering::Relaxed)
     }
 
     /// Returns the number of open connections.
-    #[must_use]
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }

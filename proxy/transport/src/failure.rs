@@ -67,7 +67,6 @@ pub(crate) fn connect_error(error: &Error) -> ErrorType {
 }
 
 /// Returns true if this process or this machine has no file descriptors or buffers left.
-#[must_use]
 pub fn is_out_of_files(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
     errno.is_some_and(|errno| [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM].contains(&errno))

@@ -48,7 +48,6 @@ impl<'a> Incoming<'a> {
     }
 
     /// Returns the address of the client.
-    #[must_use]
     pub fn address(&self) -> Option<IpAddr> {
         self.client.address()
     }

@@ -68,7 +68,6 @@ impl<L> Record<L> {
 
     /// Returns the start of the request plus the time in which its body was buffered. The time
     /// since then excludes the client's.
-    #[must_use]
     pub fn buffered_at(&self) -> Instant {
         self.started.instant + self.buffering
     }

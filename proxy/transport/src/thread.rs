@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub const THREADS: usize = 16;
 
 /// Returns the number of this thread, counted from 0.
-#[must_use]
 pub fn own() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {

@@ -49,7 +49,6 @@ pub enum GuardStep {
 
 impl AttemptGuard {
     /// Returns a guard that knows no caller.
-    #[must_use]
     pub const fn new() -> Self {
         Self { callers: BTreeMap::new(), networks: MinuteCounters::new(), minute: 0, reported: 0 }
     }

@@ -20,7 +20,6 @@ use super::{
 /// assert!(reaches_tool("Accept-Language"));
 /// assert!(!reaches_tool("X-API-Key") && !reaches_tool("X-Forwarded-Client-Cert"));
 /// ```
-#[must_use]
 pub fn reaches_tool(name: &str) -> bool {
     // Without an early end, so that it is done for many bytes at once.
     let underscore = name.bytes().fold(false, |any, byte| any | (byte == b'_'));
@@ -31,7 +30,6 @@ pub fn reaches_tool(name: &str) -> bool {
 /// not concern one hop. `name` in any case. [`PassedHeaders`] decides on the rest.
 ///
 /// The caller decides on framing and on [`Nominated`] names.
-#[must_use]
 pub fn reaches_client(name: &str) -> bool {
     !begins(name.as_bytes(), RESERVED_PREFIX) && !WITHHELD_FROM_CLIENTS.holds(name)
 }
@@ -50,13 +48,11 @@ impl PassedHeaders {
 
     /// Returns true if the client receives the header: it is in the set, or not withheld by
     /// default. `name` in any case.
-    #[must_use]
     pub fn allows(self, name: &str) -> bool {
         ORIGIN_WIDE.place(name).is_none_or(|place| self.0 >> place & 1 == 1)
     }
 
     /// Returns the headers that are withheld by default, in lower case.
-    #[must_use]
     pub const fn withheld() -> &'static [&'static str] {
         ORIGIN_WIDE.names()
     }
@@ -77,7 +73,6 @@ impl<'a> Nominated<'a> {
     }
 
     /// Returns true if `name`, in any case, is nominated.
-    #[must_use]
     pub fn holds(&self, name: &str) -> bool {
         self.0.iter().any(|token| token.eq_ignore_ascii_case(name.as_bytes()))
     }

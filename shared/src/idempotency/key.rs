@@ -35,13 +35,11 @@ impl<'a> IdempotencyKey<'a> {
     }
 
     /// Returns the text of the header.
-    #[must_use]
     pub const fn as_str(&self) -> &'a str {
         self.0
     }
 
     /// Returns the name under which its state is kept. It does not reveal the header's text.
-    #[must_use]
     pub fn name(&self) -> String {
         let digest = sha256(&[NAME_DOMAIN, self.0.as_bytes()]);
         digest.iter().take(16).fold("issue_".to_owned(), |mut name, byte| {

@@ -40,7 +40,6 @@ impl KeyEnv {
     const ALL: [Self; 2] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the beginning of every key of this kind, as secret scanners look for it.
-    #[must_use]
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Live => "utg_live_",
@@ -180,7 +179,6 @@ impl ApiKey {
     }
 
     /// Returns the text to hand to the holder, once. Anything else shows the key redacted.
-    #[must_use]
     pub fn reveal(&self) -> String {
         let mut text = String::with_capacity(Self::TEXT_LEN);
         text.push_str(self.env.prefix());

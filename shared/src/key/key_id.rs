@@ -17,19 +17,16 @@ impl KeyId {
     const PREFIX: &'static str = "key_";
 
     /// Returns the id with these bytes.
-    #[must_use]
     pub const fn new(bytes: [u8; Self::BYTES]) -> Self {
         Self(bytes)
     }
 
     /// Returns the id's bytes, for signed payloads and for hashing.
-    #[must_use]
     pub const fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }
 
     /// Reads what `Display` writes; `None` for anything else.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; Self::BYTES];
         base62::decode(text.strip_prefix(Self::PREFIX)?.as_bytes(), &mut bytes)?;

@@ -67,7 +67,6 @@ impl TryFrom<StoredStatus> for KeyStatus {
 
 impl KeyStatus {
     /// Returns the status in one word, as clients see it.
-    #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -136,7 +135,6 @@ pub struct RecordError {
 impl KeyRecord {
     /// Returns the provisional record of a key whose own cannot be read yet: what its MAC proves,
     /// at version 0, so that any stored record is newer.
-    #[must_use]
     pub const fn provisional(key: &VerifiedKey) -> Self {
         Self {
             version: 0,
@@ -164,7 +162,6 @@ impl KeyRecord {
     }
 
     /// Returns the record as it is stored.
-    #[must_use]
     pub fn to_json(&self) -> String {
         // A record is plain strings and numbers, which always serialise; an empty text would read
         // as a fault.
@@ -192,14 +189,12 @@ impl KeyRecord {
 
     /// Returns the record without its holder: what leaves the edge. No e-mail address and no name
     /// is needed to verify a key.
-    #[must_use]
     pub fn public(&self) -> Self {
         Self { holder: None, ..self.clone() }
     }
 
     /// Returns true if this record says anything that a verifier cannot learn from the key's text
     /// alone.
-    #[must_use]
     pub(crate) fn says_more_than(&self, key: &VerifiedKey) -> bool {
         // The rights of a key where its text is verified do not depend on these. Whatever is added to
         // a record counts until it is named here.
@@ -209,19 +204,16 @@ impl KeyRecord {
     }
 
     /// Returns the bio-link account of the key. Rotation keeps it.
-    #[must_use]
     pub fn account(&self) -> KeyId {
         self.account.unwrap_or(self.id)
     }
 
     /// Returns true if the record is the one that issuing wrote. Only a meter writes later versions.
-    #[must_use]
     pub const fn is_as_issued(&self) -> bool {
         self.version <= 1
     }
 
     /// Returns the key's limits.
-    #[must_use]
     pub fn policy(&self) -> Policy {
         Policy::for_tier(self.tier).with(self.limits)
     }

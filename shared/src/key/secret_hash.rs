@@ -15,7 +15,6 @@ pub struct SecretHash([u8; 32]);
 
 impl SecretHash {
     /// Returns the hash of the random part of a key's text.
-    #[must_use]
     pub fn of(secret: &[u8; 16]) -> Self {
         Self(secret::sha256(&[DOMAIN, secret]))
     }

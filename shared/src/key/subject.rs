@@ -13,7 +13,6 @@ pub enum Subject<'a> {
 
 impl Subject<'_> {
     /// Returns the id of the key.
-    #[must_use]
     pub const fn id(&self) -> &KeyId {
         match self {
             Self::Named(id) => id,
@@ -22,7 +21,6 @@ impl Subject<'_> {
     }
 
     /// Returns the key that the caller presented, or `None` if the caller is an administrator.
-    #[must_use]
     pub const fn by(&self) -> Option<VerifiedKey> {
         match self {
             Self::Named(_) => None,

@@ -95,13 +95,11 @@ pub fn changed(outcome: ChangeOutcome) -> Result<KeyRecord, Problem> {
 }
 
 /// Returns the refusal of a request about a key that was never issued here.
-#[must_use]
 pub fn key_unknown() -> Problem {
     Problem::new(codes::KEY_UNKNOWN, "no key with this id is known here")
 }
 
 /// Returns the response to a rotation: the key's description with its new text, shown this once.
-#[must_use]
 pub fn describe_rotated(record: &KeyRecord, key: &ApiKey) -> Value {
     let mut body = describe(record);
     if let Some(members) = body.as_object_mut() {

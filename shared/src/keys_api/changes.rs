@@ -79,14 +79,12 @@ impl ChangesPage {
     pub const MAX_BYTES: usize = 512 * 1024;
 
     /// Returns a page of these records, which are sent without their holders.
-    #[must_use]
     pub fn new(keys: impl IntoIterator<Item = KeyRecord>, cursor: Cursor, more: bool) -> Self {
         let keys = keys.into_iter().map(|record| record.public()).collect();
         Self { version: VERSION, keys, cursor, more }
     }
 
     /// Returns the path and query of the page after `cursor`, or of the first one.
-    #[must_use]
     pub fn target(cursor: Option<&Cursor>) -> String {
         match cursor {
             Some(cursor) => format!("{PATH}?cursor={cursor}"),
@@ -112,7 +110,6 @@ impl ChangesPage {
     }
 
     /// Returns the page as it is sent.
-    #[must_use]
     pub fn to_json(&self) -> String {
         // Plain strings and numbers always serialise; an empty text would read as a fault.
         serde_json::to_string(self).unwrap_or_default()
@@ -132,7 +129,6 @@ pub enum ChangesMessage {
 
 impl ChangesMessage {
     /// Makes a note of a record, without its holder.
-    #[must_use]
     pub fn note(record: &KeyRecord) -> Self {
         Self::Note(record.public())
     }

@@ -21,7 +21,6 @@ const REQUEST_DOMAIN: &[u8] = b"utg.issue-request.v1";
 
 impl IdempotencyKey<'_> {
     /// Returns a request to issue `new`, with 16 random bytes of its own.
-    #[must_use]
     pub fn attempt(new: &NewKey, drawn: [u8; 16], keys: &MacKeys) -> IssueAttempt {
         let request = json!([
             new.holder,
@@ -39,7 +38,6 @@ impl IdempotencyKey<'_> {
     }
 
     /// Returns the randomness of the key that is issued under this nonce.
-    #[must_use]
     pub fn entropy(&self, nonce: &str, keys: &MacKeys) -> KeyEntropy {
         let (_, key) = keys.current();
         // The nonce is followed by a byte that is in none.

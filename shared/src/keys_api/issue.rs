@@ -78,7 +78,6 @@ impl IssueRequest {
     /// Returns the admin secret as presented; `None` if there is none, which
     /// [`IssueRequest::check`] reports as an error like any other. Compare it before calling that:
     /// errors are shown only to callers who know the secret, or sent none.
-    #[must_use]
     pub fn admin_secret(&self) -> Option<&str> {
         self.admin_secret.as_deref()
     }
@@ -116,7 +115,6 @@ impl IssueRequest {
 
 impl NewKey {
     /// Makes the key and its record, version 1.
-    #[must_use]
     pub fn issue(self, env: KeyEnv, entropy: KeyEntropy, keys: &MacKeys, now: UnixMillis) -> IssuedKey {
         let (key, minted) = ApiKey::mint(env, KeyId::new(entropy.id), self.tier, now, entropy.secret, keys);
         let record = KeyRecord {
@@ -140,7 +138,6 @@ impl NewKey {
 
 impl IssuedKey {
     /// Returns the response to the issue request, the only one that ever holds a key.
-    #[must_use]
     pub fn response(&self) -> Response {
         let mut body = describe(&self.record);
         if let Some(members) = body.as_object_mut() {
@@ -151,7 +148,6 @@ impl IssuedKey {
 }
 
 /// Returns the description of a key: everything but its secret.
-#[must_use]
 pub fn describe(record: &KeyRecord) -> Value {
     json!({
         "id": record.id,

@@ -81,13 +81,11 @@ impl ListRequest {
 
 impl KeyFilter {
     /// Returns true if it shows every key.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// Returns true if it shows this key. Case does not matter in an e-mail address.
-    #[must_use]
     pub fn matches(&self, record: &KeyRecord) -> bool {
         let holder = record.holder.as_ref();
         let same = |email: &String| holder.is_some_and(|holder| holder.email.eq_ignore_ascii_case(email));
@@ -102,7 +100,6 @@ impl Position {
     const TAG: usize = 12;
 
     /// Returns the cursor as clients get it: URL-safe, and signed, so that a forged one is refused.
-    #[must_use]
     pub(crate) fn to_cursor(&self, keys: &MacKeys) -> String {
         let after = self.after.map(|id| id.to_string()).unwrap_or_default();
         let payload = format!("{after}.{}", self.store);
@@ -123,7 +120,6 @@ impl Position {
 }
 
 /// Returns the response: the keys, and where the next page begins, if there is one.
-#[must_use]
 pub fn describe_page(records: &[KeyRecord], next: Option<&Position>, keys: &MacKeys) -> Value {
     let cursor = next.map(|next| next.to_cursor(keys));
     json!({ "keys": records.iter().map(describe).collect::<Value>(), "cursor": cursor })

@@ -12,7 +12,6 @@ use crate::{
 
 /// Returns the key as [`describe`] does, with its usage. `None` when the meter holds no record of
 /// it.
-#[must_use]
 pub fn describe_usage(snapshot: &MeterSnapshot, now: UnixMillis) -> Option<Value> {
     let record = snapshot.record.as_ref()?;
     let quota = snapshot.response.quota.as_ref()?;

@@ -46,7 +46,6 @@ pub enum Admission {
 
 impl Admission {
     /// Returns the refusal as the client sees it; `None` for a call that passes.
-    #[must_use]
     pub fn problem(&self) -> Option<Problem> {
         match self {
             Self::Allow { .. } => None,
@@ -63,7 +62,6 @@ impl Admission {
     }
 
     /// Returns the key's quota status, if it is known.
-    #[must_use]
     pub const fn quota(&self) -> Option<&QuotaStatus> {
         match self {
             Self::Allow { quota, .. } | Self::Deny(_, quota) => Some(quota),

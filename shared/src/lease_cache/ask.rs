@@ -48,7 +48,6 @@ impl LeaseCache {
     }
 
     /// Returns true if the response says nothing about the key, because KV was not read for it.
-    #[must_use]
     pub fn lacks_record(request: &MeterRequest, response: &MeterResponse) -> bool {
         request.unread && response.verdict == Verdict::Refuse(KeyError::Invalid)
     }

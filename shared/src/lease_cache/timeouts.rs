@@ -96,7 +96,6 @@ pub enum WaitFailure {
 
 impl WaitFailure {
     /// Returns true if it says that the meter is out of reach, so that other calls need not try.
-    #[must_use]
     pub const fn is_outage(self) -> bool {
         match self {
             Self::Silent => true,
@@ -107,7 +106,6 @@ impl WaitFailure {
 
 impl CallWait {
     /// Returns the wait of a call whose first copy is sent now.
-    #[must_use]
     pub const fn new(timeouts: Timeouts) -> Self {
         let Timeouts { hedge_ms, total_ms } = timeouts;
         let due_ms = if hedge_ms < total_ms { hedge_ms } else { total_ms };
@@ -115,7 +113,6 @@ impl CallWait {
     }
 
     /// Returns the time at which the call is woken if nothing decides it before.
-    #[must_use]
     pub const fn due_ms(&self) -> u64 {
         self.due_ms
     }

@@ -302,7 +302,6 @@ pub enum Change {
 impl Change {
     /// Returns true if it changes the holder alone, which can be corrected and erased in every
     /// state of the key.
-    #[must_use]
     pub(crate) const fn is_of_holder_alone(&self) -> bool {
         matches!(
             self,

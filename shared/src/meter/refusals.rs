@@ -24,13 +24,11 @@ pub struct RefusedCalls {
 
 impl RefusedCalls {
     /// Returns one refused call.
-    #[must_use]
     pub fn one(code: Code, route: &str, at: UnixMillis) -> Self {
         Self { code: code.as_str().to_owned(), route: route.to_owned(), count: 1, last_at: at }
     }
 
     /// Returns true if both are about the same reason and the same route.
-    #[must_use]
     pub fn is_alike(&self, other: &Self) -> bool {
         self.code == other.code && self.route == other.route
     }
@@ -81,7 +79,6 @@ impl RefusalLog {
     }
 
     /// Returns the calls by reason and route, the latest first.
-    #[must_use]
     pub fn groups(&self) -> Vec<RefusedCalls> {
         let mut groups: Vec<RefusedCalls> = Vec::new();
         for entry in &self.0 {

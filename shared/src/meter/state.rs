@@ -125,7 +125,6 @@ impl Meter {
     }
 
     /// Returns the record that KV does not hold yet, for the shell to write.
-    #[must_use]
     pub fn unstored(&self) -> Option<&KeyRecord> {
         self.record.as_ref().filter(|record| record.version > self.stored_version)
     }
@@ -138,7 +137,6 @@ impl Meter {
 
     /// Returns the milliseconds after which nothing of the state matters, for the shell to delete
     /// it. `None` if it must be kept, as a key's must.
-    #[must_use]
     pub fn expires_in(&self, now: UnixMillis) -> Option<u64> {
         if self.record.is_some() || !self.leases.is_empty() {
             return None;

@@ -41,7 +41,6 @@ pub enum Execution {
 
 /// Returns the detail of a failed call: the tool, what happened and, for a POST, whether the tool
 /// may have executed it, so that the client knows whether it may send it again.
-#[must_use]
 pub fn failure_detail(tool: Tool, method: CallMethod, execution: Execution, what: &str) -> String {
     match (method, execution) {
         (CallMethod::Get, _) => format!("{tool}: {what}"),
@@ -57,7 +56,6 @@ impl OriginError {
     ///
     /// A POST may then have been executed all the same: a load balancer in front of the proxy may
     /// have passed it on before it responded itself.
-    #[must_use]
     pub const fn of_unproven_response(status: u16) -> Self {
         match status {
             521 | 522 | 523 | 525 | 526 | 530 => Self::Refused,
@@ -68,7 +66,6 @@ impl OriginError {
 
     /// Returns true if the origin itself is out of reach, and not just this one call's connection.
     /// A proxy that is alive responds before a call can be [`OriginError::TimedOut`].
-    #[must_use]
     pub(crate) const fn is_unreachable(self) -> bool {
         match self {
             Self::Refused | Self::TimedOut | Self::Rejected | Self::Foreign => true,
@@ -79,7 +76,6 @@ impl OriginError {
     /// Returns true if the call may be sent to another origin: not if an origin may have executed
     /// it, unless it only reads. A late response is no reason: the tool is slow, not the origin
     /// dead.
-    #[must_use]
     pub const fn is_retryable(self, method: CallMethod) -> bool {
         match (self, method) {
             (Self::Refused | Self::Rejected, _) | (Self::Lost | Self::Foreign, CallMethod::Get) => true,
@@ -89,13 +85,11 @@ impl OriginError {
 
     /// Returns the problem that the client of a call gets: always a 503, with `Proxy-Status` (RFC
     /// 9209).
-    #[must_use]
     pub fn problem(self, tool: Tool, method: CallMethod) -> Problem {
         self.render(failure_detail(tool, method, self.execution(), &self.to_string()))
     }
 
     /// Returns the problem for a request that calls no tool.
-    #[must_use]
     pub fn problem_without_call(self) -> Problem {
         self.render(self.to_string())
     }

@@ -64,7 +64,6 @@ impl Origins {
     }
 
     /// Returns all of them, best first.
-    #[must_use]
     pub fn all(&self) -> &[Origin] {
         &self.0
     }

@@ -31,7 +31,6 @@ impl Reachability {
 
     /// Returns true if the origin responded within the last [`CONFIRMED_MS`] and no call to it has
     /// failed since.
-    #[must_use]
     pub fn is_confirmed(&self, index: usize, now: UnixMillis) -> bool {
         let confirms =
             |seen: &LastSeen| matches!(seen, LastSeen::Reached(at) if now.since(*at) < CONFIRMED_MS);
@@ -41,7 +40,6 @@ impl Reachability {
     /// Returns the indexes of `origins` in the order to ask them: best first, those that were
     /// lately out of reach last. All are in it, since the memory may be wrong; a single one is in
     /// it twice, since a connection kept open may have been closed just before it was used.
-    #[must_use]
     pub fn order(&self, origins: &Origins, now: UnixMillis) -> Vec<usize> {
         let avoids = |seen: &LastSeen| matches!(seen, LastSeen::Unreached(at) if now.since(*at) < AVOID_MS);
         let is_avoided = |index: &usize| self.0.iter().any(|(other, seen)| other == index && avoids(seen));

@@ -54,7 +54,6 @@ impl Row {
     /// Returns a row. `slug` is the name of the code, `about` says when the problem happens, `cure` what
     /// a client does about it. The texts have no character that JSON escapes. The status decides
     /// whether to retry: later for 429, 500 and 503, and never for others.
-    #[must_use]
     pub const fn new(
         slug: &'static str,
         status: u16,
@@ -113,55 +112,46 @@ impl Row {
 
 impl Code {
     /// Returns the code of a row.
-    #[must_use]
     pub const fn of(row: &'static Row) -> Self {
         Self(row)
     }
 
     /// Returns the name of the code: lower-case words with hyphens.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.0.slug
     }
 
     /// Returns the HTTP status.
-    #[must_use]
     pub const fn status(self) -> u16 {
         self.0.status
     }
 
     /// Returns the title, which is the same for every problem of this code.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         self.0.title
     }
 
     /// Returns when the problem happens: the cause on the page `/problems/{code}`.
-    #[must_use]
     pub const fn about(self) -> &'static str {
         self.0.about
     }
 
     /// Returns what a client does about the problem.
-    #[must_use]
     pub const fn cure(self) -> &'static str {
         self.0.cure
     }
 
     /// Returns whether the same request can be sent again.
-    #[must_use]
     pub const fn retry(self) -> Retry {
         self.0.retry
     }
 
     /// Returns examples of the extension members of its problems, in JSON.
-    #[must_use]
     pub const fn example_members(self) -> &'static [(&'static str, &'static str)] {
         self.0.member
     }
 
     /// Returns an example of the header of its problems, if they have one of their own.
-    #[must_use]
     pub const fn example_header(self) -> Option<(&'static str, &'static str)> {
         match self.0.header {
             None if matches!(self.0.status, 429 | 503) => Some(("retry-after", "5")),
@@ -171,14 +161,12 @@ impl Code {
 
     /// Returns the problem's `type` up to its name: our own pages, relative to the address that was
     /// called, or IANA's types where one is registered (draft-ietf-httpapi-ratelimit-headers).
-    #[must_use]
     pub(crate) const fn type_base(self) -> &'static str {
         self.0.type_base
     }
 
     /// Returns the value of `WWW-Authenticate` for a 401, which RFC 9110, section 11.6.1, demands.
     /// Returns `None` for any other status.
-    #[must_use]
     pub(crate) fn challenge(self) -> Option<Cow<'static, str>> {
         match (self.0.status, self.0.challenge) {
             (401, Some(challenge)) => Some(challenge.into()),

@@ -312,14 +312,12 @@ crate::problem_codes! {
 }
 
 /// Returns the code with this name, or `None` if the table has none.
-#[must_use]
 pub fn parse(slug: &str) -> Option<Code> {
     TABLE.iter().copied().find(|code| code.as_str() == slug)
 }
 
 /// Returns true if an unauthenticated client can trigger this problem at will. Only these count
 /// towards `refusals_per_second`.
-#[must_use]
 pub fn is_unauthenticated(code: Code) -> bool {
     [GRANT_INVALID, KEY_MISSING, KEY_MALFORMED, KEY_INVALID].contains(&code)
 }

@@ -11,7 +11,6 @@ use crate::problem::codes;
 /// assert!(is_uncharged(503, false) && is_uncharged(413, true));
 /// assert!(!is_uncharged(200, false) && !is_uncharged(500, false));
 /// ```
-#[must_use]
 pub const fn is_uncharged(status: u16, refused: bool) -> bool {
     refused || status == codes::TOOL_UNAVAILABLE.status()
 }

@@ -83,14 +83,12 @@ impl<const BUCKET_MS: u64, const WINDOW_MS: u64> Rolling<BUCKET_MS, WINDOW_MS> {
     }
 
     /// Returns all that is in the window.
-    #[must_use]
     pub const fn total(&self) -> u32 {
         self.total
     }
 
     /// Returns the moment by which at least `n` of the counts will have left, if nothing is added;
     /// `None` if there are fewer than `n`.
-    #[must_use]
     pub fn freed_at(&self, n: u32) -> Option<UnixMillis> {
         let mut freed = 0u32;
         self.buckets.iter().find_map(|&(bucket, count)| {

@@ -62,7 +62,6 @@ impl QuotaStatus {
 
     /// `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11). A quota
     /// without limit is left out.
-    #[must_use]
     pub fn headers(&self) -> [Header; 2] {
         let policy =
             |window: Window, own: WindowStatus| [("q", own.limit.into()), ("w", window.seconds().into())];
@@ -90,7 +89,6 @@ impl QuotaStatus {
     }
 
     /// Returns the status of a key that has used nothing.
-    #[must_use]
     pub fn whole(policy: &Policy) -> Self {
         let whole = |limit: u32| WindowStatus { limit, remaining: limit, reset_ms: 0 };
         Self { minute: whole(policy.minute.get()), day: policy.day.map(|day| whole(day.get())) }
@@ -100,7 +98,6 @@ impl QuotaStatus {
 impl Denial {
     /// Returns the 429, with the moment at which the next call will pass. The rate-limit headers
     /// are for the caller to add, as on every response.
-    #[must_use]
     pub fn problem(&self, quota: &QuotaStatus) -> Problem {
         let seconds = self.retry_ms.div_ceil(1000).max(1);
         let (limit, span, violated) = match self.window {

@@ -124,13 +124,11 @@ impl Usage {
     }
 
     /// Returns the day that is being counted.
-    #[must_use]
     pub const fn day(&self) -> UtcDay {
         self.day
     }
 
     /// Returns the calls counted in the last minute and today.
-    #[must_use]
     pub const fn used(&self) -> (u32, u32) {
         (self.minute.total(), self.day_used)
     }

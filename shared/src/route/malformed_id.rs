@@ -7,7 +7,6 @@ use crate::{
 
 /// Returns the refusal of a segment in the place of an id of `owner`, such as `a key`. It is shown, unless
 /// it looks like an API key. `example` is an id.
-#[must_use]
 pub fn malformed_id(segment: &str, owner: &str, example: &str) -> Problem {
     let (prefix, digits) = example.split_once('_').unwrap_or((example, ""));
     let expected = format!("{prefix}_ and {} letters and digits", digits.len());

@@ -37,13 +37,11 @@ impl<'a> Path<'a> {
     }
 
     /// Returns the path as it is written.
-    #[must_use]
     pub const fn as_str(self) -> &'a str {
         self.text
     }
 
     /// Returns the segments from the first on; none for `/`.
-    #[must_use]
     pub const fn segments(self) -> [Option<&'a str>; MAX_SEGMENTS] {
         self.segments
     }

@@ -3,7 +3,6 @@
 use crate::problem::{Problem, codes};
 
 /// Returns the refusal of a path that no part of the service knows.
-#[must_use]
 pub fn unknown_route() -> Problem {
     Problem::new(codes::ROUTE_UNKNOWN, "no route has this path; tools are called at /v1/{tool}/{action}")
 }

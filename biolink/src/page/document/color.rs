@@ -26,7 +26,6 @@ impl Color {
     pub const BLACK: Self = Self { r: 0, g: 0, b: 0 };
 
     /// Returns the contrast ratio to another color, from 1 to 21.
-    #[must_use]
     pub fn contrast(self, other: Self) -> f64 {
         let (a, b) = (self.luminance(), other.luminance());
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
@@ -34,14 +33,12 @@ impl Color {
 
     /// Returns black or white, whichever can be read better on this color. One of them always has a
     /// contrast of 4.5.
-    #[must_use]
     pub fn text_on(self) -> Self {
         if self.contrast(Self::WHITE) >= self.contrast(Self::BLACK) { Self::WHITE } else { Self::BLACK }
     }
 
     /// Returns the color nearest to this one whose contrast to each of `others` is at least 4.5 (WCAG
     /// 2.2, 1.4.3), between it and black or white; `None` if neither has enough.
-    #[must_use]
     pub fn nearest_readable(self, others: &[Self]) -> Option<Self> {
         let enough = |color: Self| others.iter().all(|other| color.contrast(*other) >= AA_TEXT);
         let mixes = |end: Self| (0..=255u16).map(move |share| (share, self.mixed(end, share)));
@@ -77,7 +74,6 @@ impl Color {
     }
 
     /// Reads `#rrggbb` or `#rgb`, in either case; `None` for anything else.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits: Vec<u8> = text
             .strip_prefix('#')?

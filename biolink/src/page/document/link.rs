@@ -111,14 +111,12 @@ shared::named!(LinkType, Rel);
 impl Link {
     /// Returns true if visitors see it at `now`: it is enabled, and the moment is within its
     /// schedule.
-    #[must_use]
     pub fn is_visible(&self, now: UnixMillis) -> bool {
         self.enabled && is_within(self.visible_from, self.visible_until, now)
     }
 
     /// Returns the destination if it may be linked to. The rules are checked again, so that an
     /// address which was stored under weaker rules leads nowhere.
-    #[must_use]
     pub fn destination(&self) -> Option<&str> {
         self.url.as_deref().filter(|url| self.kind.check_url(url).is_ok_and(|checked| checked == *url))
     }
@@ -129,7 +127,6 @@ impl LinkType {
     pub const ALL: [Self; 10] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns true if an entry of this type has a destination of its own.
-    #[must_use]
     pub const fn has_url(self) -> bool {
         !matches!(self, Self::Heading | Self::Text | Self::Divider | Self::Vcard)
     }

@@ -30,13 +30,11 @@ macro_rules! platforms {
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
             /// Returns the name in JSON.
-            #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
             /// Returns the name as people write it.
-            #[must_use]
             pub const fn label(self) -> &'static str {
                 match self { $(Self::$variant => $label,)* }
             }

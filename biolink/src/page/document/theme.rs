@@ -77,13 +77,11 @@ pub struct ContrastError {
 
 impl Theme {
     /// Returns the colors of the light mode.
-    #[must_use]
     pub fn light(&self) -> Colors {
         self.preset.light().with(self.light)
     }
 
     /// Returns the colors of the dark mode.
-    #[must_use]
     pub fn dark(&self) -> Colors {
         self.preset.dark().with(self.dark)
     }

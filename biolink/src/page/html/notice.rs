@@ -11,21 +11,18 @@ use super::{
 use crate::page::{ReportReason, Slug, document::Direction};
 
 /// Returns a 404: there is no page at the address.
-#[must_use]
 pub fn not_found() -> Response {
     let content = notice("There is no page here", "Check the address, or ask whoever gave it to you.");
     Response { status: 404, ..operator_page("There is no page here", &content) }
 }
 
 /// Returns a 410: there was a page. It does not say who took it down, or why.
-#[must_use]
 pub fn gone() -> Response {
     let content = notice("This page is not available", "It is not shown any more.");
     Response { status: 410, ..operator_page("This page is not available", &content) }
 }
 
 /// Returns a problem as a page, with the status and the headers that it always has.
-#[must_use]
 pub fn problem_notice(problem: &Problem, request_id: &RequestId) -> Response {
     let Response { headers: own, status, .. } = problem.render(request_id);
     let page = match status {
@@ -43,7 +40,6 @@ pub fn problem_notice(problem: &Problem, request_id: &RequestId) -> Response {
 }
 
 /// Returns the form that reports a page. It is sent to its own address.
-#[must_use]
 pub fn report_form(slug: &Slug) -> Response {
     let content = html! {
         main {
@@ -65,7 +61,6 @@ pub fn report_form(slug: &Slug) -> Response {
 }
 
 /// Returns the confirmation of a report.
-#[must_use]
 pub fn report_received() -> Response {
     let content = notice("Thank you for the report", "We look at every report.");
     operator_page("Thank you for the report", &content)

@@ -17,7 +17,6 @@ use crate::{
 
 impl Account {
     /// Returns which pages are suspended.
-    #[must_use]
     pub fn suspended_pages(&self) -> SuspendedPages {
         let pages = self.pages.iter().filter(|page| page.suspended.is_some()).map(|page| page.id);
         SuspendedPages::of(self.suspended.is_some(), pages)

@@ -164,7 +164,6 @@ pub enum ClaimOutcome {
 
 impl Call {
     /// Returns the number of the call's claim, which no other call has.
-    #[must_use]
     pub fn claim_number(&self) -> u64 {
         // 53 bits, which every JSON reader keeps.
         u64::from_be_bytes(self.seed.first_chunk().copied().unwrap_or_default()) >> 11
@@ -312,7 +311,6 @@ impl Operation {
     }
 
     /// Returns true if it brings content, which must not lead to denied hosts.
-    #[must_use]
     pub const fn has_content(&self) -> bool {
         matches!(self, Self::Create(_) | Self::Edit(..) | Self::Sources(_, SourceCall::Sync(..)))
     }
@@ -334,7 +332,6 @@ impl Operation {
 
 impl Once {
     /// Returns the entry for a request with this `Idempotency-Key`. Neither reveals its text.
-    #[must_use]
     pub fn new(key: &str, method: &str, target: &str, body: &[u8]) -> Self {
         let parts: [&[u8]; 6] =
             [b"utg.pages-request.v1", method.as_bytes(), b"\0", target.as_bytes(), b"\0", body];

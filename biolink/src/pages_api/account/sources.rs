@@ -28,7 +28,6 @@ type Outcome = Result<(Response, Vec<Write>), Unfinished>;
 
 impl Account {
     /// Returns a source, for its object.
-    #[must_use]
     pub fn source(&self, id: &SourceId) -> Option<&Source> {
         self.sources.iter().find(|source| source.id == *id)
     }

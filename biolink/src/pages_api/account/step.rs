@@ -65,7 +65,6 @@ pub enum Write {
 
 impl StoredReply {
     /// Returns the moment at which it was stored.
-    #[must_use]
     pub const fn at(&self) -> UnixMillis {
         self.at
     }

@@ -20,7 +20,6 @@ impl Account {
     }
 
     /// Returns the kinds of events that the webhooks want of a page.
-    #[must_use]
     pub fn wanted(&self, page: &PageId) -> KindSet {
         self.subscriptions.as_ref().map_or(KindSet::EMPTY, |wanted| wanted.kinds_for(page))
     }

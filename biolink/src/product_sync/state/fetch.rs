@@ -73,7 +73,6 @@ pub enum FetchError {
 
 impl FetchError {
     /// Returns the status of the response, if there was one.
-    #[must_use]
     pub const fn status(&self) -> Option<u16> {
         match self {
             Self::Status { status, .. } => Some(*status),
@@ -83,7 +82,6 @@ impl FetchError {
     }
 
     /// Returns the time that the shop asks for before the next run, in milliseconds.
-    #[must_use]
     pub const fn retry_after_ms(&self) -> Option<u64> {
         match self {
             Self::Status { retry_after_ms, .. } => *retry_after_ms,
@@ -92,7 +90,6 @@ impl FetchError {
     }
 
     /// Returns the error of a feed of which no item can be shown.
-    #[must_use]
     pub fn of_items(feed: &Feed) -> Option<Self> {
         let fault = feed.faults.first().filter(|_| feed.products.is_empty())?;
         Some(Self::NoItem { items: feed.items, reason: fault.error.to_string() })

@@ -34,7 +34,6 @@ fn moment(at: Option<UnixMillis>) -> Value {
 
 impl Endpoint {
     /// Returns the endpoint without its secrets.
-    #[must_use]
     pub fn describe(&self, now: UnixMillis) -> Value {
         let mut members = Map::new();
         let mut add = |name: &str, value: Value| members.insert(name.to_owned(), value);
@@ -55,7 +54,6 @@ impl Endpoint {
 
     /// Returns the endpoint with its current secret, as the response to its creation has it. A
     /// creation that is only tried has none.
-    #[must_use]
     pub fn describe_created(&self, secret: Option<&WebhookSecret>, now: UnixMillis) -> Value {
         let mut value = self.describe(now);
         if let Some(members) = value.as_object_mut() {
@@ -65,7 +63,6 @@ impl Endpoint {
     }
 
     /// Returns the current secret, as `GET /webhooks/{id}/secret` and a rotation have it.
-    #[must_use]
     pub fn describe_secret(&self, secret: &WebhookSecret, now: UnixMillis) -> Value {
         json!({ "object": "webhook_secret", "webhook_id": self.id.to_string(), "secret": secret.reveal(),
             "secret_expirations": self.secret_expirations(now) })
@@ -73,7 +70,6 @@ impl Endpoint {
 
     /// Returns the statistics. `pending` deliveries wait, and `lost` events of the account never became
     /// any, because stores had to drop them.
-    #[must_use]
     pub fn describe_statistics(&self, pending: u64, lost: u64) -> Value {
         let statistics = &self.statistics;
         let by_kind = |counts: &KindCounts| {

@@ -242,7 +242,6 @@ fn parse_header(name: &str, value: &Value) -> Result<String, InvalidValue> {
 
 impl Endpoint {
     /// Returns what its owner may write, in the form in which it is written.
-    #[must_use]
     pub fn writable(&self) -> Map<String, Value> {
         describe::writable(self)
     }

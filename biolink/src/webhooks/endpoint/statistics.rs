@@ -47,7 +47,6 @@ impl Statistics {
 
     /// Returns the duration that this share of successful attempts did not exceed, in milliseconds:
     /// the end of its class. `None` if there was no attempt.
-    #[must_use]
     pub fn percentile_ms(&self, percent: u64) -> Option<u64> {
         let total: u64 = self.durations.iter().sum();
         let rank = total.saturating_mul(percent).div_ceil(100).max(1);

@@ -44,14 +44,12 @@ impl fmt::Display for UpstreamConfig {
 
 impl UpstreamConfig {
     /// Returns the IP address, unless the host is a name.
-    #[must_use]
     pub fn ip(&self) -> Option<IpAddr> {
         self.host.parse().ok()
     }
 
     /// Returns the text that identifies the server at one address of this entry, in logs, metrics
     /// and across reloads.
-    #[must_use]
     pub fn identity(&self, address: Option<SocketAddr>) -> String {
         match address {
             Some(address) if self.ip().is_none() => format!("{}/{address}", self.host),

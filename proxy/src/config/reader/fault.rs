@@ -42,7 +42,6 @@ pub struct SecretFile {
 impl Places {
     /// Returns the position of a key's value. That of a pool's key can stand in `[defaults]`. A key
     /// that the file does not have is at its section.
-    #[must_use]
     pub fn of(&self, key: &str) -> Option<(usize, usize)> {
         let inherited = || {
             let (_tool, setting) = key.strip_prefix("pools.")?.split_once('.')?;

@@ -27,7 +27,6 @@ pub(crate) fn duration(text: &str) -> Result<Duration, ValueError> {
 }
 
 /// Formats a duration in the largest unit that is exact.
-#[must_use]
 pub fn show(duration: Duration) -> String {
     match duration.as_millis() {
         0 => "0s".to_owned(),

@@ -11,7 +11,6 @@ use crate::{observe::metrics::LimitKind, state::State};
 
 /// Counts a refusal of an unauthenticated request. Returns `too-many-requests` instead of the
 /// problem if the address exceeds its rate.
-#[must_use]
 pub(crate) fn throttle_refusal(
     state: &State,
     address: impl FnOnce() -> Option<IpAddr>,

@@ -28,14 +28,12 @@ impl Standing {
 
 impl Upstream {
     /// Returns the health.
-    #[must_use]
     pub fn health(&self) -> Health {
         self.state.health.load()
     }
 
     /// Returns the standing, or `None` if the upstream must not get calls: it is drained, off or not
     /// healthy.
-    #[must_use]
     pub(in crate::upstreams) fn standing(&self, now: Monotonic) -> Option<Standing> {
         if self.config.admin_state != AdminState::Active || self.health() != Health::Healthy {
             return None;
@@ -48,7 +46,6 @@ impl Upstream {
     }
 
     /// Returns true if the upstream is active, healthy and not ejected.
-    #[must_use]
     pub fn is_available(&self, now: Monotonic) -> bool {
         match self.standing(now) {
             Some(Standing::Available | Standing::InTrial) => true,
@@ -57,7 +54,6 @@ impl Upstream {
     }
 
     /// Returns the milliseconds until the ejection ends: 0 if the upstream is not ejected.
-    #[must_use]
     pub fn ejected_for(&self, now: Monotonic) -> u64 {
         Monotonic::from_millis(self.state.ejected_until.load(Ordering::Acquire)).since(now)
     }
@@ -113,7 +109,6 @@ impl Upstream {
     }
 
     /// Returns the time of the next probe.
-    #[must_use]
     pub fn next_probe(&self) -> Monotonic {
         Monotonic::from_millis(self.state.next_probe.load(Ordering::Relaxed))
     }

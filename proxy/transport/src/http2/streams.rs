@@ -31,6 +31,7 @@ pub(super) struct Streams {
 
 /// The slot of one stream. Dropping it releases the slot and its bytes.
 #[derive(Debug)]
+#[must_use]
 pub(super) struct StreamSlot {
     in_flight: InFlight,
     is_reset: AtomicBool,
@@ -40,6 +41,7 @@ pub(super) struct StreamSlot {
 
 /// A guard that counts a stream as in flight.
 #[derive(Debug)]
+#[must_use]
 pub(super) struct InFlight(Arc<Streams>);
 
 /// The number of resets that is always allowed. Beyond it, half of all streams may be reset: users

@@ -100,13 +100,11 @@ impl ServerTls {
     }
 
     /// Returns the end of the certificate's validity, in seconds since 1970.
-    #[must_use]
     pub const fn expires_at(&self) -> i64 {
         self.expires_at
     }
 
     /// Returns the start of the certificate's validity, in seconds since 1970.
-    #[must_use]
     pub const fn starts_at(&self) -> i64 {
         self.starts_at
     }

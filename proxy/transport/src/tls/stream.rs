@@ -30,7 +30,6 @@ impl SecureStream {
 }
 
 /// Returns true if both ends of a connection have agreed on HTTP/2.
-#[must_use]
 pub fn speaks_http2(connection: &CommonState) -> bool {
     connection.alpn_protocol() == Some(HTTP2)
 }

@@ -103,7 +103,6 @@ impl fmt::Debug for Authorities {
 impl Connector {
     /// Returns the settings for a server of this name. `http2` offers HTTP/2. Returns `None` if the
     /// name cannot be that of a certificate.
-    #[must_use]
     pub fn new(name: &str, authorities: Authorities, http2: bool) -> Option<Self> {
         Some(Self { name: ServerName::try_from(name.to_owned()).ok()?, authorities, http2 })
     }

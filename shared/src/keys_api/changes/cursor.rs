@@ -23,14 +23,12 @@ impl Cursor {
     const MAX_LEN: usize = 64;
 
     /// Returns a cursor in the feed that began at `begun`, after the change of this number.
-    #[must_use]
     pub fn new(begun: UnixMillis, number: u64) -> Self {
         Self(format!("{}-{number}", begun.0))
     }
 
     /// Reads the cursor of a page. Returns `None` for an empty text, more than 64 characters, or
     /// others than letters, digits, `-` and `_`.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
         let well_formed = (1..=Self::MAX_LEN).contains(&text.len()) && text.bytes().all(plain);
@@ -40,7 +38,6 @@ impl Cursor {
     /// Returns the number after which to continue in the feed that began at `begun` and has come to
     /// `last`. It is 0, the very beginning, for a cursor from another feed or from further on: the
     /// feed was lost, or set back, since then.
-    #[must_use]
     pub fn number_in(&self, begun: UnixMillis, last: u64) -> u64 {
         let (feed, number) = self.0.split_once('-').unwrap_or_default();
         match (feed.parse(), number.parse()) {
