@@ -20,6 +20,7 @@ use shared::{
 use crate::page::SourceId;
 
 pub use admin::{AdminCall, AdminEndpoint, AdminTarget};
+pub use endpoints::{EndpointCall, EndpointPath};
 pub use pages::{PagesCall, PagesEndpoint, PagesTarget};
 pub use pages_host::{PagesHost, ServedBy};
 pub use place::Place;
@@ -53,9 +54,9 @@ impl<'a> Place<'a> {
     /// Returns the route of a method, or `None` if the path does not take the method.
     pub fn route(self, method: Method) -> Option<Route<'a>> {
         match self {
-            Self::Pages(place) => place.call(method).map(Route::Pages),
-            Self::Webhooks(place) => place.call(method).map(Route::Webhooks),
-            Self::Admin(place) => place.call(method).map(Route::Admin),
+            Self::Pages(path) => path.call(method).map(Route::Pages),
+            Self::Webhooks(path) => path.call(method).map(Route::Webhooks),
+            Self::Admin(path) => path.call(method).map(Route::Admin),
             Self::PushProducts(id) => (method == Method::Post).then_some(Route::PushProducts(id)),
             Self::Visit(visit) => visit.with(method).map(Route::Visit),
         }

@@ -46,7 +46,7 @@ pub enum Endpoint {
 
 impl Endpoint {
     /// Returns the endpoint of a route.
-    pub const fn of(route: &Route<'_>) -> Self {
+    pub fn of(route: &Route<'_>) -> Self {
         match route {
             Route::CallTool(call) => Self::CallTool(call.tool, call.method),
             Route::Keys(KeysRoute::Issue) => Self::IssueKey,

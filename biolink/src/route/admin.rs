@@ -1,20 +1,12 @@
 //! The routes of the operator of bio-link pages.
 
-use shared::{
-    key::KeyId,
-    method::{Method, Methods},
-};
+use shared::{key::KeyId, method::Method};
 
+use super::endpoints::EndpointCall;
 use crate::page::{PageId, Slug};
 
 /// A call of the operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AdminCall<'a> {
-    /// What is called.
-    pub endpoint: AdminEndpoint,
-    /// What it is called for.
-    pub target: AdminTarget<'a>,
-}
+pub type AdminCall<'a> = EndpointCall<AdminEndpoint, AdminTarget<'a>>;
 
 /// What a path of the operator names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,56 +42,14 @@ impl AdminEndpoint {
     }
 }
 
-/// A path of the operator: what it names, and the endpoints there.
-#[derive(Clone, Copy)]
-pub struct AdminPlace<'a> {
-    target: AdminTarget<'a>,
-    endpoints: &'static [AdminEndpoint],
-}
-
-impl<'a> AdminPlace<'a> {
-    /// Parses the segments after `/admin`; `None` for a path that is not known.
-    pub(super) fn parse(segments: [Option<&'a str>; 4]) -> Option<Self> {
-        use AdminEndpoint as E;
-        let [Some(first), second, action, None] = segments else { return None };
-        let (target, actions): (_, [&'static [E]; 3]) = match (first, second) {
-            ("pages", Some(name)) => (page(name)?, [&[E::ReadPage], &[E::SuspendPage], &[E::RestorePage]]),
-            ("accounts", Some(id)) => (
-                AdminTarget::Account(KeyId::parse(id)?),
-                [&[E::ReadAccount], &[E::SuspendAccount], &[E::RestoreAccount]],
-            ),
-            ("denied-hosts", None) => {
-                let endpoints = &[E::ReadDeniedHosts, E::ReplaceDeniedHosts];
-                return Some(Self { target: AdminTarget::Service, endpoints });
-            }
-            ("reports", None) => {
-                return Some(Self { target: AdminTarget::Service, endpoints: &[E::ListReports] });
-            }
-            _ => return None,
-        };
-        let [read, suspend, restore] = actions;
-        let endpoints = match action {
-            None => read,
-            Some("suspend") => suspend,
-            Some("restore") => restore,
-            Some(_) => return None,
-        };
-        Some(Self { target, endpoints })
-    }
-
-    pub(super) fn methods(self) -> Methods {
-        Methods::of(self.endpoints.iter().map(|endpoint| endpoint.method()))
-    }
-
-    /// Returns true if a slug names the page.
-    pub(super) const fn is_by_slug(self) -> bool {
-        matches!(self.target, AdminTarget::Slug(_))
-    }
-
-    /// Returns the call of a method on the path.
-    pub(super) fn call(self, method: Method) -> Option<AdminCall<'a>> {
-        let endpoint = self.endpoints.iter().copied().find(|endpoint| endpoint.method() == method)?;
-        Some(AdminCall { endpoint, target: self.target })
+impl<'a> AdminTarget<'a> {
+    /// Parses the segments of a path; `None` for an id that is malformed.
+    pub(super) fn parse(segments: [Option<&'a str>; 5]) -> Option<Self> {
+        match segments {
+            [_, Some("pages"), Some(name), ..] => page(name),
+            [_, Some("accounts"), Some(id), ..] => KeyId::parse(id).map(Self::Account),
+            _ => Some(Self::Service),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use shared::{
     route::{Path, malformed_id},
 };
 
-use super::place::Place;
+use super::{admin::AdminTarget, place::Place};
 use crate::{
     page::{LinkId, PageId, SourceId},
     webhooks::{DeliveryId, EndpointId, EventId},
@@ -46,7 +46,7 @@ fn is_route_with(segments: &[&str], place: usize, id: &str) -> bool {
     // Visits and slugs take any text.
     match Path::parse(&path).ok().and_then(Place::find) {
         None | Some(Place::Visit(_)) => false,
-        Some(Place::Admin(place)) => !place.is_by_slug(),
+        Some(Place::Admin(path)) => !matches!(path.target, AdminTarget::Slug(_)),
         Some(_) => true,
     }
 }

@@ -1,17 +1,12 @@
 //! The routes of the bio-link REST API.
 
-use shared::method::{Method, Methods};
+use shared::method::Method;
 
+use super::endpoints::EndpointCall;
 use crate::page::{LinkId, PageId, SourceId};
 
 /// A call of the pages API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PagesCall {
-    /// What is called.
-    pub endpoint: PagesEndpoint,
-    /// What it is called for.
-    pub target: PagesTarget,
-}
+pub type PagesCall = EndpointCall<PagesEndpoint, PagesTarget>;
 
 /// What a path of the pages API names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,81 +104,17 @@ impl PagesEndpoint {
     }
 }
 
-/// A path of the pages API: what it names, and the endpoints there.
-#[derive(Clone, Copy)]
-pub struct PagesPlace {
-    target: PagesTarget,
-    endpoints: &'static [PagesEndpoint],
-}
-
-impl PagesPlace {
-    /// Parses the segments of a path; `None` for one that is not of the pages API.
+impl PagesTarget {
+    /// Parses the segments of a path; `None` for an id that is malformed.
     pub(super) fn parse(segments: [Option<&str>; 5]) -> Option<Self> {
-        use PagesEndpoint as E;
-        let place = |target, endpoints| Some(Self { target, endpoints });
-        let [Some(first), second, rest @ ..] = segments else { return None };
-        let second = match (first, second) {
-            ("account", None) => return place(PagesTarget::Account, &[E::Account]),
-            ("account", Some(second)) => {
-                return match (second, rest) {
-                    ("export", [None, ..]) => place(PagesTarget::Account, &[E::Export]),
-                    ("data", [None, ..]) => place(PagesTarget::Account, &[E::Erase]),
-                    _ => None,
-                };
-            }
-            ("analytics", None) => return place(PagesTarget::Account, &[E::Analytics]),
-            ("analytics", Some("live")) if matches!(rest, [None, ..]) => {
-                return place(PagesTarget::Account, &[E::LiveAnalytics]);
-            }
-            ("pages", None) => {
-                return place(PagesTarget::Account, &[E::List, E::Create]);
-            }
-            ("pages", Some(second)) => second,
-            _ => return None,
-        };
-        let id = PageId::parse(second)?;
-        let page = PagesTarget::Page(id);
-        match rest {
-            [None, ..] => place(page, &[E::Read, E::Replace, E::Patch, E::Delete]),
-            [Some("publish"), None, _] => place(page, &[E::Publish]),
-            [Some("unpublish"), None, _] => place(page, &[E::Unpublish]),
-            [Some("revisions"), None, _] => place(page, &[E::Revisions]),
-            [Some("revisions"), Some(number), last] => {
-                let revision = PagesTarget::Revision(id, revision(number)?);
-                match last {
-                    None => place(revision, &[E::ReadRevision]),
-                    Some("restore") => place(revision, &[E::Restore]),
-                    Some(_) => None,
-                }
-            }
-            [Some("analytics"), Some("reset"), None] => place(page, &[E::ResetAnalytics]),
-            [Some("product-sources"), None, _] => place(page, &[E::ListSources, E::CreateSource]),
-            [Some("product-sources"), Some(source), last] => {
-                let source = PagesTarget::Source(id, SourceId::parse(source)?);
-                match last {
-                    None => place(source, &[E::ReadSource, E::PatchSource, E::DeleteSource]),
-                    Some("refresh") => place(source, &[E::RefreshSource]),
-                    Some("runs") => place(source, &[E::SourceRuns]),
-                    Some(_) => None,
-                }
-            }
-            [Some("links"), None, _] => place(page, &[E::AddLink]),
-            [Some("links"), Some("order"), None] => place(page, &[E::OrderLinks]),
-            [Some("links"), Some(link), None] => {
-                place(PagesTarget::Link(id, LinkId::parse(link)?), &[E::PatchLink, E::DeleteLink])
-            }
-            _ => None,
-        }
-    }
-
-    pub(super) fn methods(self) -> Methods {
-        Methods::of(self.endpoints.iter().map(|endpoint| endpoint.method()))
-    }
-
-    /// Returns the call of a method on the path.
-    pub(super) fn call(self, method: Method) -> Option<PagesCall> {
-        let endpoint = self.endpoints.iter().copied().find(|endpoint| endpoint.method() == method)?;
-        Some(PagesCall { endpoint, target: self.target })
+        let [Some("pages"), Some(page), part, name, _] = segments else { return Some(Self::Account) };
+        let page = PageId::parse(page)?;
+        Some(match (part, name) {
+            (Some("revisions"), Some(number)) => Self::Revision(page, revision(number)?),
+            (Some("product-sources"), Some(source)) => Self::Source(page, SourceId::parse(source)?),
+            (Some("links"), Some(link)) if link != "order" => Self::Link(page, LinkId::parse(link)?),
+            _ => Self::Page(page),
+        })
     }
 }
 

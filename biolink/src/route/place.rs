@@ -5,16 +5,22 @@ use shared::{
     route::Path,
 };
 
-use super::{admin::AdminPlace, pages::PagesPlace, visit::Visit, webhooks::WebhooksPlace};
+use super::{
+    admin::{AdminEndpoint, AdminTarget},
+    endpoints::EndpointPath,
+    pages::{PagesEndpoint, PagesTarget},
+    visit::Visit,
+    webhooks::{WebhooksEndpoint, WebhooksTarget},
+};
 use crate::page::SourceId;
 
 /// A known path of bio-link, whatever the method.
 #[derive(Clone, Copy)]
 #[allow(missing_docs, reason = "`Route` says what each one is")]
 pub enum Place<'a> {
-    Pages(PagesPlace),
-    Webhooks(WebhooksPlace),
-    Admin(AdminPlace<'a>),
+    Pages(EndpointPath<PagesTarget>),
+    Webhooks(EndpointPath<WebhooksTarget>),
+    Admin(EndpointPath<AdminTarget<'a>>),
     PushProducts(SourceId),
     Visit(Visit<'a>),
 }
@@ -24,24 +30,29 @@ impl<'a> Place<'a> {
     pub(super) fn find(path: Path<'a>) -> Option<Self> {
         let segments = path.segments();
         match segments {
-            [Some("admin"), rest @ ..] => AdminPlace::parse(rest).map(Self::Admin),
-            [Some("webhooks" | "events"), ..] => WebhooksPlace::parse(segments).map(Self::Webhooks),
+            [Some("admin"), ..] => {
+                EndpointPath::find::<AdminEndpoint>(segments, AdminTarget::parse(segments)).map(Self::Admin)
+            }
+            [Some("webhooks" | "events"), ..] => {
+                let target = WebhooksTarget::parse(segments);
+                EndpointPath::find::<WebhooksEndpoint>(segments, target).map(Self::Webhooks)
+            }
+            [Some("pages" | "account" | "analytics"), ..] => {
+                EndpointPath::find::<PagesEndpoint>(segments, PagesTarget::parse(segments)).map(Self::Pages)
+            }
             [Some("hooks"), Some("products"), Some(source), None, ..] => {
                 SourceId::parse(source).map(Self::PushProducts)
             }
-            _ => match PagesPlace::parse(segments) {
-                Some(place) => Some(Self::Pages(place)),
-                None => Visit::parse(segments).map(Self::Visit),
-            },
+            _ => Visit::parse(segments).map(Self::Visit),
         }
     }
 
     /// Returns the methods that the path takes.
     pub fn methods(self) -> Methods {
         let methods = match self {
-            Self::Pages(place) => place.methods(),
-            Self::Webhooks(place) => place.methods(),
-            Self::Admin(place) => place.methods(),
+            Self::Pages(path) => path.methods::<PagesEndpoint>(),
+            Self::Webhooks(path) => path.methods::<WebhooksEndpoint>(),
+            Self::Admin(path) => path.methods::<AdminEndpoint>(),
             Self::PushProducts(_) => Methods::of([Method::Post]),
             Self::Visit(visit) => visit.methods(),
         };

@@ -1,6 +1,7 @@
 //! The routes of what visitors open.
 
 use shared::method::{Method, Methods};
+use strum::{EnumDiscriminants, VariantArray};
 
 use crate::{
     events::SeenToken,
@@ -17,7 +18,10 @@ pub struct Visit<'a> {
 }
 
 /// A part of what visitors open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumDiscriminants)]
+#[strum_discriminants(name(VisitEndpoint), derive(Hash, VariantArray))]
+#[strum_discriminants(doc = "One path template of what visitors open.")]
+#[strum_discriminants(allow(missing_docs, reason = "`path` says what each one is"))]
 pub enum VisitPart {
     /// `/{slug}`
     Page,
@@ -47,22 +51,32 @@ pub enum VisitPart {
     Report,
 }
 
-endpoints! {
-    /// One path template of what visitors open.
-    VisitEndpoint
-    Page: Get "/{slug}",
-    Link: Get "/{slug}/l/{link_id}",
-    Product: Get "/{slug}/p/{product_id}",
-    Ping: Post "/{slug}/ping/{link_id}",
-    Seen: Get "/{slug}/seen/{token}",
-    Card: Get "/{slug}/card.vcf",
-    QrSvg: Get "/{slug}/qr.svg",
-    QrPng: Get "/{slug}/qr.png",
-    ProductsXml: Get "/{slug}/products.xml",
-    ProductsJson: Get "/{slug}/products.json",
-    Code: Get "/q/{code}",
-    ReportForm: Get "/{slug}/report",
-    Report: Post "/{slug}/report",
+impl VisitEndpoint {
+    /// Every endpoint once.
+    pub const ALL: [Self; 13] = *Self::VARIANTS.as_array().unwrap();
+
+    /// Returns the method.
+    pub const fn method(self) -> Method {
+        if matches!(self, Self::Ping | Self::Report) { Method::Post } else { Method::Get }
+    }
+
+    /// Returns the path, with parameters in braces.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Page => "/{slug}",
+            Self::Link => "/{slug}/l/{link_id}",
+            Self::Product => "/{slug}/p/{product_id}",
+            Self::Ping => "/{slug}/ping/{link_id}",
+            Self::Seen => "/{slug}/seen/{token}",
+            Self::Card => "/{slug}/card.vcf",
+            Self::QrSvg => "/{slug}/qr.svg",
+            Self::QrPng => "/{slug}/qr.png",
+            Self::ProductsXml => "/{slug}/products.xml",
+            Self::ProductsJson => "/{slug}/products.json",
+            Self::Code => "/q/{code}",
+            Self::ReportForm | Self::Report => "/{slug}/report",
+        }
+    }
 }
 
 impl<'a> Visit<'a> {
@@ -111,21 +125,7 @@ impl<'a> Visit<'a> {
     }
 
     /// Returns the endpoint.
-    pub const fn endpoint(&self) -> VisitEndpoint {
-        match self.part {
-            VisitPart::Page => VisitEndpoint::Page,
-            VisitPart::Link(_) => VisitEndpoint::Link,
-            VisitPart::Product(_) => VisitEndpoint::Product,
-            VisitPart::Ping(_) => VisitEndpoint::Ping,
-            VisitPart::Seen(_) => VisitEndpoint::Seen,
-            VisitPart::Card => VisitEndpoint::Card,
-            VisitPart::QrSvg => VisitEndpoint::QrSvg,
-            VisitPart::QrPng => VisitEndpoint::QrPng,
-            VisitPart::ProductsXml => VisitEndpoint::ProductsXml,
-            VisitPart::ProductsJson => VisitEndpoint::ProductsJson,
-            VisitPart::Code => VisitEndpoint::Code,
-            VisitPart::ReportForm => VisitEndpoint::ReportForm,
-            VisitPart::Report => VisitEndpoint::Report,
-        }
+    pub fn endpoint(&self) -> VisitEndpoint {
+        self.part.into()
     }
 }

@@ -68,42 +68,14 @@ pub(super) const fn keys_view(route: KeysRoute) -> Option<ConsoleView> {
     }
 }
 
-pub(super) const fn biolink_view(route: &biolink_route::Route<'_>) -> Option<ConsoleView> {
-    match route {
-        biolink_route::Route::Pages(call) => pages_view(call.endpoint),
-        biolink_route::Route::Webhooks(call) => webhooks_view(call.endpoint),
-        biolink_route::Route::Admin(call) => admin_view(call.endpoint),
-        biolink_route::Route::PushProducts(_) | biolink_route::Route::Visit(_) => None,
-    }
-}
-
-const fn pages_view(endpoint: PagesEndpoint) -> Option<ConsoleView> {
-    match endpoint {
-        PagesEndpoint::Account => Some(ConsoleView::Account),
-        PagesEndpoint::List => Some(ConsoleView::Pages),
-        PagesEndpoint::Read => Some(ConsoleView::Page),
-        PagesEndpoint::Analytics => Some(ConsoleView::Analytics),
-        _ => None,
-    }
-}
-
-const fn webhooks_view(endpoint: WebhooksEndpoint) -> Option<ConsoleView> {
-    match endpoint {
-        WebhooksEndpoint::List => Some(ConsoleView::Webhooks),
-        WebhooksEndpoint::Read => Some(ConsoleView::Webhook),
-        WebhooksEndpoint::Deliveries => Some(ConsoleView::Deliveries),
-        WebhooksEndpoint::ReadDelivery => Some(ConsoleView::Delivery),
-        _ => None,
-    }
-}
-
-const fn admin_view(endpoint: AdminEndpoint) -> Option<ConsoleView> {
-    match endpoint {
-        AdminEndpoint::ReadPage => Some(ConsoleView::ReportedPage),
-        AdminEndpoint::ReadAccount => Some(ConsoleView::ReportedAccount),
-        AdminEndpoint::ListReports => Some(ConsoleView::Reports),
-        _ => None,
-    }
+pub(super) fn biolink_view(read: &biolink_route::Route<'_>) -> Option<ConsoleView> {
+    let path = match read {
+        biolink_route::Route::Pages(call) => call.endpoint.path(),
+        biolink_route::Route::Webhooks(call) => call.endpoint.path(),
+        biolink_route::Route::Admin(call) => call.endpoint.path(),
+        biolink_route::Route::PushProducts(_) | biolink_route::Route::Visit(_) => return None,
+    };
+    ConsoleView::ALL.into_iter().find(|view| view.api_path() == path)
 }
 
 impl ConsoleView {
