@@ -133,8 +133,8 @@ fn group(report: &Value, name: &str, title: &str, metric: &str) -> Markup {
         ]
     };
     let counted = rows.iter().filter(|row| count(row, &metric_pointer) > 0);
-    let cells: Vec<Row> = counted.map(row).collect();
     let column = if metric == "views" { "Views" } else { "Clicks" };
+    let cells: Vec<Row> = counted.map(row).collect();
     html! { div { h3 { (title) } (table(title, &["Name", "Share", column], &cells, "None.")) } }
 }
 

@@ -57,13 +57,7 @@ fn search(query: Option<&str>) -> Markup {
 }
 
 fn issue() -> Markup {
-    let change = Change {
-        method: "POST",
-        path: "/v1/keys/issue".to_owned(),
-        label: "Issue",
-        question: "",
-        is_dangerous: false,
-    };
+    let change = Change::new("POST", "/v1/keys/issue", "Issue");
     change.form(&html! {
         label { "E-mail of the holder" input name="email" type="email" autocomplete="off" required; }
         label { "Name" input name="name" autocomplete="off" required; }
@@ -106,23 +100,13 @@ pub(super) fn one(key: &Value) -> Markup {
 }
 
 fn changes(key: &Value, path: &str) -> Markup {
-    let patch = |label, question| Change {
-        method: "PATCH",
-        path: path.to_owned(),
-        label,
-        question,
-        is_dangerous: false,
-    };
+    let patch = |label, question| Change::new("PATCH", path, label).asking(question);
     let is_disabled = text(key, "/status") == "disabled";
     let wanted = if is_disabled { "false" } else { "true" };
     let switch = if is_disabled { "Enable" } else { "Disable" };
-    let revoke = Change {
-        method: "POST",
-        path: format!("{path}/revoke"),
-        label: "Revoke",
-        question: "Revoke this key for good? Every program that uses it stops working.",
-        is_dangerous: true,
-    };
+    let revoke = Change::new("POST", format!("{path}/revoke"), "Revoke")
+        .asking("Revoke this key for good? Every program that uses it stops working.")
+        .dangerous(true);
     html! {
         (patch("Change tier", "Change the tier of this key?").form(&select("Tier", "tier", &TIERS, text(key, "/tier"))))
         (patch("Change plan", "Change the plan of this key?")

@@ -68,16 +68,10 @@ pub(super) fn account(account: &Value) -> Markup {
 fn suspension(subject: &Value, path: &str, kind: &str) -> Markup {
     let (suspend, restore) = (format!("Suspend this {kind}"), format!("Restore this {kind}"));
     let is_ordered = subject.pointer("/suspension/at").is_some();
-    let change = |action: &str, label| Change {
-        method: "POST",
-        path: format!("{path}/{action}"),
-        label,
-        question: if is_ordered {
-            "Show it to visitors again?"
-        } else {
-            "Hide it from visitors until it is restored?"
-        },
-        is_dangerous: !is_ordered,
+    let question =
+        if is_ordered { "Show it to visitors again?" } else { "Hide it from visitors until it is restored?" };
+    let change = |action: &str, label| {
+        Change::new("POST", format!("{path}/{action}"), label).asking(question).dangerous(!is_ordered)
     };
     html! {
         h3 { "Suspension" }

@@ -92,20 +92,11 @@ pub(super) fn state(page: &Value) -> Markup {
 }
 
 fn publication(page: &Value, path: &str) -> Markup {
-    let publish = Change {
-        method: "POST",
-        path: format!("{path}/publish"),
-        label: "Publish",
-        question: "Show the newest revision to visitors?",
-        is_dangerous: false,
-    };
-    let unpublish = Change {
-        method: "POST",
-        path: format!("{path}/unpublish"),
-        label: "Take offline",
-        question: "Take this page offline? Visitors see that it is not there.",
-        is_dangerous: true,
-    };
+    let publish = Change::new("POST", format!("{path}/publish"), "Publish")
+        .asking("Show the newest revision to visitors?");
+    let unpublish = Change::new("POST", format!("{path}/unpublish"), "Take offline")
+        .asking("Take this page offline? Visitors see that it is not there.")
+        .dangerous(true);
     let is_live = text(page, "/status") == "published";
     html! {
         @if !is_live || flag(page, "/has_unpublished_changes") { (publish.button()) }

@@ -85,15 +85,30 @@ pub(super) fn table(caption: &str, columns: &[&str], rows: &[Row], empty: &str) 
 
 /// A change that a view offers. The script sends the fields of its form as JSON.
 pub(super) struct Change<'a> {
-    pub(super) method: &'static str,
-    pub(super) path: String,
-    pub(super) label: &'a str,
+    method: &'static str,
+    path: String,
+    label: &'a str,
     /// The question before it is sent.
-    pub(super) question: &'a str,
-    pub(super) is_dangerous: bool,
+    question: &'a str,
+    is_dangerous: bool,
 }
 
-impl Change<'_> {
+impl<'a> Change<'a> {
+    /// Returns a change that is sent without a question.
+    pub(super) fn new(method: &'static str, path: impl Into<String>, label: &'a str) -> Self {
+        Self { method, path: path.into(), label, question: "", is_dangerous: false }
+    }
+
+    /// Asks before it is sent.
+    pub(super) fn asking(self, question: &'a str) -> Self {
+        Self { question, ..self }
+    }
+
+    /// Marks what cannot be undone, or what others notice.
+    pub(super) fn dangerous(self, is_dangerous: bool) -> Self {
+        Self { is_dangerous, ..self }
+    }
+
     /// Returns the form.
     pub(super) fn form(&self, fields: &Markup) -> Markup {
         html! {

@@ -136,13 +136,8 @@ pub(super) fn badge(state: &str) -> Markup {
 
 /// Returns the form that replaces the secret of the key at this path.
 pub(super) fn rotation(path: &str) -> Markup {
-    let change = Change {
-        method: "POST",
-        path: format!("{path}/rotate"),
-        label: "Rotate",
-        question: "Replace the secret of this key? The new key is shown once.",
-        is_dangerous: false,
-    };
+    let change = Change::new("POST", format!("{path}/rotate"), "Rotate")
+        .asking("Replace the secret of this key? The new key is shown once.");
     let grace = html! {
         label {
             "The present key stays valid"
@@ -155,12 +150,8 @@ pub(super) fn rotation(path: &str) -> Markup {
 }
 
 fn revoke_own() -> Markup {
-    let change = Change {
-        method: "DELETE",
-        path: "/v1/keys/me".to_owned(),
-        label: "Revoke this key",
-        question: "Revoke this key for good? Every program that uses it stops working at once.",
-        is_dangerous: true,
-    };
+    let change = Change::new("DELETE", "/v1/keys/me", "Revoke this key")
+        .asking("Revoke this key for good? Every program that uses it stops working at once.")
+        .dangerous(true);
     change.button()
 }

@@ -67,13 +67,7 @@ fn joined(events: &[Value]) -> String {
 }
 
 fn test(webhook: &Value, path: &str) -> Markup {
-    let change = Change {
-        method: "POST",
-        path: format!("{path}/test"),
-        label: "Send a test",
-        question: "",
-        is_dangerous: false,
-    };
+    let change = Change::new("POST", format!("{path}/test"), "Send a test");
     let events: Vec<(&str, &str)> =
         list(webhook, "/events").iter().filter_map(Value::as_str).map(|event| (event, event)).collect();
     change.form(&select("Event", "type", &events, ""))
@@ -85,7 +79,9 @@ fn switch(webhook: &Value, path: String) -> Markup {
         true => ("Disable", "Disable this webhook? It gets no event until it is enabled again.", "false"),
         false => ("Enable", "Enable this webhook?", "true"),
     };
-    Change { method: "PATCH", path, label, question, is_dangerous: is_enabled }
+    Change::new("PATCH", path, label)
+        .asking(question)
+        .dangerous(is_enabled)
         .form(&constant("enabled", wanted))
 }
 
@@ -167,13 +163,7 @@ fn result(attempt: &Value) -> Markup {
 
 /// Returns the button that has a delivery sent again, unless it is still to be collected.
 fn retry(delivery: &Value) -> Markup {
-    let change = Change {
-        method: "POST",
-        path: path_of(delivery) + "/retry",
-        label: "Retry",
-        question: "",
-        is_dangerous: false,
-    };
+    let change = Change::new("POST", path_of(delivery) + "/retry", "Retry");
     html! {
         @if text(delivery, "/status") != "collecting" { (change.button()) }
     }
