@@ -8,7 +8,7 @@ import { list } from "isbot";
 import { names } from "./bot-lists/classes.mjs";
 import { browserCorpus, crawlerCorpus, patternCorpus } from "./bot-lists/corpus.mjs";
 import { classes, compile } from "./bot-lists/program.mjs";
-import { literalsTable, masksTable, programsTable, runsTable } from "./bot-lists/rust.mjs";
+import { literalLines, masksTable, programsTable, runLines } from "./bot-lists/rust.mjs";
 
 const require = createRequire(import.meta.url);
 const crawlers = JSON.parse(fs.readFileSync(require.resolve("crawler-user-agents"), "utf8"));
@@ -35,25 +35,22 @@ function patterns() {
       else (anchored ? starts : anywhere).push([literal, program === null ? 0 : idOf(program)]);
     }
   }
-  return [
-    `${header(source("isbot", "Unlicense"))}use super::literals::Literals;\n`,
-    literalsTable("ANYWHERE", "Literals of patterns without an anchor, each with its program, or 0.", anywhere),
-    literalsTable("STARTS", "Literals of patterns that are anchored at the start, likewise.", starts),
+  const table = [
+    header(source("isbot", "Unlicense")).trimEnd() + "\n",
     programsTable("ALWAYS", "Programs of anchored patterns that begin with no literal.", always),
     programsTable("PROGRAMS", "Programs, counted from 1.", programs),
     masksTable("SETS", "Sets of ASCII characters that programs name.", classes),
   ].join("\n");
-}
-
-function nameTable() {
-  const doc = "Names of crawlers: the index of their class in `BotClass::ALL`, their length, and the names without a separator.";
-  return header(source("crawler-user-agents", "MIT")) + runsTable("NAMES", doc, names(crawlers));
+  return { table, anywhere: literalLines(anywhere), starts: literalLines(starts) };
 }
 
 const instances = crawlers.flatMap((crawler) => crawler.instances);
+const { table, anywhere, starts } = patterns();
 const files = {
-  "biolink/src/visitor/bot/patterns.rs": patterns(),
-  "biolink/src/visitor/bot/names.rs": nameTable(),
+  "biolink/src/visitor/bot/patterns.rs": table,
+  "biolink/src/visitor/bot/anywhere.txt": anywhere,
+  "biolink/src/visitor/bot/starts.txt": starts,
+  "biolink/src/visitor/bot/names.tsv": runLines(names(crawlers)),
   "biolink/tests/user_agents/crawlers.tsv": crawlerCorpus(crawlers),
   "biolink/tests/user_agents/browsers.tsv": browserCorpus(samples),
   "biolink/tests/user_agents/patterns.tsv": patternCorpus([...instances, ...samples.map((sample) => sample.userAgent)]),
