@@ -41,8 +41,9 @@ bench-edge: ## what calls and reports cost the worker, next to JavaScript worker
 bench-cold-start: ## how long the worker takes to its first response, next to another commit's (BASE=<commit>, ROUNDS=41)
 	@scripts/bench-cold-start.sh
 
-sim: ## the limiter's simulator: what a limit costs and how exact it is, as a table (SIM_SEED=n plays one random world)
-	cargo run --locked --release -p tests --bin sim
+sim: ## the limiter's simulator as a table (SIM_SEED=n: one random world); TIME=seconds plays random worlds of the objects
+	@if [ -n "$(TIME)" ]; then cargo test --locked --release -p tests --test sim -- --nocapture random_world_of_objects; \
+	else cargo run --locked --release -p tests --bin sim; fi
 
 load: ## a tour of the load tests in one minute; leaves target/load/report.html (LOAD takes options of `loadtest run`)
 	@scripts/load.sh

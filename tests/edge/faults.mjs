@@ -53,12 +53,14 @@ class DurableObjectNamespace {
           await after(created.get(name) - Date.now());
         }
         if (fate === "far") await after(ms / 2);
+        if (fate === "late") await after(ms);
         if (fate === "fail") throw new Error("the object fails, as the test wants it");
         if (fate === "overloaded") throw Object.assign(new Error("the object is overloaded"), { overloaded: true });
         if (fate === "hang") return new Promise(() => {});
         if (fate === "restart") await env.REAL.get(env.REAL.idFromName(name)).fetch("http://object/restart").catch(() => {});
         const reply = await env.REAL.get(env.REAL.idFromName(name)).fetch(...args);
         if (fate === "far") await after(ms / 2);
+        if (fate === "late") await env.CONTROL.fetch("http://control/${control}/arrived");
         if (fate === "lose") throw new Error("the reply is lost, as the test wants it");
         return reply;
       },
@@ -160,7 +162,7 @@ export default class extends WorkerEntrypoint {
  * arrive without delay.
  */
 export function withFaults({ kvNamespaces, durableObjects, queueProducers, serviceBindings: { ASSETS: assets, ...services }, host, port, cf, log, defaultPersistRoot, ...edge }, url) {
-  const { METER, KEY_CHANGES, ACCOUNT, STATS, SALT, WEBHOOKS, ...others } = durableObjects;
+  const { METER, KEY_CHANGES, ACCOUNT, SLUG, STATS, SALT, WEBHOOKS, ...others } = durableObjects;
   const CONTROL = async (request) => {
     const body = request.method === "POST" ? await request.text() : undefined;
     return fetch(new URL(new URL(request.url).pathname, url), { method: request.method, body });
@@ -177,7 +179,7 @@ export function withFaults({ kvNamespaces, durableObjects, queueProducers, servi
         serviceBindings: { ...services, TEST_EDGE: "edge" },
         wrappedBindings: {
           KEYS: "faulty-keys", PAGES: "faulty-pages", EVENTS: "faulty-events", METER: "faulty-meter",
-          KEY_CHANGES: "faulty-changes", ACCOUNT: "faulty-accounts", STATS: "faulty-stats", SALT: "faulty-salt", WEBHOOKS: "faulty-webhooks",
+          KEY_CHANGES: "faulty-changes", ACCOUNT: "faulty-accounts", SLUG: "faulty-slugs", STATS: "faulty-stats", SALT: "faulty-salt", WEBHOOKS: "faulty-webhooks",
           ASSETS: "faulty-assets",
         },
       },
@@ -188,6 +190,7 @@ export function withFaults({ kvNamespaces, durableObjects, queueProducers, servi
       wrapped("meter", METER),
       wrapped("changes", KEY_CHANGES),
       wrapped("accounts", ACCOUNT),
+      wrapped("slugs", SLUG),
       wrapped("stats", STATS),
       wrapped("salt", SALT),
       wrapped("webhooks", WEBHOOKS),

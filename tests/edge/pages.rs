@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tests::{
-    faults::{Fate, Faults, PAGES_GET, PAGES_PUT},
+    faults::{Fate, Faults, PAGES_GET, PAGES_PUT, SLUG, SLUG_ARRIVED},
     http::{Request, Response},
     keys,
     stack::{Edge, NOWHERE},
@@ -309,4 +309,18 @@ fn account_is_kept_over_a_restart() {
     assert_eq!((read.status, read.header("etag")), (200, Some(etag.as_str())), "{}", read.text());
     assert_eq!(visit(&edge, "/ada").status, 200);
     assert_eq!(create(&edge, &issue(&edge, None).0, &ada("ada")).code(), "slug-taken");
+}
+
+/// The account gives up after two seconds and takes the claim back, and the claim arrives behind that.
+#[test]
+fn slug_claim_that_arrives_late_leaves_slug_free() {
+    let faults = Faults::start();
+    let edge = Edge::start_with_faults(NOWHERE, &faults);
+    let ((ada, _), (bob, _)) = (issue(&edge, None), issue(&edge, None));
+    let body = json!({ "title": "Ada", "slug": "ada" });
+    faults.set(SLUG, Fate::LateOnce { ms: 4_000 });
+    assert_eq!(create(&edge, &ada, &body).status, 503);
+    until(|| faults.count(SLUG_ARRIVED) == 1);
+    let created = create(&edge, &bob, &body);
+    assert_eq!(created.status, 201, "{}", created.text());
 }

@@ -36,6 +36,9 @@ pub enum Fate {
     Lose,
     /// The object handles the message and its reply is lost, once, and then it passes.
     LoseReplyOnce,
+    /// The object gets the message this many milliseconds late, once, and then it passes. The arrival
+    /// is counted as `arrived`.
+    LateOnce { ms: u64 },
 }
 
 /// The control server that the edge's bindings ask.
@@ -68,6 +71,10 @@ pub const ASSETS: &str = "/assets/fetch";
 pub const ACCOUNT: &str = "/accounts/fetch";
 /// Messages to a meter.
 pub const METER: &str = "/meter/fetch";
+/// Messages to a slug.
+pub const SLUG: &str = "/slugs/fetch";
+/// Late messages that a slug has handled.
+pub const SLUG_ARRIVED: &str = "/slugs/arrived";
 /// Messages to the feed of key changes.
 pub const CHANGES: &str = "/changes/fetch";
 /// Messages to a page's store of events.
@@ -154,6 +161,10 @@ impl Plan {
         let word = match fate {
             Fate::Far { ms } => return format!("far {ms}").into(),
             Fate::Create { ms } => return format!("create {ms}").into(),
+            Fate::LateOnce { ms } => {
+                self.fates.retain(|operation, _| *operation != path);
+                return format!("late {ms}").into();
+            }
             Fate::Pass => "pass",
             Fate::Absent => "absent",
             Fate::Fail => "fail",

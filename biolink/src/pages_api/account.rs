@@ -51,7 +51,7 @@ use super::{
     precondition::{check_match, etag},
     problems::{idempotency_key_reused, page_unknown},
     reply::Reply,
-    slug::Owner,
+    slug::{Owner, SlugMessage},
     snapshot::{FOREVER, Snapshot, SnapshotState},
     suspension::Suspension,
 };
@@ -139,15 +139,13 @@ impl Account {
                     let until = now.plus(BUSY_MS);
                     self.busy.push(Busy { name: once.name.clone(), seed: call.seed, until });
                 }
-                Step::Claim { slug, owner, claim }
+                let message = match call.dry_run {
+                    true => SlugMessage::Peek { account: call.account },
+                    false => SlugMessage::Claim { owner, claim, at: Some(now) },
+                };
+                Step::Claim { slug, message }
             }
         }
-    }
-
-    /// Gives up a call whose slug could not be claimed, because nothing responded.
-    pub fn abandon(&mut self, call: &Call, now: UnixMillis) {
-        self.busy.retain(|busy| busy.seed != call.seed);
-        self.outbox.take_back_now(call.claim_number(), now);
     }
 
     /// Returns the published state of a slug that this account has, or had; `None` if it has

@@ -17,20 +17,33 @@ pub struct Owner {
     pub page: PageId,
 }
 
+/// Time after which a claim that was on its way is not taken any more, in milliseconds.
+const CLAIM_LIFE_MS: u64 = 300_000;
+/// Time for which the end of a claim is remembered, in milliseconds. Clocks may be ten minutes apart.
+const ENDED_KEEP_MS: u64 = 900_000;
+/// Ends of claims that are remembered.
+const MAX_ENDED: usize = 200;
+
 /// The state of one slug.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SlugState {
+#[serde(from = "Stored", into = "Stored")]
+pub struct SlugState {
+    holding: Holding,
+    /// Claims that have ended, and when. One of them that arrives late, or twice, gets nothing.
+    ended: Vec<(u64, UnixMillis)>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Holding {
     /// Anyone may claim it.
     #[default]
     Free,
     /// A page has it, or is about to.
     Owned {
-        /// The page.
         owner: Owner,
-        /// Claims that were not taken back. The slug is owned as long as there is one.
+        /// Claims that have not ended. The slug is owned as long as there is one.
         claims: Vec<u64>,
-        /// What it goes back to if all claims are taken back.
+        /// What it goes back to if all claims end.
         before: Option<Reservation>,
     },
     /// A page had it. Only its account may claim it.
@@ -39,7 +52,7 @@ pub enum SlugState {
 
 /// A slug that was freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reservation {
+pub(super) struct Reservation {
     /// The page that had it, and may still redirect from it.
     pub owner: Owner,
     /// The moment from which anyone may claim it.
@@ -56,8 +69,12 @@ pub enum SlugMessage {
         owner: Owner,
         /// The number of the claim.
         claim: u64,
+        /// The moment at which the account made it; `None` for one that the account repeats until
+        /// there is a reply.
+        #[serde(default)]
+        at: Option<UnixMillis>,
     },
-    /// A claim is taken back, because the page did not get to use it.
+    /// A claim is taken back, because the page did not get to use it. It may not have arrived yet.
     Cancel {
         /// The page.
         owner: Owner,
@@ -90,7 +107,7 @@ pub enum SlugReply {
     Granted,
     /// To a claim, and to a peek: it cannot.
     Taken,
-    /// To what needs no reply.
+    /// To what needs no reply, and to a claim that has ended before it arrived.
     Noted,
     /// To [`SlugMessage::Locate`]: the page that has it, or had it last while it is reserved.
     Owner(Option<Owner>),
@@ -99,22 +116,23 @@ pub enum SlugReply {
 impl SlugState {
     /// Handles a message.
     pub fn handle(&mut self, message: SlugMessage, now: UnixMillis) -> SlugReply {
-        if matches!(self, Self::Reserved(reservation) if reservation.until <= now) {
-            *self = Self::Free;
+        if matches!(self.holding, Holding::Reserved(reservation) if reservation.until <= now) {
+            self.holding = Holding::Free;
         }
         match message {
-            SlugMessage::Claim { owner, claim } => self.claim(owner, claim),
+            SlugMessage::Claim { claim, at, .. } if self.has_ended(claim, at, now) => SlugReply::Noted,
+            SlugMessage::Claim { owner, claim, .. } => self.claim(owner, claim),
             SlugMessage::Cancel { owner, claim } => {
-                self.cancel(owner, claim);
+                self.end(owner, claim, now);
                 SlugReply::Noted
             }
             SlugMessage::Release { owner, claim, until } => {
-                if let Self::Owned { owner: other, before, .. } = self
+                if let Holding::Owned { owner: other, before, .. } = &mut self.holding
                     && *other == owner
                 {
                     *before = Some(Reservation { owner, until });
-                    self.cancel(owner, claim);
                 }
+                self.end(owner, claim, now);
                 SlugReply::Noted
             }
             SlugMessage::Peek { account } if self.is_open_to(account) => SlugReply::Granted,
@@ -123,50 +141,118 @@ impl SlugState {
         }
     }
 
+    /// Returns true if a page has it, or is about to.
+    #[must_use]
+    pub const fn is_owned(&self) -> bool {
+        matches!(self.holding, Holding::Owned { .. })
+    }
+
+    fn has_ended(&self, claim: u64, at: Option<UnixMillis>, now: UnixMillis) -> bool {
+        at.is_some_and(|at| now.since(at) >= CLAIM_LIFE_MS)
+            || self.ended.iter().any(|(ended, _)| *ended == claim)
+    }
+
     fn claim(&mut self, owner: Owner, claim: u64) -> SlugReply {
-        match self {
-            Self::Owned { owner: other, claims, .. } if *other == owner => {
+        match &mut self.holding {
+            Holding::Owned { owner: other, claims, .. } if *other == owner => {
                 if !claims.contains(&claim) {
                     claims.push(claim);
                 }
                 SlugReply::Granted
             }
-            Self::Free => {
-                *self = Self::Owned { owner, claims: vec![claim], before: None };
+            Holding::Free => {
+                self.holding = Holding::Owned { owner, claims: vec![claim], before: None };
                 SlugReply::Granted
             }
-            Self::Reserved(reservation) if reservation.owner.account == owner.account => {
-                *self = Self::Owned { owner, claims: vec![claim], before: Some(*reservation) };
+            Holding::Reserved(reservation) if reservation.owner.account == owner.account => {
+                let before = Some(*reservation);
+                self.holding = Holding::Owned { owner, claims: vec![claim], before };
                 SlugReply::Granted
             }
-            Self::Owned { .. } | Self::Reserved(_) => SlugReply::Taken,
+            Holding::Owned { .. } | Holding::Reserved(_) => SlugReply::Taken,
         }
     }
 
-    fn cancel(&mut self, owner: Owner, claim: u64) {
-        let Self::Owned { owner: other, claims, before } = self else { return };
+    /// Ends a claim, and remembers it: it may arrive after its end.
+    fn end(&mut self, owner: Owner, claim: u64, now: UnixMillis) {
+        self.ended.retain(|(other, at)| *other != claim && now.since(*at) < ENDED_KEEP_MS);
+        let surplus = (self.ended.len() + 1).saturating_sub(MAX_ENDED);
+        self.ended.drain(..surplus);
+        self.ended.push((claim, now));
+        let Holding::Owned { owner: other, claims, before } = &mut self.holding else { return };
         if *other != owner {
             return;
         }
         claims.retain(|held| *held != claim);
         if claims.is_empty() {
-            *self = before.map_or(Self::Free, Self::Reserved);
+            self.holding = before.map_or(Holding::Free, Holding::Reserved);
         }
     }
 
     fn is_open_to(&self, account: KeyId) -> bool {
-        match self {
-            Self::Free => true,
-            Self::Reserved(reservation) => reservation.owner.account == account,
-            Self::Owned { .. } => false,
+        match &self.holding {
+            Holding::Free => true,
+            Holding::Reserved(reservation) => reservation.owner.account == account,
+            Holding::Owned { .. } => false,
         }
     }
 
     const fn owner(&self) -> Option<Owner> {
-        match self {
-            Self::Free => None,
-            Self::Owned { owner, .. } => Some(*owner),
-            Self::Reserved(reservation) => Some(reservation.owner),
+        match &self.holding {
+            Holding::Free => None,
+            Holding::Owned { owner, .. } => Some(*owner),
+            Holding::Reserved(reservation) => Some(reservation.owner),
+        }
+    }
+}
+
+/// The stored form of a [`SlugState`]. Versions from before ends of claims were remembered read it too:
+/// to them, a free slug is one whose reservation is over.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Stored {
+    Free,
+    Owned {
+        owner: Owner,
+        claims: Vec<u64>,
+        before: Option<Reservation>,
+        #[serde(default)]
+        ended: Vec<(u64, UnixMillis)>,
+    },
+    Reserved {
+        #[serde(flatten)]
+        reservation: Reservation,
+        #[serde(default)]
+        ended: Vec<(u64, UnixMillis)>,
+    },
+}
+
+impl From<Stored> for SlugState {
+    fn from(stored: Stored) -> Self {
+        let (holding, ended) = match stored {
+            Stored::Free => (Holding::Free, Vec::new()),
+            Stored::Owned { owner, claims, before, ended } => {
+                (Holding::Owned { owner, claims, before }, ended)
+            }
+            Stored::Reserved { reservation, ended } if reservation.until == UnixMillis(0) => {
+                (Holding::Free, ended)
+            }
+            Stored::Reserved { reservation, ended } => (Holding::Reserved(reservation), ended),
+        };
+        Self { holding, ended }
+    }
+}
+
+impl From<SlugState> for Stored {
+    fn from(SlugState { holding, ended }: SlugState) -> Self {
+        match holding {
+            Holding::Free if ended.is_empty() => Self::Free,
+            Holding::Free => {
+                let nobody = Owner { account: KeyId::new([0; 12]), page: PageId::new([0; 12]) };
+                Self::Reserved { reservation: Reservation { owner: nobody, until: UnixMillis(0) }, ended }
+            }
+            Holding::Owned { owner, claims, before } => Self::Owned { owner, claims, before, ended },
+            Holding::Reserved(reservation) => Self::Reserved { reservation, ended },
         }
     }
 }
@@ -198,7 +284,7 @@ mod tests {
     }
 
     fn claim(state: &mut SlugState, owner: Owner, claim: u64, now: UnixMillis) -> SlugReply {
-        state.handle(SlugMessage::Claim { owner, claim }, now)
+        state.handle(SlugMessage::Claim { owner, claim, at: Some(NOW) }, now)
     }
 
     #[test]
@@ -235,13 +321,43 @@ mod tests {
         state.handle(cancel(1), NOW);
         assert_eq!(claim(&mut state, owner(2, 2), 3, NOW), SlugReply::Taken, "the other claim holds");
         state.handle(cancel(2), NOW);
-        assert_eq!(state, SlugState::Free);
+        assert_eq!(state.holding, Holding::Free);
         claim(&mut state, owner(1, 1), 4, NOW);
         state.handle(SlugMessage::Release { owner: owner(1, 1), claim: 4, until: NOW.plus(10) }, NOW);
         let reserved = state.clone();
         claim(&mut state, owner(1, 9), 5, NOW);
         state.handle(SlugMessage::Cancel { owner: owner(1, 9), claim: 5 }, NOW);
-        assert_eq!(state, reserved, "back to what it was");
+        assert_eq!(state.holding, reserved.holding, "back to what it was");
+    }
+
+    #[test]
+    fn claim_that_arrives_after_its_end_gets_nothing() {
+        let mut state = SlugState::default();
+        let cancel = SlugMessage::Cancel { owner: owner(1, 1), claim: 1 };
+        state.handle(cancel, NOW);
+        assert_eq!(claim(&mut state, owner(1, 1), 1, NOW.plus(120_000)), SlugReply::Noted);
+        assert_eq!(claim(&mut state, owner(2, 2), 2, NOW.plus(120_000)), SlugReply::Granted);
+        let release = SlugMessage::Release { owner: owner(2, 2), claim: 2, until: NOW.plus(120_001) };
+        state.handle(release, NOW.plus(120_000));
+        assert_eq!(claim(&mut state, owner(2, 2), 2, NOW.plus(150_000)), SlugReply::Noted);
+        let (late, again) = (NOW.plus(CLAIM_LIFE_MS), NOW.plus(120_000 + ENDED_KEEP_MS));
+        assert_eq!(claim(&mut state.clone(), owner(3, 3), 3, late), SlugReply::Noted, "nobody waits for it");
+        let repeated = SlugMessage::Claim { owner: owner(1, 1), claim: 0, at: None };
+        assert_eq!(state.handle(repeated, again), SlugReply::Granted);
+        state.handle(cancel, again);
+        assert_eq!(state.ended, [(1, again)], "older ends are forgotten");
+    }
+
+    #[test]
+    fn stored_state_is_read_by_the_version_before_and_back() {
+        let old = r#""free""#;
+        assert_eq!(serde_json::from_str::<SlugState>(old).unwrap(), SlugState::default());
+        assert_eq!(serde_json::to_string(&SlugState::default()).unwrap(), old);
+        let mut state = SlugState::default();
+        state.handle(SlugMessage::Cancel { owner: owner(1, 1), claim: 1 }, NOW);
+        let stored = serde_json::to_value(&state).unwrap();
+        assert_eq!(stored["reserved"]["until"], 0, "free for a version that does not know ends");
+        assert_eq!(serde_json::from_value::<SlugState>(stored).unwrap(), state);
     }
 
     #[test]
@@ -281,7 +397,7 @@ mod tests {
             for (kind, who, number) in steps {
                 let (who, before) = (owner(who, who), state.owner());
                 let message = match kind {
-                    0 | 1 => SlugMessage::Claim { owner: who, claim: number },
+                    0 | 1 => SlugMessage::Claim { owner: who, claim: number, at: None },
                     2 => SlugMessage::Cancel { owner: who, claim: number },
                     _ => SlugMessage::Release { owner: who, claim: number, until: NOW.plus(1_000) },
                 };

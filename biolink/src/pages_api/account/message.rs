@@ -160,6 +160,8 @@ pub enum ClaimOutcome {
     Granted,
     /// It is another's. These can be had.
     Taken(Vec<Slug>),
+    /// Nothing responded. The slug may have the claim, or get it later.
+    Unknown,
 }
 
 impl Call {

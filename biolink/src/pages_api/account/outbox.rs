@@ -150,7 +150,7 @@ impl Outbox {
 
     /// Has a slug claimed that is never freed.
     pub(super) fn claim(&mut self, slug: &Slug, owner: Owner, now: UnixMillis) {
-        self.add(Task::Slug(slug.clone(), SlugMessage::Claim { owner, claim: 0 }), now);
+        self.add(Task::Slug(slug.clone(), SlugMessage::Claim { owner, claim: 0, at: None }), now);
     }
 
     /// Frees a slug, which only its account may claim until then.
@@ -177,7 +177,7 @@ impl Outbox {
 
     /// Returns true if a claim was made and is not about to be taken back.
     pub(super) fn holds(&self, number: u64, now: UnixMillis) -> bool {
-        self.0.iter().any(|pending| pending.takes_back(number) && now < pending.due)
+        self.0.iter().any(|pending| pending.takes_back(number) && pending.failures == 0 && now < pending.due)
     }
 
     /// Keeps a claim: its page has the slug now.

@@ -211,10 +211,11 @@ impl Account {
                     Ok(())
                 }
                 // It took so long that the claim is taken back.
-                ClaimOutcome::Granted => Err(account_unavailable().into()),
+                ClaimOutcome::Granted | ClaimOutcome::Unknown => Err(account_unavailable().into()),
                 ClaimOutcome::Taken(free) => Err(slug_taken(slug, free).into()),
             },
-            _ => Err(Unfinished::Claim(slug.clone(), page)),
+            Some(_) => Err(account_unavailable().into()),
+            None => Err(Unfinished::Claim(slug.clone(), page)),
         }
     }
 

@@ -5,7 +5,7 @@ use shared::{problem::Problem, time::UnixMillis};
 
 use crate::{
     page::{PageId, Slug},
-    pages_api::{admission::Admission, page::Content, reply::Reply, slug::Owner},
+    pages_api::{admission::Admission, page::Content, reply::Reply, slug::SlugMessage},
 };
 
 /// What a call needs from the account's store.
@@ -77,14 +77,12 @@ pub enum Step {
     Reply(Reply, Vec<Write>),
     /// Send the admission: others handle the call.
     Admit(Admission),
-    /// Claim the slug, and step the call again with the outcome.
+    /// Send the slug this message, and step the call again with the outcome as its claim.
     Claim {
         /// The slug.
         slug: Slug,
-        /// The page that wants it.
-        owner: Owner,
-        /// The number of the claim.
-        claim: u64,
+        /// A claim, or for a call that is only tried, the question whether there could be one.
+        message: SlugMessage,
     },
 }
 

@@ -15,7 +15,7 @@ use crate::{
     pages_api::{
         PageEdit, SuspendedPages,
         list::ListQuery,
-        slug::{SlugMessage, SlugReply, SlugState},
+        slug::{SlugReply, SlugState},
         snapshot::Served,
     },
 };
@@ -113,13 +113,8 @@ impl World {
         step
     }
 
-    fn claim(&mut self, call: &mut Call, slug: Slug, owner: Owner, claim: u64) {
+    fn claim(&mut self, call: &mut Call, slug: Slug, message: SlugMessage) {
         let now = self.now();
-        let message = if call.dry_run {
-            SlugMessage::Peek { account: owner.account }
-        } else {
-            SlugMessage::Claim { owner, claim }
-        };
         let outcome = match self.slugs.entry(slug.clone()).or_default().handle(message, now) {
             SlugReply::Granted => ClaimOutcome::Granted,
             _ => ClaimOutcome::Taken(vec![Slug::parse("free-one").unwrap()]),
@@ -132,7 +127,7 @@ impl World {
             match self.step(&call) {
                 Step::Reply(reply, _) => return got(reply),
                 Step::Admit(admission) => panic!("{admission:?}"),
-                Step::Claim { slug, owner, claim } => self.claim(&mut call, slug, owner, claim),
+                Step::Claim { slug, message } => self.claim(&mut call, slug, message),
             }
         }
     }

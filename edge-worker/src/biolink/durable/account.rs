@@ -16,7 +16,7 @@ use biolink::{
     page::{IdSource, PageId, Slug},
     pages_api::{
         Account as State, AccountMessage, Call, Claim, ClaimOutcome, Content, Decision, DeniedHosts, Loaded,
-        Owner, Reply, SlugMessage, SlugReply, Step, StoredReply, Write, account_unavailable, suggestions,
+        SlugMessage, SlugReply, Step, StoredReply, Write, suggestions,
     },
     webhooks::Subscriptions,
 };
@@ -54,8 +54,6 @@ const PUT_REPLY: &str = "INSERT OR REPLACE INTO reply (name, at, j) VALUES (?, ?
 const DROP_REPLIES: &str = "DELETE FROM reply WHERE at < ?";
 const ERASE: &str = "DELETE FROM revision; DELETE FROM reply";
 
-/// Steps of one call: without a claim, and with one.
-const MAX_STEPS: usize = 2;
 /// Suggestions for a slug that is taken.
 const MAX_SUGGESTIONS: usize = 3;
 
@@ -121,27 +119,21 @@ impl Account {
             true => denied_hosts::load(&bindings::pages(&self.env)?).await,
             false => Rc::default(),
         };
-        for _ in 0..MAX_STEPS {
+        loop {
             let step = self.step(&call, &denied)?;
             self.arm().await?;
-            let (slug, owner, claim) = match step {
+            let (slug, message) = match step {
                 Step::Reply(reply, _) => return Ok(serde_json::to_string(&Decision::Reply(reply))?),
                 Step::Admit(admission) => return Ok(serde_json::to_string(&Decision::Admit(admission))?),
-                Step::Claim { slug, owner, claim } => (slug, owner, claim),
+                Step::Claim { slug, message } => (slug, message),
             };
-            match self.claim(&call, &slug, owner, claim).await {
-                Ok(outcome) => call.claim = Some(Claim { slug, outcome }),
-                Err(error) => {
-                    let id = RequestId(call.request_id);
-                    log::error("slug claim failed", Some(id), &[("error", &error)]);
-                    break;
-                }
-            }
+            let outcome = self.claim(&call, &slug, message).await.unwrap_or_else(|error| {
+                let id = RequestId(call.request_id);
+                log::error("slug claim failed", Some(id), &[("error", &error)]);
+                ClaimOutcome::Unknown
+            });
+            call.claim = Some(Claim { slug, outcome });
         }
-        self.with_state(|state| state.abandon(&call, clock::now()))?;
-        self.arm().await?;
-        let reply = Reply::new(Err(account_unavailable()), &RequestId(call.request_id));
-        Ok(serde_json::to_string(&Decision::Reply(reply))?)
     }
 
     /// Handles one step of a call without waiting, so that no other call sees the state in between.
@@ -218,19 +210,8 @@ impl Account {
         read(place.insert(state))
     }
 
-    async fn claim(
-        &self,
-        call: &Call,
-        slug: &Slug,
-        owner: Owner,
-        claim: u64,
-    ) -> Result<ClaimOutcome, RpcError> {
+    async fn claim(&self, call: &Call, slug: &Slug, message: SlugMessage) -> Result<ClaimOutcome, RpcError> {
         let slugs = bindings::slugs(&self.env)?;
-        let message = if call.dry_run {
-            SlugMessage::Peek { account: owner.account }
-        } else {
-            SlugMessage::Claim { owner, claim }
-        };
         match slug_call(&slugs, slug, message).await? {
             SlugReply::Granted => return Ok(ClaimOutcome::Granted),
             SlugReply::Taken => {}
@@ -238,7 +219,7 @@ impl Account {
         }
         let mut free = Vec::new();
         for other in suggestions(slug, &mut IdSource::new(call.seed)) {
-            let peek = SlugMessage::Peek { account: owner.account };
+            let peek = SlugMessage::Peek { account: call.account };
             // A suggestion that cannot be checked is none.
             if matches!(slug_call(&slugs, &other, peek).await, Ok(SlugReply::Granted)) {
                 free.push(other);

@@ -74,14 +74,14 @@ fn one_of_fifty_edits_with_one_etag_wins() {
         .collect();
     // All have their claim before the first is decided.
     for call in &mut calls {
-        let Step::Claim { slug, owner, claim } = world.step(call) else { panic!() };
-        world.claim(call, slug, owner, claim);
+        let Step::Claim { slug, message } = world.step(call) else { panic!() };
+        world.claim(call, slug, message);
     }
     let outcomes: Vec<_> = calls.into_iter().map(|call| world.run(call).status).collect();
     assert_eq!(outcomes.iter().filter(|status| **status == 200).count(), 1);
     assert_eq!(outcomes.iter().filter(|status| **status == 412).count(), 49);
     world.deliver(1);
-    let owned = world.slugs.values().filter(|slug| matches!(slug, SlugState::Owned { .. })).count();
+    let owned = world.slugs.values().filter(|slug| slug.is_owned()).count();
     assert_eq!(owned, 2, "slug and code; every claim that led to nothing is taken back");
 }
 
@@ -94,8 +94,8 @@ fn one_of_forty_creations_gets_the_last_place() {
     let body = json!({"title": "y"}).to_string();
     let mut calls: Vec<_> = (0..40).map(|_| world.call_of(1, Operation::Create(body.clone()))).collect();
     for call in &mut calls {
-        let Step::Claim { slug, owner, claim } = world.step(call) else { panic!() };
-        world.claim(call, slug, owner, claim);
+        let Step::Claim { slug, message } = world.step(call) else { panic!() };
+        world.claim(call, slug, message);
     }
     let outcomes: Vec<_> = calls.into_iter().map(|call| world.run(call)).collect();
     assert_eq!(outcomes.iter().filter(|got| got.status == 201).count(), 1);
@@ -107,11 +107,11 @@ fn one_of_forty_creations_gets_the_last_place() {
 fn claim_of_a_call_that_was_given_up_is_taken_back() {
     let mut world = World::default();
     let mut call = world.call_of(1, Operation::Create(ada().to_string()));
-    let Step::Claim { slug, owner, claim } = world.step(&call) else { panic!() };
-    world.claim(&mut call, slug.clone(), owner, claim);
+    let Step::Claim { slug, message } = world.step(&call) else { panic!() };
+    world.claim(&mut call, slug.clone(), message);
     world.now += BUSY_MS;
     world.deliver(1);
-    assert_eq!(world.slugs[&slug], SlugState::Free);
+    assert!(!world.slugs[&slug].is_owned());
     let Step::Reply(reply, _) = world.step(&call) else { panic!() };
     assert_eq!(got(reply).status, 503, "a claim that may be taken back gives no page");
 }
