@@ -31,7 +31,7 @@ use shared::{
     document::Document,
     key::{self, KeyId, VerifiedKey},
     problem::{Problem, codes},
-    quota::is_uncharged,
+    quota::{CallEnd, is_uncharged},
     request::Head,
     secret::MacKeys,
     time::{UnixMillis, UtcDay},
@@ -148,11 +148,10 @@ impl Direct {
     }
 
     /// Records the outcome of a call that was counted on `day`, and refunds it if it must not be
-    /// charged. A call stays charged if the client disconnects first, because the tool did its
-    /// work. `status` is 0 if there was no response; `refused` says whether the gateway wrote it.
-    pub fn settle(&self, id: &KeyId, tool: Tool, day: UtcDay, status: u16, refused: bool) {
+    /// charged. `status` is 0 if there was no response.
+    pub fn settle(&self, id: &KeyId, tool: Tool, day: UtcDay, status: u16, end: CallEnd) {
         if status > 0 {
-            let refund = is_uncharged(status, refused).then_some(day);
+            let refund = is_uncharged(status, end).then_some(day);
             self.keys.record_outcome(id, tool, status, refund, self.counted_now());
         }
     }

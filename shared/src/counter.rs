@@ -17,7 +17,7 @@ use crate::{
     meter::{MeterResponse, MeterSnapshot},
     policy::Policy,
     problem::codes,
-    quota::{Counts, Decision, is_uncharged},
+    quota::{CallEnd, Counts, Decision, is_uncharged},
     time::{UnixMillis, UtcDay},
     tool::Tool,
 };
@@ -72,7 +72,7 @@ impl Counter {
     pub fn record_aborted(&mut self, tool: Tool, status: u16, day: UtcDay, now: UnixMillis) {
         self.roll(now);
         if narrow(day) == self.day {
-            if !is_uncharged(status, false) {
+            if !is_uncharged(status, CallEnd::Responded) {
                 self.day_used = self.day_used.saturating_sub(1);
             }
             self.today.correct(tool, status, codes::RESPONSE_ABORTED.status());

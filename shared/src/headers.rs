@@ -27,9 +27,11 @@ pub const KEY_ID: &str = "x-gateway-key-id";
 /// Carries the key's tier to the tool.
 pub const TIER: &str = "x-gateway-tier";
 /// Marks a problem of the gateway's own; its value is the problem's code. Edge and proxy send it
-/// with every problem and with nothing else, and a tool cannot: see [`reaches_client`]. The edge
-/// does not charge for a response that has it.
+/// with every problem and with nothing else, and a tool cannot: see [`reaches_client`].
 pub const PROBLEM: &str = "x-gateway-problem";
+/// Says to the edge that a part of the call was sent to a tool before the proxy ended it with a
+/// problem; its value is `1`. It never reaches a client.
+pub const SENT: &str = "x-gateway-sent";
 /// Says that the quota was kept by the local budget because the meter was out of reach; its value
 /// is `meter`.
 pub const DEGRADED: &str = "x-gateway-degraded";

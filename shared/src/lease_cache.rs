@@ -53,7 +53,7 @@ use crate::{
     key::{KeyRecord, VerifiedKey},
     meter::{MeterRequest, RefusedCalls},
     problem::{Code, codes},
-    quota::{MARGIN_MS, QuotaStatus, is_uncharged},
+    quota::{CallEnd, MARGIN_MS, QuotaStatus, is_uncharged},
     time::{UnixMillis, UtcDay},
     tool::Tool,
 };
@@ -216,7 +216,7 @@ impl LeaseCache {
     pub fn record_aborted(&mut self, tool: Tool, status: u16, charge: Charge, now: UnixMillis) {
         let now = self.observe(now);
         self.pending.correct_outcome(tool, status, codes::RESPONSE_ABORTED.status(), charge, now);
-        if !is_uncharged(status, false) {
+        if !is_uncharged(status, CallEnd::Responded) {
             self.pending.refund(charge, now);
         }
     }

@@ -8,7 +8,7 @@ mod rolling;
 mod status;
 mod usage;
 
-pub use charge::is_uncharged;
+pub use charge::{CallEnd, is_uncharged};
 pub use clock::Clock;
 pub use counts::Counts;
 pub use rolling::Rolling;

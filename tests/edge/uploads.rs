@@ -93,7 +93,33 @@ fn broken_upload_is_cut_at_the_origin() {
         assert!(!arrived.complete, "{framing:?} {how:?} arrived whole: {arrived:?}");
     }
     let usage = Request::get("/v1/keys/me").key(&key).send(edge.addr).json();
-    assert_eq!(usage["usage"]["day"]["used"], json!(0), "{usage}");
+    assert_eq!(usage["usage"]["day"]["used"], json!(5), "each reached an origin: {usage}");
+}
+
+/// An attack: the tool begins its work again and again, and the day of the key stays whole.
+#[test]
+fn upload_cut_after_100_kib_is_charged_once() {
+    let origin = Origin::good("executed");
+    let edge = Edge::start(&origin.url());
+    let piece = "a".repeat(100 << 10);
+    let chunk = format!("{:x}\r\n{piece}\r\n", piece.len());
+    for (framing, piece) in [("Content-Length: 200000", &piece), ("Transfer-Encoding: chunked", &chunk)] {
+        let (key, _) = edge.issue("free");
+        let begun = origin.begun();
+        let mut client = Connection::connect(edge.addr);
+        let head = format!(
+            "POST /v1/pdf/merge HTTP/1.1\r\nHost: {}\r\nX-API-Key: {key}\r\nContent-Type: application/json\r\n{framing}\r\n\r\n",
+            edge.addr
+        );
+        assert!(client.write(head.as_bytes()) && client.write(piece.as_bytes()));
+        wait_for(PATIENCE, || (origin.begun() > begun).then_some(()));
+        drop(client);
+        let me = wait_for(PATIENCE, || {
+            let me = Request::get("/v1/keys/me").key(&key).send(edge.addr).json();
+            (me["today"]["by_status"]["400"] == 1).then_some(me)
+        });
+        assert_eq!(me["usage"]["day"]["used"], json!(1), "{framing}: {me}");
+    }
 }
 
 #[test]
@@ -108,6 +134,11 @@ fn broken_short_upload_reaches_no_origin() {
         }
     }
     assert_eq!(origin.begun(), 0);
+    let me = wait_for(PATIENCE, || {
+        let me = Request::get("/v1/keys/me").key(&key).send(edge.addr).json();
+        (me["today"]["by_status"]["400"] == 2).then_some(me)
+    });
+    assert_eq!(me["usage"]["day"]["used"], json!(0), "{me}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use shared::tool::Tool;
 use tests::{
-    http::Connection,
+    http::{Connection, Request},
     origin::{Arrival, Origin, OriginBehavior, http_response},
     proxy::ProxyConfig,
     stack::Edge,
@@ -42,5 +42,33 @@ fn upload_whose_client_aborts_reaches_the_tool_as_aborted() {
         drop(client);
         let upload = wait_for(PATIENCE, || uploads(&tool).get(nth).cloned());
         assert!(!upload.complete, "{framing}: {upload:?}");
+    }
+}
+
+/// The proxy refuses it, and tells the edge that the tool had a part of it.
+#[test]
+fn upload_that_stalls_within_the_tool_is_charged() {
+    let tool = Origin::start(OriginBehavior::Foreign(http_response("200 OK", &[], "executed")));
+    let proxy = ProxyConfig::new()
+        .section("server", "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\n")
+        .line("clients", "idle_timeout = \"1s\"")
+        .line("clients", "min_upload_rate = \"0B\"")
+        .upstreams(Tool::Pdf, &[&tool.addr.to_string()])
+        .start_and_wait();
+    let edge = Edge::start(&proxy.url());
+    for (sent, used) in [(BEGUN, 1), (1_000, 0)] {
+        let (key, _) = edge.issue("pro");
+        let mut client = Connection::connect(edge.addr);
+        let head = format!(
+            "POST /v1/pdf/merge HTTP/1.1\r\nHost: {}\r\nX-API-Key: {key}\r\n\
+             Content-Type: application/json\r\nContent-Length: 300000\r\n\r\n",
+            edge.addr
+        );
+        assert!(client.write(head.as_bytes()) && client.write("a".repeat(sent).as_bytes()));
+        let refused = client.response("POST").unwrap();
+        assert_eq!((refused.status, refused.code().as_str()), (408, "request-timeout"), "{}", refused.text());
+        assert_eq!(refused.header("x-gateway-sent"), None, "it is for the edge");
+        let me = Request::get("/v1/keys/me").key(&key).send(edge.addr).json();
+        assert_eq!(me["usage"]["day"]["used"], used, "{sent} bytes: {me}");
     }
 }

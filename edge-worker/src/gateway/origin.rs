@@ -12,6 +12,7 @@ use shared::{
     grant::Grant,
     origin::{CONNECT_TIMEOUT_MS, OriginError, Reachability},
     problem::Problem,
+    quota::CallEnd,
     route::ToolCall,
     status::StatusReport,
     time::UnixMillis,
@@ -29,6 +30,18 @@ thread_local! {
     static REACHABILITY: RefCell<Reachability> = RefCell::default();
 }
 
+/// A call that has no response of an origin.
+pub(crate) struct ForwardError {
+    pub(crate) problem: Problem,
+    pub(crate) end: CallEnd,
+}
+
+impl ForwardError {
+    const fn refused(problem: Problem) -> Self {
+        Self { problem, end: CallEnd::Refused }
+    }
+}
+
 /// Forwards an admitted call. Returns the response of the first origin that responds. `grant`
 /// returns the grant for the call, issued at the time of sending.
 ///
@@ -40,11 +53,11 @@ pub(crate) async fn forward(
     call: &ToolCall<'_>,
     grant: &dyn Fn(UnixMillis) -> Grant,
     access: &mut AccessRecord,
-) -> Result<StreamedResponse, Problem> {
+) -> Result<StreamedResponse, ForwardError> {
     let started = clock::now();
     let upload = Upload::receive(context, call.method).await;
     access.body_wait_ms = clock::now().since(started);
-    let upload = upload?;
+    let upload = upload.map_err(ForwardError::refused)?;
     let origins = &context.bindings.origins;
     let order = REACHABILITY.with_borrow(|seen| seen.order(origins, clock::now()));
     let mut failure = OriginError::Refused;
@@ -73,7 +86,7 @@ pub(crate) async fn forward(
             break;
         }
     }
-    Err(failure.problem(call.tool, call.method))
+    Err(ForwardError::refused(failure.problem(call.tool, call.method)))
 }
 
 /// Returns the status report of the first origin that responds, or `None`.

@@ -1,8 +1,9 @@
 //! The responses that the gateway generates. Problems are rendered here only.
 
 use shared::{
-    headers::{CORS, PROOF, REQUEST_ID},
+    headers::{CORS, PROOF, REQUEST_ID, SENT},
     problem::Problem,
+    quota::CallEnd,
 };
 
 use super::upstream_response_filter::settle;
@@ -37,10 +38,15 @@ pub(crate) fn refuse(state: &State, call: Option<&Call>, record: &mut Record, pr
 /// Returns a response with the headers that every response has.
 pub(crate) fn respond(state: &State, call: Option<&Call>, record: &Record, reply: Reply) -> Response {
     let Reply { response, gzip } = reply;
+    let is_refusal = record.log.refusal.is_some();
+    let end = match is_refusal {
+        true => CallEnd::without_response(record.sent_at.is_some()),
+        false => CallEnd::Responded,
+    };
     if let Some(call) = call {
-        settle(state, call, record, response.status);
+        settle(state, call, response.status, end);
     }
-    Response::new(response, gzip, record.log.refusal.is_some(), |head| {
+    Response::new(response, gzip, is_refusal, |head| {
         for (name, value) in CORS {
             head.write_header(name, value.as_bytes());
         }
@@ -50,6 +56,9 @@ pub(crate) fn respond(state: &State, call: Option<&Call>, record: &Record, reply
         }
         if let Some(proof) = record.log.proof {
             head.write_header_fmt(PROOF, proof);
+            if end == CallEnd::CutOff {
+                head.write_header(SENT, b"1");
+            }
         }
     })
 }

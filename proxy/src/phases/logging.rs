@@ -2,7 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::retry::{CallOutcome, record_outcome};
+use shared::{problem::codes, quota::CallEnd};
+
+use super::{
+    retry::{CallOutcome, record_outcome},
+    upstream_response_filter::settle,
+};
 use crate::{
     call::{Call, Record},
     observe::access_log::{Line, Timings},
@@ -18,6 +23,7 @@ pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
     }
     if let Some(call) = call {
         refund_aborted(state, call, record);
+        settle_cut_upload(state, call, record);
         count(state, call, record);
     }
     if !state.access_log.wants(status, log.refusal, record.aborted) {
@@ -67,6 +73,15 @@ fn refund_aborted(state: &State, call: &Call, record: &Record) {
         (&state.mode, call.charged, record.aborted)
     {
         direct.record_aborted(&call.key_id, call.tool, day, record.status);
+    }
+}
+
+/// Settles a call whose client left before its upload was complete, in direct mode. One that leaves
+/// later stays charged, because the tool did its work.
+fn settle_cut_upload(state: &State, call: &Call, record: &Record) {
+    if record.status == 0 && record.log.refusal.is_none() && record.completed_at.is_none() {
+        let end = CallEnd::without_response(record.sent_at.is_some());
+        settle(state, call, codes::BODY_MALFORMED.status(), end);
     }
 }
 

@@ -1,6 +1,9 @@
 //! The response head of the tool: the charge of the key, and the headers for the client.
 
-use shared::headers::{HSTS, PRIVATE, PROOF, REQUEST_ID};
+use shared::{
+    headers::{HSTS, PRIVATE, PROOF, REQUEST_ID},
+    quota::CallEnd,
+};
 
 use crate::{
     call::{Call, Record, response_info},
@@ -21,7 +24,7 @@ pub(super) fn upstream_response_filter(
 ) {
     // A response can be long. Calls must not avoid a half-open upstream until its end.
     call.upstream_permit.iter_mut().for_each(UpstreamPermit::end_trial);
-    settle(state, call, record, status);
+    settle(state, call, status, CallEnd::Responded);
     let (direct, passed) = (state.mode.is_direct(), call.pool.config.settings.passed_headers);
     let (mut has_cache_control, mut has_hsts) = (false, false);
     head.retain(|name| {
@@ -46,8 +49,8 @@ pub(super) fn upstream_response_filter(
 
 /// Charges or refunds a call, in direct mode. This happens before the response is sent, so that the
 /// client's next call sees the new quota.
-pub(super) fn settle(state: &State, call: &Call, record: &Record, status: u16) {
+pub(super) fn settle(state: &State, call: &Call, status: u16, end: CallEnd) {
     if let (Mode::Direct(direct), Some(day)) = (&state.mode, call.charged) {
-        direct.settle(&call.key_id, call.tool, day, status, record.log.refusal.is_some());
+        direct.settle(&call.key_id, call.tool, day, status, end);
     }
 }

@@ -31,6 +31,8 @@ use tests::{
     until,
 };
 
+const IN_FLIGHT: &str = r#"utg_calls_in_flight{tool="qr"}"#;
+
 /// A proxy in direct mode with one tool, and the folder of its state.
 struct Direct {
     proxy: Proxy,
@@ -252,6 +254,57 @@ async fn response_that_the_client_breaks_off_is_charged() {
     .await;
     let me = direct.me(&key).await;
     assert_eq!((&me["usage"]["day"]["used"], &me["today"]["by_status"]["200"]), (&1.into(), &1.into()));
+}
+
+/// A call that reached no tool is refunded, as at the edge. Anything else would let a client begin a
+/// tool's work for nothing.
+#[tokio::test]
+async fn upload_that_the_client_cuts_off_is_charged_once_a_tool_has_a_part() {
+    let direct = Direct::start(ToolBehavior::Describe).await;
+    let piece = vec![b'a'; 100 << 10];
+    let chunk = [b"19000\r\n", &piece[..], b"\r\n"].concat();
+    for (framing, sent, used) in [
+        ("Content-Length: 40", &piece[..10], 0),
+        ("Content-Length: 200000", &piece[..10], 0),
+        ("Content-Length: 200000", &piece[..], 1),
+        ("Transfer-Encoding: chunked", &chunk[..], 1),
+    ] {
+        let (key, _) = keys::fresh(Tier::Pro);
+        let mut client = Client::connect(direct.proxy.listen).await;
+        let head = format!(
+            "POST /v1/qr/generate HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {key}\r\n\
+             Content-Type: application/json\r\n{framing}\r\n\r\n"
+        );
+        client.write(head.as_bytes()).await;
+        client.write(sent).await;
+        if used > 0 {
+            until("the tool has a part", || async { direct.proxy.metric(IN_FLIGHT).await == Some(1.0) })
+                .await;
+        }
+        drop(client);
+        until("it is settled", || async { direct.me(&key).await["today"]["by_status"]["400"] == 1 }).await;
+        assert_eq!(direct.me(&key).await["usage"]["day"]["used"], used, "{framing}, {} bytes", sent.len());
+    }
+}
+
+/// An attack: the client never ends its upload, and gets a response.
+#[tokio::test]
+async fn upload_that_stalls_within_a_tool_is_charged() {
+    let short =
+        |config: ProxyConfig| config.short_timeouts(Tool::Qr).line("clients", "min_upload_rate = \"0B\"");
+    let direct = Direct::with(ToolBehavior::Describe, short).await;
+    for (sent, used) in [(10, 0), (100 << 10, 1)] {
+        let (key, _) = keys::fresh(Tier::Pro);
+        let mut client = Client::connect(direct.proxy.listen).await;
+        let upload = Request::new("POST", "/v1/qr/generate")
+            .header("X-API-Key", &key)
+            .header("Content-Type", "application/json")
+            .header("Content-Length", "200000");
+        client.write(&upload.bytes()).await;
+        client.write(&vec![b'a'; sent]).await;
+        assert_eq!(client.response("POST").await.unwrap().status, 408);
+        assert_eq!(direct.me(&key).await["usage"]["day"]["used"], used, "{sent} bytes");
+    }
 }
 
 #[tokio::test]

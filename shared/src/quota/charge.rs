@@ -2,15 +2,41 @@
 
 use crate::problem::codes;
 
-/// Returns true if a call that ended with `status` is refunded to its day: the gateway `refused` it
-/// after it was counted, or the tool was not available.
+/// How a call ended that was counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallEnd {
+    /// The tool responded.
+    Responded,
+    /// The gateway refused it, or its client left, before any of it was sent on: to an origin by the
+    /// edge, to a tool by the proxy.
+    Refused,
+    /// The gateway refused it, or its client left, after a part of it was sent on.
+    CutOff,
+}
+
+impl CallEnd {
+    /// Returns the end of a call to which no tool responded.
+    pub const fn without_response(is_sent: bool) -> Self {
+        if is_sent { Self::CutOff } else { Self::Refused }
+    }
+}
+
+/// Returns true if a call that ended with `status` is refunded to its day: none of it was sent on, or
+/// the tool was not available. A client that cuts its upload off is charged, because a tool may have
+/// worked for it.
 ///
 /// ```
-/// use shared::quota::is_uncharged;
+/// use shared::quota::{CallEnd, is_uncharged};
 ///
-/// assert!(is_uncharged(503, false) && is_uncharged(413, true));
-/// assert!(!is_uncharged(200, false) && !is_uncharged(500, false));
+/// assert!(is_uncharged(503, CallEnd::Responded) && is_uncharged(413, CallEnd::Refused));
+/// assert!(!is_uncharged(200, CallEnd::Responded) && !is_uncharged(500, CallEnd::Responded));
+/// assert!(!is_uncharged(400, CallEnd::CutOff) && is_uncharged(503, CallEnd::CutOff));
 /// ```
-pub const fn is_uncharged(status: u16, refused: bool) -> bool {
-    refused || status == codes::TOOL_UNAVAILABLE.status()
+pub const fn is_uncharged(status: u16, end: CallEnd) -> bool {
+    match end {
+        CallEnd::Responded => status == codes::TOOL_UNAVAILABLE.status(),
+        CallEnd::Refused => true,
+        // A fault of the gateway or of the tool is not the client's.
+        CallEnd::CutOff => status >= 500,
+    }
 }

@@ -5,7 +5,7 @@ use shared::{
     headers,
     lease_cache::Admission,
     problem::{Code, Problem, codes},
-    quota::{QuotaStatus, is_uncharged},
+    quota::{CallEnd, QuotaStatus, is_uncharged},
     route::ToolCall,
 };
 
@@ -16,7 +16,7 @@ use crate::{
         authenticate::authenticate,
         event_stream,
         meter_client::{self, CallDecision, CallOutcome},
-        origin,
+        origin::{self, ForwardError},
     },
     respond::ClientResponse,
     runtime::streamed_response::StreamedResponse,
@@ -49,7 +49,9 @@ pub(crate) async fn handle(
             meter_client::record_outcome(context, &key, call.tool, &ended, charge);
             headers.extend(refusal.map(|code| (headers::PROBLEM.into(), code.into())));
             let origin = access.origin.as_deref();
-            outcome.map(|response| event_stream::follow(context, call, &key, charge, origin, response))
+            let followed =
+                outcome.map(|response| event_stream::follow(context, call, &key, charge, origin, response));
+            followed.map_err(|error| error.problem)
         }
         Admission::Deny(..) | Admission::Refuse(_) | Admission::Unavailable { .. } => {
             Err(refusal(&admission))
@@ -74,14 +76,16 @@ fn proxy_refusal(response: &StreamedResponse) -> Option<String> {
 
 /// Returns the outcome of a call, and the gateway's own problem if it ended with one.
 fn call_outcome(
-    outcome: &Result<StreamedResponse, Problem>,
+    outcome: &Result<StreamedResponse, ForwardError>,
     refusal: Option<&str>,
 ) -> (CallOutcome, Option<Code>) {
-    let (status, code) = match outcome {
-        Ok(response) => (response.raw.status(), refusal.and_then(codes::parse)),
-        Err(problem) => (problem.status(), Some(problem.code())),
+    let (status, end, code) = match outcome {
+        // A newer proxy may refuse with a code that is not known here.
+        Ok(response) => {
+            let end = refusal.map(|_| CallEnd::without_response(response.header(headers::SENT).is_some()));
+            (response.raw.status(), end.unwrap_or(CallEnd::Responded), refusal.and_then(codes::parse))
+        }
+        Err(error) => (error.problem.status(), error.end, Some(error.problem.code())),
     };
-    // A newer proxy may refuse with a code that is not known here.
-    let is_refused = code.is_some() || refusal.is_some();
-    (CallOutcome { status, uncharged: is_uncharged(status, is_refused) }, code)
+    (CallOutcome { status, uncharged: is_uncharged(status, end) }, code)
 }

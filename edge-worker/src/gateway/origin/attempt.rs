@@ -204,7 +204,7 @@ async fn await_response(response: Pin<&mut impl Future<Output = Fetched>>, ms: u
 async fn blame(response: Pin<&mut impl Future<Output = Fetched>>) -> Received {
     match promise::timeout(BROKEN_PIPE_MS, response).await {
         Some(fetched) => Ok(fetched?),
-        None => Err(AttemptError::Client(body::incomplete())),
+        None => Err(AttemptError::UploadCutOff(body::incomplete())),
     }
 }
 
@@ -220,7 +220,7 @@ fn accept(response: web_sys::Response, proof: &Proof) -> Result<StreamedResponse
     Err(match refusal {
         Some(codes::GRANT_INVALID) => AttemptError::GrantRejected,
         Some(code) if code.status() < 500 => {
-            AttemptError::Client(Problem::new(code, "the data center refused the request"))
+            AttemptError::RequestRefused(Problem::new(code, "the data center refused the request"))
         }
         Some(code) => AttemptError::CallRefused(code),
         None => AttemptError::Unproven { status: response.raw.status() },

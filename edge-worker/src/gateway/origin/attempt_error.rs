@@ -3,9 +3,12 @@
 use shared::{
     origin::{OriginError, RESPONSE_TIMEOUT_MS},
     problem::{Code, Problem},
+    quota::CallEnd,
 };
 use wasm_bindgen::JsValue;
 use worker::js_sys::Reflect;
+
+use super::ForwardError;
 
 /// A reason why an attempt has no response of the proxy.
 #[derive(Debug, thiserror::Error)]
@@ -25,9 +28,12 @@ pub(super) enum AttemptError {
     CallRefused(Code),
     #[error("response {status} without a valid proof of our proxy")]
     Unproven { status: u16 },
-    /// The client did not send its whole request, or the proxy refused it.
+    /// The proxy refused the request before it had verified the grant.
     #[error("{}", .0.detail())]
-    Client(Problem),
+    RequestRefused(Problem),
+    /// The client did not send its whole body, a part of which was forwarded.
+    #[error("{}", .0.detail())]
+    UploadCutOff(Problem),
 }
 
 impl AttemptError {
@@ -35,14 +41,17 @@ impl AttemptError {
     ///
     /// # Errors
     /// The client's problem, if the origin did not fail.
-    pub(super) fn failure(&self) -> Result<OriginError, Problem> {
+    pub(super) fn failure(&self) -> Result<OriginError, ForwardError> {
         match self {
             Self::ProbeFailed => Ok(OriginError::Refused),
             Self::Lost(_) => Ok(OriginError::Lost),
             Self::TimedOut { .. } | Self::UploadStalled { .. } => Ok(OriginError::TimedOut),
             Self::GrantRejected | Self::CallRefused(_) => Ok(OriginError::Rejected),
             Self::Unproven { status } => Ok(OriginError::of_unproven_response(*status)),
-            Self::Client(problem) => Err(problem.clone()),
+            Self::RequestRefused(problem) => Err(ForwardError::refused(problem.clone())),
+            Self::UploadCutOff(problem) => {
+                Err(ForwardError { problem: problem.clone(), end: CallEnd::CutOff })
+            }
         }
     }
 }
