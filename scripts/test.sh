@@ -90,6 +90,8 @@ proxy_pingora_tests() { UTG_TEST_TRANSPORT=pingora-proxy run_binaries 'proxy tes
 # Most of their time they wait for the start of a worker or for one of its timers.
 edge_tests() { RUST_TEST_THREADS=3 run_binaries 'tests test edge'; }
 end_to_end_tests() { run_binaries 'tests test end_to_end'; }
+# A minute, with a seed of its own that is printed.
+chaos_tests() { run_binaries 'tests test chaos'; }
 load_tests() { run_binaries 'tests test load'; }
 
 # Runs the examples in doc comments: rustdoc compiles those of a crate into one program. The features are those of the other
@@ -118,7 +120,7 @@ clients_tests() {
 browser_tests() { node --test ${FILTER:+--test-name-pattern="$FILTER"} tests/browser/*.test.mjs; }
 
 # The longest first, so that none is left alone at the end.
-readonly SIDE_BY_SIDE=(edge schemathesis proxy package end-to-end clients proxy-pingora unit property openapi tools contract simulation doc mcp)
+readonly SIDE_BY_SIDE=(edge schemathesis proxy package end-to-end clients proxy-pingora chaos unit property openapi tools contract simulation doc mcp)
 # They hold the time that something takes to a limit: what a page costs a browser, how late a load generator sends.
 readonly ALONE=(load browser)
 readonly KINDS=("${SIDE_BY_SIDE[@]}" "${ALONE[@]}")
@@ -127,11 +129,12 @@ readonly KINDS=("${SIDE_BY_SIDE[@]}" "${ALONE[@]}")
 # affect every kind.
 kinds_of() {
   case $1 in
-    proxy/*) echo unit doc contract proxy proxy-pingora end-to-end load package openapi schemathesis clients ;;
-    edge-worker/* | wrangler.toml) echo unit doc contract edge end-to-end load openapi schemathesis mcp clients browser ;;
+    proxy/*) echo unit doc contract proxy proxy-pingora end-to-end chaos load package openapi schemathesis clients ;;
+    edge-worker/* | wrangler.toml) echo unit doc contract edge end-to-end chaos load openapi schemathesis mcp clients browser ;;
     loadtest/*) echo unit doc contract tools edge end-to-end load package ;;
     docs/* | *.md | conf/* | packaging/*) echo contract tools proxy edge end-to-end package ;;
     tests/edge/*) echo contract edge ;;
+    tests/chaos/*) echo contract chaos ;;
     tests/end_to_end/*) echo contract end-to-end ;;
     tests/load/*) echo contract load ;;
     tests/package/*) echo contract package ;;

@@ -30,6 +30,7 @@ pub mod recipe;
 mod runtime;
 pub mod shop;
 pub mod sim;
+pub mod slope;
 pub mod stack;
 pub mod tls;
 pub mod tool;

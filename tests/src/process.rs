@@ -88,15 +88,23 @@ impl Process {
         send_signal(self.pid(), name);
     }
 
+    /// Returns the id of the child process of this name.
+    ///
+    /// # Panics
+    /// If the process has no such child.
+    pub fn child(&self, name: &str) -> u32 {
+        let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.pid())).unwrap();
+        let mut pids = children.split_whitespace().map(|pid| pid.parse::<u32>().unwrap());
+        let command = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        pids.find(|pid| command(pid).trim() == name).unwrap()
+    }
+
     /// Stops the child process of this name amid whatever it does, and continues it after a while.
     ///
     /// # Panics
     /// If the process has no such child.
     pub fn stall_child(&self, name: &str, length: Duration) {
-        let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.pid())).unwrap();
-        let mut pids = children.split_whitespace().map(|pid| pid.parse::<u32>().unwrap());
-        let command = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        let child = pids.find(|pid| command(pid).trim() == name).unwrap();
+        let child = self.child(name);
         send_signal(child, "STOP");
         // The length of the fault, like the delay of a message. No condition is waited for.
         thread::sleep(length);
@@ -144,7 +152,8 @@ impl Drop for Process {
     }
 }
 
-fn send_signal(pid: u32, name: &str) {
+/// Sends a signal by its name to a process that a test started.
+pub fn send_signal(pid: u32, name: &str) {
     let status = Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap();
     assert!(status.success(), "kill -s {name}");
 }

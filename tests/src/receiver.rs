@@ -44,6 +44,8 @@ struct State {
     /// Behaviors of the next requests.
     next: Vec<ReceiverBehavior>,
     arrivals: Vec<Arrival>,
+    /// Places of the arrivals that got a 2xx.
+    accepted: Vec<usize>,
     stopped: bool,
 }
 
@@ -58,7 +60,8 @@ impl Receiver {
         let listener = TcpListener::bind(addr).unwrap();
         let addr = listener.local_addr().unwrap();
         let behavior = ReceiverBehavior::Respond("204 No Content", Vec::new());
-        let state = State { behavior, next: Vec::new(), arrivals: Vec::new(), stopped: false };
+        let state =
+            State { behavior, next: Vec::new(), arrivals: Vec::new(), accepted: Vec::new(), stopped: false };
         let state = Arc::new(Mutex::new(state));
         let shared = Arc::clone(&state);
         let listener = thread::spawn(move || {
@@ -103,6 +106,12 @@ impl Receiver {
         self.state.lock().unwrap().arrivals.clone()
     }
 
+    /// Returns the requests so far that got a 2xx.
+    pub fn accepted(&self) -> Vec<Arrival> {
+        let state = self.state.lock().unwrap();
+        state.accepted.iter().map(|place| state.arrivals[*place].clone()).collect()
+    }
+
     /// Waits for this many requests. Returns them.
     pub fn wait(&self, count: usize) -> Vec<Arrival> {
         wait_for(Duration::from_secs(40), || (self.count() >= count).then(|| self.arrivals()))
@@ -140,13 +149,14 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>) {
     let mut buffer = Vec::new();
     while let Some(mut arrival) = read_head(&mut stream, &mut buffer) {
         read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
-        let behavior = {
+        let (place, behavior) = {
             let mut state = state.lock().unwrap();
             if state.stopped {
                 return;
             }
             state.arrivals.push(arrival.clone());
-            if state.next.is_empty() { state.behavior.clone() } else { state.next.remove(0) }
+            let next = if state.next.is_empty() { state.behavior.clone() } else { state.next.remove(0) };
+            (state.arrivals.len() - 1, next)
         };
         let (status, headers) = match behavior {
             ReceiverBehavior::Respond(status, headers) => (status, headers),
@@ -162,6 +172,9 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>) {
             ReceiverBehavior::HangUp => return,
         };
         let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+        if status.starts_with('2') {
+            state.lock().unwrap().accepted.push(place);
+        }
         if stream.write_all(&http_response(status, &headers, "")).is_err() {
             return;
         }

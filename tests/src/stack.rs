@@ -16,7 +16,7 @@ use crate::{
     faults::Faults,
     http::{Request, Response},
     keys,
-    process::{Process, binary, root},
+    process::{Process, binary, root, send_signal},
     proxy::{Proxy, ProxyConfig},
 };
 
@@ -206,6 +206,23 @@ impl Edge {
         process.signal("TERM");
         process.wait_for_exit();
         Self::launch(origins, state, &["--faults", &faults.url()])
+    }
+
+    /// Starts the worker with fault injection, and with its state in a folder of the test's own.
+    pub fn start_at_with_faults(origins: &str, state: TempDir, faults: &Faults) -> Self {
+        Self::launch(origins, Some(state), &["--faults", &faults.url()])
+    }
+
+    /// Kills the worker amid whatever it does.
+    pub fn kill(&mut self) {
+        send_signal(self.process.child("workerd"), "KILL");
+        self.process.kill();
+    }
+
+    /// Starts a killed worker with fault injection, at its address and with its state.
+    pub fn start_again(&mut self, origins: &str, faults: &Faults) {
+        let options = ["--port", &self.addr.port().to_string(), "--faults", &faults.url()];
+        *self = Self::launch(origins, self.state.take(), &options);
     }
 
     fn run(origins: &str, state: Option<TempDir>, variables: &[&str]) -> Self {

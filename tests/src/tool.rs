@@ -18,7 +18,7 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
-use crate::runtime::{RUNTIME, listen, listen_at};
+use crate::runtime::{RUNTIME, listen_at};
 
 /// The behavior of a tool towards calls. [`FakeTool::set_healthy`] sets the response to probes.
 #[derive(Clone, Debug)]
@@ -64,7 +64,13 @@ struct Shared {
 impl FakeTool {
     /// Starts a healthy tool.
     pub async fn start(behavior: ToolBehavior) -> Self {
-        let (listener, address) = listen();
+        Self::start_at("127.0.0.1:0".parse().unwrap(), behavior)
+    }
+
+    /// Does the same at this address.
+    pub fn start_at(address: SocketAddr, behavior: ToolBehavior) -> Self {
+        let listener = listen_at(address);
+        let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
             behavior: Mutex::new(behavior),
             healthy: AtomicBool::new(true),
