@@ -20,7 +20,7 @@ pub use html::{PageView, confirm, gone, not_found, problem_notice, render, repor
 pub(crate) use id::id;
 pub use id::{IdSource, LinkId, PageId, ProductId, SourceId};
 pub use qr::{Correction, QrOptions, qr_png, qr_svg};
-pub(crate) use read::{InvalidValue, boolean, check_size, name_of, parse_metadata, plain_text};
+pub(crate) use read::{InvalidValue, boolean, check_size, is_visible, name_of, parse_metadata, plain_text};
 pub use read::{MAX_DOCUMENT, PageInput, Reader, StatusChange};
 pub use read::{MAX_LINKS, MAX_METADATA, MAX_PRODUCTS, MAX_SOCIALS, MAX_TAGS, READ_ONLY};
 pub use report::{AbuseReport, MAX_REPORT_DETAILS, ReportReason};

@@ -6,6 +6,7 @@
 mod character_references;
 mod content;
 mod download;
+mod encoding;
 mod feed;
 mod feed_error;
 mod format;

@@ -112,6 +112,7 @@ const PRODUCT_SOURCE: &str = "PRODUCT_SOURCE";
 const WEBHOOKS: &str = "WEBHOOKS";
 const EVENTS: &str = "EVENTS";
 const PUBLIC_URL: &str = "PUBLIC_URL";
+const ORIGIN_URLS: &str = "ORIGIN_URLS";
 const PAGES_HOST: &str = "PAGES_HOST";
 const ALLOW_PRIVATE_FETCH: &str = "ALLOW_PRIVATE_FETCH";
 
@@ -210,8 +211,11 @@ pub(crate) fn max_body(env: &Env) -> u64 {
 /// Returns which URLs of customers may be called, for the Durable Objects.
 pub(crate) fn fetch_policy(env: &Env) -> FetchPolicy {
     let text = |name| variable(env, name);
-    let own = [text(PUBLIC_URL), text(PAGES_HOST)];
-    FetchPolicy::new(own.iter().flatten().map(|host| host.trim()), is_private_fetch_allowed(env))
+    let own = [text(PUBLIC_URL), text(PAGES_HOST), text(ORIGIN_URLS)];
+    let hosts = own.iter().flatten().flat_map(|hosts| hosts.split(','));
+    // An origin may have a name: `a=https://…`.
+    let hosts = hosts.map(|host| host.split_once('=').map_or(host, |(_, url)| url).trim());
+    FetchPolicy::new(hosts, is_private_fetch_allowed(env))
 }
 
 fn is_private_fetch_allowed(env: &Env) -> bool {
@@ -282,7 +286,7 @@ impl Bindings {
         let meter = calls.binding(METER, |env| env.durable_object(METER));
         let signing = calls.secret("KEY_SIGNING_SECRET", MacKeys::parse);
         let grants = calls.secret("GRANT_SECRET", MacKeys::parse);
-        let origins = calls.origins("ORIGIN_URLS", private_allowed);
+        let origins = calls.origins(ORIGIN_URLS, private_allowed);
         let origin_cert = calls.fetcher("ORIGIN_CERT");
         let is_complete = calls.finish();
 

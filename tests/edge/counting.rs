@@ -322,7 +322,8 @@ fn each_dimension_of_a_visit_is_reported() {
     let visit = person(&site.at(&format!("?{query}")))
         .header("Referer", "https://news.example.org/secret/path?token=1")
         .header("Accept-Language", "ne-NP,en;q=0.5")
-        .header("CF-IPCountry", "NP");
+        .header("CF-IPCountry", "CH")
+        .header("MF-CF-Blob", r#"{"country":"NP"}"#);
     assert_eq!(site.send(&visit).status, 200);
     assert_eq!(site.visit(&site.path), 200);
     site.events(2);

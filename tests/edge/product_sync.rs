@@ -135,6 +135,12 @@ fn rss(titles: &[&str]) -> Page {
     Page::ok("application/rss+xml", xml)
 }
 
+/// A table of one product as a file in gzip.
+const ZIPPED: &[u8] =
+    b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcb\x4c\xe1\x2c\xc9\x2c\xc9\x49\xe5\xcc\xc9\xcc\
+    \xcb\xe6\x32\xe4\x8c\xca\x2c\x28\x48\x4d\xe1\xcc\x28\x29\x29\x28\xb6\xd2\xd7\x2f\xce\xc8\
+    \x2f\xd0\x4b\xad\x48\xcc\x2d\xc8\x49\xd5\xaf\xe2\x02\x00\x08\xea\xbb\x61\x2e\x00\x00\x00";
+
 #[test]
 fn each_format_is_shown_on_the_page() {
     let store = Store::shared();
@@ -159,6 +165,7 @@ fn each_format_is_shown_on_the_page() {
     let own = json!({"items": [{"external_id": "o", "title": "Own", "url": "https://shop.example/o", "price": {"amount": "1.00", "currency": "EUR"}}]});
     store.shop.set("/own", Page::ok("application/json", own.to_string()));
     store.shop.set("/rss", rss(&["RSS"]));
+    store.shop.set("/feed.tsv.gz", Page::ok("application/gzip", ZIPPED));
     let cases = [
         (
             "/products.json",
@@ -172,6 +179,7 @@ fn each_format_is_shown_on_the_page() {
         ("/atom", json!({}), "merchant_xml", 1, vec!["Atom"]),
         ("/own", json!({}), "items", 1, vec!["Own"]),
         ("/rss", json!({}), "merchant_xml", 1, vec!["RSS"]),
+        ("/feed.tsv.gz", json!({}), "merchant_table", 1, vec!["Zipped"]),
     ];
     for (target, more, format, items, titles) in cases {
         let id = store.create_for(target, more);

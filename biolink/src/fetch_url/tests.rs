@@ -184,7 +184,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("syntax", "https://\u{ff11}\u{ff12}\u{ff17}.0.0.1/"),
     ("syntax", "https://127\u{3002}0\u{3002}0\u{3002}1/"),
     ("syntax", "https://\u{24c1}ocalhost/"),
-    ("syntax", "https://ex\u{e4}mple.com/"),
+    ("syntax", "https://exa\u{308}mple.com/"),
     ("syntax", "https://shop.example/a b"),
     ("syntax", "https://shop.example/\r\nhost: 127.0.0.1"),
     ("syntax", "https://shop\t.example/"),

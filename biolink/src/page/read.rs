@@ -17,7 +17,7 @@ use shared::{
 pub(crate) use self::{
     invalid_value::InvalidValue,
     parts::{boolean, name_of},
-    texts::plain_text,
+    texts::{is_visible, plain_text},
 };
 use self::{
     parts::{read_avatar, read_gate, read_link, read_product, read_seo, read_social, read_theme},
@@ -100,7 +100,6 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds errors that were found in the body before.
-    #[must_use]
     pub fn with_faults(self, faults: Vec<FieldError>) -> Self {
         Self { faults, ..self }
     }

@@ -1,5 +1,6 @@
 //! Addresses that a page may link to.
 
+mod international;
 mod parts;
 
 use std::fmt;
@@ -32,8 +33,8 @@ pub enum UrlError {
     /// Its host is no public name.
     #[error("must have a public host name such as example.com")]
     Host,
-    /// Its host is not ASCII.
-    #[error("must have an ASCII host name; write an international domain as xn--… (punycode)")]
+    /// Its host has characters that are not read.
+    #[error("has an international host name that cannot be read; write it as xn--… (punycode)")]
     International,
     /// It is too long.
     #[error("is longer than {max} characters", max = WebUrl::MAX_LEN)]
@@ -160,6 +161,12 @@ mod tests {
             ("https://example.com:443/a?b#c", "https://example.com/a?b#c"),
             ("http://example.com:8080?q=\u{fc}", "http://example.com:8080/?q=%C3%BC"),
             ("https://xn--bcher-kva.example/<x>", "https://xn--bcher-kva.example/%3Cx%3E"),
+            ("https://M\u{fc}nchen.de/\u{fc}", "https://xn--mnchen-3ya.de/%C3%BC"),
+            ("https://\u{4f8b}\u{3048}.jp", "https://xn--r8jz45g.jp/"),
+            (
+                "https://\u{43f}\u{440}\u{438}\u{43c}\u{435}\u{440}.\u{440}\u{444}/",
+                "https://xn--e1afmkfd.xn--p1ai/",
+            ),
             ("https://example.com/a%20b", "https://example.com/a%20b"),
         ] {
             let parsed = WebUrl::parse(text).unwrap();
@@ -191,7 +198,8 @@ mod tests {
             "https://example.com:99999/",
             "https://example.com:/",
             "https://example.com:+80/",
-            "https://ex\u{e4}mple.com/",
+            "https://exa\u{308}mple.com/",
+            "https://\u{2167}.example.com/",
             "https://example.com\\@evil.com/",
             "https://example.com/a b",
             "https://example.com/\n",

@@ -196,7 +196,6 @@ impl Account {
     }
 
     /// Returns the tasks that are due.
-    #[must_use]
     pub fn due(&mut self, now: UnixMillis) -> Vec<Task> {
         self.outbox.due(now)
     }
@@ -318,7 +317,7 @@ impl Account {
                 self.find(id).ok_or_else(|| page_unknown(id))?;
                 if call.dry_run { read(Response::no_content()) } else { Err(Unfinished::Admitted(vec![*id])) }
             }
-            Operation::Webhooks => Err(Unfinished::Admitted(Vec::new())),
+            Operation::Webhooks => Err(Unfinished::Admitted(self.reported(&[])?)),
             Operation::Create(body) => self.create(call, body, denied, now),
             Operation::Edit(id, edit) => self.edit(call, id, edit, loaded, denied, now),
             Operation::Delete(id) => Ok(self.delete(call, id, now)?),

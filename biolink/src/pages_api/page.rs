@@ -67,6 +67,9 @@ pub struct FormerSlug {
     pub slug: Slug,
     /// The moment from which it no longer leads to the page.
     pub until: UnixMillis,
+    /// Whether it was the code of a page that was deleted, which its owner did not choose.
+    #[serde(default)]
+    pub is_code: bool,
 }
 
 /// Whether a page is live.

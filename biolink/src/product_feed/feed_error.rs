@@ -7,8 +7,8 @@ use super::format::FeedFormat;
 /// A response that is no feed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FeedError {
-    /// It is not in UTF-8.
-    #[error("the feed is not UTF-8")]
+    /// Its encoding is not known, or not the one that it has.
+    #[error("the feed is not in UTF-8, UTF-16, or ISO-8859-1 with a declaration")]
     Encoding,
     /// It is a web page.
     #[error("the response is a web page (HTML) and no product feed")]

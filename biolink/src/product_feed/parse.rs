@@ -2,6 +2,7 @@
 
 use super::{
     content::Content,
+    encoding,
     feed::Feed,
     feed_error::FeedError,
     format::{FeedFormat, FormatChoice},
@@ -19,7 +20,7 @@ impl Feed {
         base: &str,
         currency: Option<&str>,
     ) -> Result<Self, FeedError> {
-        let text = std::str::from_utf8(body).map_err(|_| FeedError::Encoding)?;
+        let text = encoding::text_of(body)?;
         let text = text.trim_start_matches('\u{feff}').trim();
         let is_shopify = matches!(choice, FormatChoice::Only(FeedFormat::Shopify));
         let content = match Content::detect(text) {

@@ -7,10 +7,21 @@ const MAX_WHOLE: usize = 9;
 /// Most digits behind the point.
 const MAX_FRACTION: usize = 3;
 
-/// Reads a price such as `15.00 EUR`, `EUR 15.00` or `15.00`; the latter in `currency`. Returns
+/// Symbols of currencies. One of several currencies stands for that of the source.
+const SYMBOLS: [(char, Option<&str>); 4] =
+    [('\u{20ac}', Some("EUR")), ('\u{a3}', Some("GBP")), ('$', None), ('\u{a5}', None)];
+
+/// Reads a price such as `15.00 EUR`, `EUR 15.00`, `15,00 €` or `15.00`; the latter in `currency`. Returns
 /// `None` for anything else, and for a price without a currency.
 pub(super) fn price(text: &str, currency: Option<&str>) -> Option<Price> {
     let text = text.trim();
+    for (symbol, code) in SYMBOLS {
+        let amount = text.strip_prefix(symbol).or_else(|| text.strip_suffix(symbol));
+        if let Some(amount) = amount {
+            let currency = code.or(currency)?.to_ascii_uppercase();
+            return Some(Price { amount: decimal(amount.trim())?, currency });
+        }
+    }
     let (amount, currency) = match text.split_once(char::is_whitespace) {
         None => (text, currency?),
         Some((first, rest)) if is_currency(first) => (rest.trim(), first),
@@ -113,6 +124,11 @@ mod tests {
             ("007.5", "7.5 EUR"),
             ("15.000000", "15.00 EUR"),
             ("1.234 KWD", "1.234 KWD"),
+            ("15,00 \u{20ac}", "15.00 EUR"),
+            ("15,00\u{a0}\u{20ac}", "15.00 EUR"),
+            ("\u{20ac}15.00", "15.00 EUR"),
+            ("\u{a3} 1,299.50", "1299.50 GBP"),
+            ("$9", "9 EUR"),
             ("0", "0 EUR"),
             ("999999999.999", "999999999.999 EUR"),
         ] {
@@ -142,7 +158,9 @@ mod tests {
         ] {
             assert_eq!(shown(text), None, "{text}");
         }
-        assert_eq!(price("15.00", None), None);
+        for text in ["15.00", "$15.00", "15 \u{a5}", "\u{20ac}", "\u{20ac}15 USD"] {
+            assert_eq!(price(text, None), None, "{text}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::{
 use crate::page::{
     UrlError, WebUrl,
     document::{Availability, Price, is_within},
+    is_visible,
 };
 
 /// A product of a feed, within the limits of a page's products.
@@ -115,7 +116,6 @@ impl FeedProduct {
     const MAX_TAGS: usize = 30;
 
     /// Returns the price that is to be paid at `now`, in thousandths.
-    #[must_use]
     pub fn amount(&self, now: UnixMillis) -> Option<u64> {
         let sale = self.sale_price.as_ref().filter(|_| is_within(self.sale_from, self.sale_until, now));
         price::amount_of(&sale.or(self.price.as_ref())?.amount)
@@ -151,7 +151,7 @@ impl Draft {
             return Err(ProductError::IdTooLong);
         }
         let title = text(self.title).map(|title| one_line(&decode(&title), FeedProduct::MAX_TITLE));
-        let title = title.filter(|title| !title.is_empty()).ok_or(ProductError::NoTitle)?;
+        let title = title.filter(|title| is_visible(title)).ok_or(ProductError::NoTitle)?;
         let url = text(self.url).ok_or(ProductError::NoUrl)?;
         let url = WebUrl::parse(&url).map_err(ProductError::Url)?;
         // An image that browsers would not show is left out.

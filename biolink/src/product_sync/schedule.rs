@@ -7,7 +7,7 @@ use crate::page::SourceId;
 /// The time between two runs, in milliseconds: 6 hours.
 pub(super) const INTERVAL_MS: u64 = 6 * 3_600_000;
 /// The shortest time between a run and the first one of the schedule, in milliseconds.
-const SETTLE_MS: u64 = 3_600_000;
+pub(super) const SETTLE_MS: u64 = 3_600_000;
 /// The first wait after a failure, in milliseconds.
 const RETRY_MS: u64 = 900_000;
 /// The longest wait that a shop may ask for with `Retry-After`, in milliseconds.

@@ -59,7 +59,7 @@ enum SettingError {
 impl SourceSettings {
     /// Reads settings. Returns `None` after an error that left the URL unknown.
     pub(super) fn read(fields: &mut Fields) -> Option<Self> {
-        let url = fields.required("url", |value| Ok::<_, TypeError>(text(value)?.trim().to_owned()));
+        let url = fields.required("url", |value| Ok::<_, TypeError>(text(value)?.to_owned()));
         let format = fields.nullable("format", parse_format).flatten();
         let currency = fields.nullable("currency", parse_currency);
         let store_url =

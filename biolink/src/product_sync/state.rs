@@ -21,7 +21,7 @@ use super::{
     Catalogue, Run, RunOutcome, RunTrigger, Source, SourceSettings,
     catalogue::digest,
     run::MAX_FAULTS,
-    schedule::{PAUSE_AFTER_MS, after_failure, next},
+    schedule::{PAUSE_AFTER_MS, SETTLE_MS, after_failure, next},
 };
 use crate::product_feed::{Feed, FeedProduct};
 
@@ -53,6 +53,7 @@ pub struct SyncState {
     /// The digest of the products that the account has.
     digest: Option<String>,
     held: bool,
+    held_at: Option<UnixMillis>,
     next_run: Option<Planned>,
     last_run_at: Option<UnixMillis>,
     last_success_at: Option<UnixMillis>,
@@ -234,8 +235,11 @@ impl SyncState {
                     Fetched::Feed { feed, status, etag, last_modified } => {
                         let run = Run { http_status: Some(status), ..of_feed(&feed, run) };
                         let is_asked = trigger == RunTrigger::Refresh;
-                        if !self.held && !is_asked && catalogue.would_lose_most(&feed) {
-                            self.hold(run);
+                        // A run that a shop asks for a moment later does not end the hold.
+                        let held_ms = self.held_at.map_or(u64::MAX, |at| now.since(at));
+                        let is_second = self.held && held_ms >= SETTLE_MS;
+                        if !is_second && !is_asked && catalogue.would_lose_most(&feed) {
+                            self.hold(run, now);
                             return;
                         }
                         self.held = false;
@@ -326,8 +330,10 @@ impl SyncState {
         self.log(Run { outcome: RunOutcome::Failed, http_status, error, ..run });
     }
 
-    fn hold(&mut self, run: Run) {
-        self.held = true;
+    fn hold(&mut self, run: Run, now: UnixMillis) {
+        if !self.held {
+            (self.held, self.held_at) = (true, Some(now));
+        }
         let error = "the feed lacks more than 80 % of the products before it; they stay until the next run, which applies it if it still does".to_owned();
         self.log(Run { outcome: RunOutcome::Held, error: Some(error), ..run });
     }

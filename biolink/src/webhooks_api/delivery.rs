@@ -106,10 +106,14 @@ impl Delivery {
         self.test.is_some()
     }
 
-    /// Returns the delivery as the API shows it. `event_ids` are those of its events.
-    pub fn describe(&self, event_ids: &[String]) -> Value {
+    /// Returns the delivery as the API shows it. `event_ids` are those of its events, and `probe` is the
+    /// moment before which its endpoint gets nothing but tests.
+    pub fn describe(&self, event_ids: &[String], probe: Option<UnixMillis>) -> Value {
+        let probe = probe.filter(|_| !self.is_test());
         let next = match self.state {
-            DeliveryState::Collecting | DeliveryState::Pending => Some(self.due.to_rfc3339()),
+            DeliveryState::Collecting | DeliveryState::Pending => {
+                Some(self.due.max(probe.unwrap_or_default()).to_rfc3339())
+            }
             DeliveryState::Delivered | DeliveryState::Failed | DeliveryState::Dropped => None,
         };
         let attempts: Vec<Value> = self.attempts.iter().map(DeliveryAttempt::describe).collect();

@@ -150,7 +150,7 @@ impl Endpoints {
         if let Some(response) = self.replay(call)? {
             return Ok(response);
         }
-        let mut input = EndpointInput::create(body.as_bytes(), call.policy)?;
+        let mut input = EndpointInput::create(body.as_bytes(), call.policy, &call.request.pages)?;
         if self.list.len() >= MAX_ENDPOINTS {
             return Err(webhook_limit_reached());
         }
@@ -190,7 +190,7 @@ impl Endpoints {
 
     fn patch(&mut self, call: &EndpointCall<'_>, id: &EndpointId, body: &str) -> Result<Response, Problem> {
         let endpoint = self.find_mut(id).ok_or_else(|| webhook_unknown(id))?;
-        let input = EndpointInput::patch(endpoint, body.as_bytes(), call.policy)?;
+        let input = EndpointInput::patch(endpoint, body.as_bytes(), call.policy, &call.request.pages)?;
         let mut changed = endpoint.clone();
         changed.update(input, call.now);
         let response = shown(200, &changed.describe(call.now));

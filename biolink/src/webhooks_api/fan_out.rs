@@ -187,7 +187,7 @@ mod tests {
     fn endpoint(mode: &str) -> Endpoint {
         let body =
             format!(r#"{{"url":"https://a.example/","events":["click","page_published"],"mode":"{mode}"}}"#);
-        let input = EndpointInput::create(body.as_bytes(), &FetchPolicy::default()).unwrap();
+        let input = EndpointInput::create(body.as_bytes(), &FetchPolicy::default(), &[]).unwrap();
         let keys = EncryptionKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
         let secret = keys.seal(&WebhookSecret::generate([1; 24]), "ada", &[1; 24]);
         Endpoint::new(EndpointId::new([7; 12]), input, secret, NOW)

@@ -1,7 +1,7 @@
 //! The responses with deliveries and events.
 
 use serde_json::{Value, json};
-use shared::response::Response;
+use shared::{response::Response, time::UnixMillis};
 
 use super::{
     delivery::Delivery,
@@ -10,18 +10,20 @@ use super::{
 
 impl DeliveryQuery {
     /// Returns the response. `found` are the deliveries that match, and one more than the reader wants
-    /// if there are more. `ids_of` returns the ids of events by their sequences.
+    /// if there are more. `ids_of` returns the ids of events by their sequences. `probe` is as for
+    /// [`Delivery::describe`].
     ///
     /// # Errors
     /// Returns those of `ids_of`.
     pub fn render<E>(
         &self,
         mut found: Vec<Delivery>,
+        probe: Option<UnixMillis>,
         ids_of: impl Fn(&[u64]) -> Result<Vec<String>, E>,
     ) -> Result<Response, E> {
         let has_more = cut(&mut found, self.limit);
         let next = found.last().filter(|_| has_more).map(|last| last.id);
-        let described = found.iter().map(|delivery| Ok(delivery.describe(&ids_of(&delivery.events)?)));
+        let described = found.iter().map(|delivery| Ok(delivery.describe(&ids_of(&delivery.events)?, probe)));
         let data = described.collect::<Result<Vec<Value>, E>>()?;
         let body = json!({ "object": "list", "data": data, "has_more": has_more, "next_cursor": next });
         Ok(Response::json(body.to_string()))
@@ -45,9 +47,9 @@ impl EventQuery {
 }
 
 impl Delivery {
-    /// Returns the response to a request to send it. `event_ids` are those of its events.
-    pub fn accepted(&self, event_ids: &[String]) -> Response {
-        accepted(&self.describe(event_ids))
+    /// Returns the response to a request to send it, as [`Delivery::describe`] does.
+    pub fn accepted(&self, event_ids: &[String], probe: Option<UnixMillis>) -> Response {
+        accepted(&self.describe(event_ids, probe))
     }
 }
 

@@ -56,6 +56,9 @@ pub struct WebhooksRequest {
     pub base: String,
     /// The host that was called. No endpoint may be there.
     pub host: String,
+    /// The pages of the account.
+    #[serde(default)]
+    pub pages: Vec<PageId>,
     /// What is wanted.
     pub operation: WebhooksOperation,
     /// Whether it is only tried.

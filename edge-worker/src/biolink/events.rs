@@ -106,11 +106,9 @@ fn add(context: &RequestContext<'_>, biolink: &BiolinkBindings, occurrence: &Occ
     }
 }
 
-/// Returns the country that the platform has found. Without it, as in development, the header of the
-/// same name says it.
+/// Returns the country that the platform has found. A header may be the client's own.
 fn country(context: &RequestContext<'_>) -> Option<String> {
     let get = |object: &JsValue, name: &str| Reflect::get(object, &name.into()).ok();
     let found = get(&context.request.raw, "cf").filter(JsValue::is_object);
-    let found = found.and_then(|cf| get(&cf, "country")).and_then(|country| country.as_string());
-    found.or_else(|| context.request.header("cf-ipcountry").map(str::to_owned))
+    found.and_then(|cf| get(&cf, "country")).and_then(|country| country.as_string())
 }

@@ -9,6 +9,9 @@ use worker::{
 
 use crate::runtime::promise;
 
+/// The first bytes of a file in gzip (RFC 1952).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
 /// A request to a URL of a customer.
 pub(crate) struct GuardedRequest<'a> {
     pub(crate) method: &'static str,
@@ -96,7 +99,23 @@ async fn exchange(
     let scope: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
     let response: web_sys::Response = promise::settled(scope.fetch_with_request(&sent)).await?.dyn_into()?;
     let body = read(&response, request.limit).await?;
+    let body = match request.limit {
+        BodyLimit::AtMost(_) if body.starts_with(&GZIP) => decompressed(&body, request.limit).await?,
+        _ => body,
+    };
     Ok(GuardedResponse { status: response.status(), body, headers: response.headers() })
+}
+
+/// Decompresses a body that is a file in gzip, such as `feed.xml.gz`. The runtime has already
+/// decompressed one that its server has encoded.
+async fn decompressed(body: &[u8], limit: BodyLimit) -> Result<Vec<u8>, GuardedFetchError> {
+    let stream = web_sys::Response::new_with_opt_buffer_source(Some(&Uint8Array::from(body)))?.body();
+    let stream = stream.ok_or(JsValue::UNDEFINED)?;
+    let class: js_sys::Function =
+        Reflect::get(&js_sys::global(), &"DecompressionStream".into())?.dyn_into()?;
+    let gunzip = Reflect::construct(&class, &js_sys::Array::of1(&"gzip".into()))?;
+    let stream = stream.pipe_through(gunzip.unchecked_ref());
+    read(&web_sys::Response::new_with_opt_readable_stream(Some(&stream))?, limit).await
 }
 
 /// Reads a body up to its limit, and cancels the rest.

@@ -237,3 +237,32 @@ fn schedule_must_end_after_it_begins() {
     let seen = [from.minus(1), from, from.plus(999), from.plus(1_000)].map(|now| link.is_visible(now));
     assert_eq!(seen, [false, true, true, false]);
 }
+
+#[test]
+fn title_without_a_visible_character_is_refused() {
+    for title in ["\u{200b}", "\u{2800}\u{2800}", "\u{3164}", "\u{ad}\u{fe0f}", "\u{e0041}"] {
+        let body = json!({"title": title, "links": [{"title": title, "url": "https://example.com"}]});
+        let problem = Reader::new(None, IdSource::new([1; 16])).page(body.as_object().cloned().unwrap());
+        let body = problem.unwrap_err().render(&RequestId([0; 16])).body;
+        assert_eq!(body.matches("has no visible character").count(), 2, "{title:?}: {body}");
+    }
+    for title in ["\u{1f44d}\u{fe0f}", ".", "\u{645}\u{200c}"] {
+        let body = json!({"title": title});
+        assert!(Reader::new(None, IdSource::new([1; 16])).page(body.as_object().cloned().unwrap()).is_ok());
+    }
+}
+
+#[test]
+fn slugs_of_well_known_files_are_reserved() {
+    for slug in [
+        "ads.txt",
+        "app-ads.txt",
+        "apple-app-site-association",
+        "sw.js",
+        "cdn-cgi",
+        "postmaster",
+        "hostmaster",
+    ] {
+        assert_eq!(Slug::parse(slug), Err(crate::page::SlugError::Reserved), "{slug}");
+    }
+}

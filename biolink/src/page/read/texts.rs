@@ -16,6 +16,9 @@ pub(crate) fn plain_text(value: &Value, min: usize, max: usize) -> Result<String
         return Err("must be one line, without control characters".into());
     }
     check_direction(text)?;
+    if min > 0 && !is_visible(text) {
+        return Err("has no visible character".into());
+    }
     Ok(text.to_owned())
 }
 
@@ -34,6 +37,21 @@ pub(super) fn long_text(value: &Value, max: usize, lines: usize) -> Result<Strin
     }
     check_direction(&text)?;
     Ok(text)
+}
+
+/// Returns true if a text has a character that is seen: no space, and none of those that show nothing
+/// (Unicode's `Default_Ignorable_Code_Point`, and the empty pattern of Braille).
+pub(crate) fn is_visible(text: &str) -> bool {
+    text.chars().any(|c| {
+        !c.is_whitespace()
+            && !c.is_control()
+            && !matches!(c,
+                '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+                | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+    })
 }
 
 fn check_length(text: &str, min: usize, max: usize) -> Result<(), InvalidValue> {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::{UrlError, WebUrl};
+use super::{UrlError, WebUrl, international};
 
 /// The characters that browsers percent-encode in a path, a query or a fragment.
 const ENCODED: &AsciiSet =
@@ -48,13 +48,11 @@ impl UrlParts {
             return Err(UrlError::Credentials);
         }
         let (host, port) = split_authority(authority);
-        if !host.is_ascii() {
-            return Err(UrlError::International);
-        }
+        let host = international::to_ascii(host).ok_or(UrlError::International)?;
         let port = port.map(|port| parse_port(port, is_https)).transpose()?.flatten();
         let slash = if path.starts_with('/') { "" } else { "/" };
         let path = format!("{slash}{}", utf8_percent_encode(path, ENCODED));
-        Ok(Self { is_https, host: host.to_ascii_lowercase(), port, path })
+        Ok(Self { is_https, host, port, path })
     }
 }
 

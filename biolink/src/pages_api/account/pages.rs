@@ -23,8 +23,8 @@ use crate::{
 /// Time for which the slug of a deleted page is reserved for its account, in milliseconds: 30 days.
 const RESERVED_MS: u64 = 30 * 86_400_000;
 
-/// Slugs that may lead to one page at once.
-const MAX_FORMER: usize = 50;
+/// Slugs that an account may hold: those of its pages, former ones, and those of deleted pages.
+const MAX_HELD: usize = 50;
 /// Slugs of deleted pages that the account remembers.
 const MAX_FREED: usize = 100;
 /// Letters of a page's code: so many that no two pages draw the same.
@@ -54,6 +54,7 @@ impl Account {
             return Err(page_limit_reached().into());
         }
         let slug = input.slug.clone().unwrap_or(drawn_slug);
+        self.check_held(&slug)?;
         self.check_claim(call, &slug, id, now)?;
         let meta = PageMeta {
             id,
@@ -117,10 +118,14 @@ impl Account {
         let mut meta = meta.clone();
         let (former, former_claim) = (meta.slug.clone(), meta.claim);
         if let Some(slug) = slug.clone() {
-            check_renames(&meta)?;
+            self.check_held(&slug)?;
             self.check_claim(call, &slug, *id, now)?;
             meta.former_slugs.retain(|former| former.slug != slug);
-            meta.former_slugs.push(FormerSlug { slug: meta.slug, until: now.plus(REDIRECT_MS) });
+            meta.former_slugs.push(FormerSlug {
+                is_code: false,
+                slug: meta.slug,
+                until: now.plus(REDIRECT_MS),
+            });
             meta.version = meta.version.saturating_add(1);
             meta.updated_at = now;
             meta.slug = slug;
@@ -197,7 +202,8 @@ impl Account {
         self.outbox.release(&meta.slug, owner, meta.claim, until, now);
         for slug in meta.slugs() {
             self.outbox.publish(account, slug, now);
-            self.freed.push(FormerSlug { slug: slug.clone(), until });
+            let is_code = meta.code.as_ref() == Some(slug);
+            self.freed.push(FormerSlug { is_code, slug: slug.clone(), until });
         }
         let surplus = self.freed.len().saturating_sub(MAX_FREED);
         self.freed.drain(..surplus);
@@ -219,6 +225,24 @@ impl Account {
         }
     }
 
+    /// Checks that the account may have another slug: one that it holds already, or one within
+    /// [`MAX_HELD`], so that no account keeps slugs from others by renaming or deleting pages.
+    fn check_held(&self, slug: &Slug) -> Result<(), Problem> {
+        let former = self.pages.iter().flat_map(|page| &page.former_slugs).chain(&self.freed);
+        let former: Vec<_> = former.filter(|former| !former.is_code).collect();
+        let held = self.pages.len().saturating_add(former.len());
+        let Some(first) = former.iter().map(|former| former.until).min() else { return Ok(()) };
+        if held < MAX_HELD || former.iter().any(|former| former.slug == *slug) {
+            return Ok(());
+        }
+        let until = first.to_rfc3339();
+        let detail = format!(
+            "would be the account's slug number {}; it holds at most {MAX_HELD}, with former ones and those of deleted pages, of which the first ends at {until}",
+            held.saturating_add(1)
+        );
+        Err(Problem::invalid_fields(&[FieldError { pointer: "#/slug".to_owned(), detail }]))
+    }
+
     /// No page redirects from a slug that another has now.
     fn forget_former(&mut self, slug: &Slug) {
         self.freed.retain(|freed| freed.slug != *slug);
@@ -237,20 +261,6 @@ impl Account {
                 Err(Problem::invalid_fields(&[FieldError { pointer: "#/external_id".to_owned(), detail }]))
             }
         }
-    }
-}
-
-/// Checks that the page may get another slug. The former ones are stored with the account, and each
-/// leads to the page for 90 days.
-fn check_renames(meta: &PageMeta) -> Result<(), Problem> {
-    match meta.former_slugs.first() {
-        Some(first) if meta.former_slugs.len() >= MAX_FORMER => {
-            let until = first.until.to_rfc3339();
-            let detail =
-                format!("was changed {MAX_FORMER} times within 90 days; it can be changed again at {until}");
-            Err(Problem::invalid_fields(&[FieldError { pointer: "#/slug".to_owned(), detail }]))
-        }
-        _ => Ok(()),
     }
 }
 

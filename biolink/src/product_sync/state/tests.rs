@@ -158,6 +158,21 @@ fn feed_that_lacks_most_products_is_held_for_one_run() {
 }
 
 #[test]
+fn run_that_a_shop_asks_for_does_not_end_a_hold() {
+    let mut world = World::new();
+    world.run(Ok(feed(0..20)));
+    world.edit();
+    world.run(Ok(feed(0..1)));
+    for _ in 0..3 {
+        world.state.ping(world.now);
+        world.run(Ok(feed(0..1)));
+        assert_eq!((world.edit(), world.outcome()), (None, RunOutcome::Held));
+    }
+    world.run(Ok(feed(0..1)));
+    assert_eq!(world.edit(), Some(1), "the next run of the schedule applies it");
+}
+
+#[test]
 fn refresh_is_limited() {
     let mut world = World::new();
     assert_eq!(world.state.refresh(world.now), Ok(()));

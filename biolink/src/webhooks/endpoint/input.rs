@@ -103,21 +103,28 @@ pub struct EndpointInput {
 }
 
 impl EndpointInput {
-    /// Reads the body of `POST /webhooks`.
+    /// Reads the body of `POST /webhooks`. `known` are the pages of the account.
     ///
     /// # Errors
     /// Returns `body-malformed`, or `fields-invalid` with every error.
-    pub fn create(body: &[u8], policy: &FetchPolicy) -> Result<Self, Problem> {
+    pub fn create(body: &[u8], policy: &FetchPolicy, known: &[PageId]) -> Result<Self, Problem> {
         let mut fields = Fields::read(body)?;
         let secret = fields.nullable("secret", parse_secret);
-        Self::read(fields, policy, secret)
+        Self::read(fields, policy, known, secret)
     }
 
-    /// Reads the body of `PATCH /webhooks/{id}`, a merge patch (RFC 7396).
+    /// Reads the body of `PATCH /webhooks/{id}`, a merge patch (RFC 7396). `known` are the pages of the
+    /// account. Pages that the endpoint has may stay, though they were deleted.
     ///
     /// # Errors
     /// Returns `body-malformed`, or `fields-invalid` with every error.
-    pub fn patch(endpoint: &Endpoint, body: &[u8], policy: &FetchPolicy) -> Result<Self, Problem> {
+    pub fn patch(
+        endpoint: &Endpoint,
+        body: &[u8],
+        policy: &FetchPolicy,
+        known: &[PageId],
+    ) -> Result<Self, Problem> {
+        let known = [known, endpoint.pages.as_deref().unwrap_or_default()].concat();
         let (mut merged, patch) = (describe::writable(endpoint), Fields::read(body)?.into_members());
         let is_url_null = patch.get("url").is_some_and(Value::is_null);
         merge(&mut merged, patch);
@@ -125,12 +132,13 @@ impl EndpointInput {
             // A merge patch removes what is null, but no address is a wish.
             merged.insert("url".to_owned(), Value::Null);
         }
-        Self::read(Fields::of(merged), policy, None)
+        Self::read(Fields::of(merged), policy, &known, None)
     }
 
     fn read(
         mut fields: Fields,
         policy: &FetchPolicy,
+        known: &[PageId],
         secret: Option<WebhookSecret>,
     ) -> Result<Self, Problem> {
         fields.hint(HINTS);
@@ -143,7 +151,7 @@ impl EndpointInput {
         });
         let kinds = fields.required("events", parse_kinds);
         let description = fields.nullable("description", |value| plain_text(value, 0, MAX_DESCRIPTION));
-        let pages = fields.nullable("page_ids", parse_pages);
+        let pages = fields.nullable("page_ids", |value| parse_pages(value, known));
         let enabled = fields.nullable("enabled", boolean);
         let mode = fields.nullable("mode", name_of::<Mode>);
         let headers = fields.nullable_object("headers", read_headers);
@@ -193,14 +201,18 @@ fn kind_names() -> String {
     WebhookKind::ALL.map(WebhookKind::as_str).join(", ")
 }
 
-fn parse_pages(value: &Value) -> Result<Vec<PageId>, InvalidValue> {
+fn parse_pages(value: &Value, known: &[PageId]) -> Result<Vec<PageId>, InvalidValue> {
     let expected =
         || format!("must be null for all pages, or an array of 1 to {MAX_PAGES} ids such as pg_…, each once");
     let ids = value.as_array().filter(|ids| (1..=MAX_PAGES).contains(&ids.len())).ok_or_else(expected)?;
     let mut pages = Vec::with_capacity(ids.len());
     for id in ids {
         let page = id.as_str().and_then(PageId::parse).filter(|page| !pages.contains(page));
-        pages.push(page.ok_or_else(expected)?);
+        let page = page.ok_or_else(expected)?;
+        if !known.contains(&page) {
+            return Err(format!("has {page}, which is no page of the account").into());
+        }
+        pages.push(page);
     }
     Ok(pages)
 }

@@ -17,11 +17,11 @@ fn policy() -> FetchPolicy {
 }
 
 fn create(body: &str) -> Result<EndpointInput, Problem> {
-    EndpointInput::create(body.as_bytes(), &policy())
+    EndpointInput::create(body.as_bytes(), &policy(), &[PageId::new([1; 12])])
 }
 
 fn patch(endpoint: &Endpoint, body: &str) -> Result<EndpointInput, Problem> {
-    EndpointInput::patch(endpoint, body.as_bytes(), &policy())
+    EndpointInput::patch(endpoint, body.as_bytes(), &policy(), &[PageId::new([1; 12])])
 }
 
 fn sealed(byte: u8) -> SealedSecret {
@@ -165,6 +165,19 @@ fn endpoint_wants_its_kinds_of_its_pages() {
     assert!(of_ada.wants(WebhookKind::Click, &ada));
     assert!(!of_ada.wants(WebhookKind::Click, &bob) && !of_ada.wants(WebhookKind::QrScan, &ada));
     assert_eq!(of_ada.subscription().and_then(|subscription| subscription.pages), Some(vec![ada]));
+}
+
+#[test]
+fn page_of_another_account_is_refused() {
+    let (ada, bob) = (PageId::new([1; 12]), PageId::new([2; 12]));
+    let ids =
+        |ids: &[PageId]| serde_json::json!({"url": null, "events": ["click"], "page_ids": ids}).to_string();
+    let refused = rendered(create(&ids(&[ada, bob])));
+    assert!(refused.contains("#/page_ids") && refused.contains(&bob.to_string()), "{refused}");
+    let mut endpoint = endpoint();
+    endpoint.update(create(&ids(&[ada])).unwrap(), NOW);
+    let kept = EndpointInput::patch(&endpoint, br#"{"description":"a"}"#, &policy(), &[]);
+    assert_eq!(kept.unwrap().pages, Some(vec![ada]), "a page that was deleted since may stay");
 }
 
 #[test]

@@ -52,6 +52,7 @@ pub(crate) async fn handle(
         seed,
         base: context.pages_url(),
         host: context.address.host().to_owned(),
+        pages: admission.pages.clone(),
         operation,
         dry_run,
         once,

@@ -117,21 +117,41 @@ fn claim_of_a_call_that_was_given_up_is_taken_back() {
 }
 
 #[test]
-fn page_leads_from_at_most_fifty_former_slugs() {
+fn account_holds_at_most_fifty_slugs() {
     let mut world = World::default();
     let page = page_id(&world.create(1, ada()));
     let rename = |world: &mut World, n: u32| {
         world.now += 1_000;
         world.edit(1, page, PageEdit::Patch(format!(r#"{{"slug":"ada-{n}"}}"#)))
     };
-    for n in 0..50 {
+    for n in 0..49 {
         assert_eq!(rename(&mut world, n).status, 200, "{n}");
     }
     let refused = rename(&mut world, 50);
+    let created = world.create(1, json!({"title": "Bob"}));
+    assert_eq!((created.status, &created.body["errors"][0]["pointer"]), (422, &json!("#/slug")));
     assert_eq!((refused.status, &refused.body["errors"][0]["pointer"]), (422, &json!("#/slug")));
     world.deliver(1);
     let wanted = Slug::parse("ada-50").unwrap();
     assert!(!world.slugs.contains_key(&wanted), "it was not even claimed");
+    assert_eq!(rename(&mut world, 7).status, 200, "it has this one");
     world.now += 90 * 86_400_000 - 50_000;
     assert_eq!(rename(&mut world, 50).status, 200, "the first one has ended");
+}
+
+/// Slugs of deleted pages are held for 30 days, their codes are not counted.
+#[test]
+fn slugs_of_deleted_pages_are_held() {
+    let mut world = World::default();
+    for n in 0..50 {
+        let created = world.create(1, json!({"title": "Ada", "slug": format!("ada-{n}")}));
+        assert_eq!(created.status, 201, "{n}");
+        world.call(1, Operation::Delete(page_id(&created)));
+        world.deliver(1);
+        world.now += 1_000;
+    }
+    assert_eq!(world.create(1, json!({"title": "Ada", "slug": "ada-50"})).status, 422);
+    assert_eq!(world.create(1, json!({"title": "Ada", "slug": "ada-7"})).status, 201);
+    world.now += 30 * 86_400_000 - 50_000;
+    assert_eq!(world.create(1, json!({"title": "Ada", "slug": "ada-50"})).status, 201);
 }

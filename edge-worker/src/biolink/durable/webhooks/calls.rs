@@ -88,14 +88,19 @@ impl Webhooks {
             return Ok(Err(unknown));
         }
         let found = self.deliveries.list(id, query)?;
-        Ok(Ok(query.render(found, |sequences| self.events.ids(sequences))?))
+        Ok(Ok(query.render(found, self.probe(id)?, |sequences| self.events.ids(sequences))?))
+    }
+
+    /// Returns the moment before which an endpoint gets nothing but tests.
+    fn probe(&self, id: &EndpointId) -> Result<Option<UnixMillis>> {
+        self.read(|state| Ok(state.endpoints.find(id).ok().and_then(|found| found.health.next_probe())))
     }
 
     fn read_delivery(&self, id: &EndpointId, delivery: &DeliveryId) -> Result<Outcome> {
         Ok(match self.find_delivery(id, delivery)? {
             Ok(found) => {
                 let ids = self.events.ids(&found.events)?;
-                Ok(Response::json(found.describe(&ids).to_string()))
+                Ok(Response::json(found.describe(&ids, self.probe(id)?).to_string()))
             }
             Err(unknown) => Err(unknown),
         })
@@ -109,7 +114,7 @@ impl Webhooks {
         };
         delivery.restart(now);
         self.deliveries.store(&delivery)?;
-        Ok(Ok(delivery.accepted(&self.events.ids(&delivery.events)?)))
+        Ok(Ok(delivery.accepted(&self.events.ids(&delivery.events)?, self.probe(id)?)))
     }
 
     /// Sends a test.
@@ -135,7 +140,7 @@ impl Webhooks {
             Err(refused) => return Ok(Err(refused)),
         };
         self.deliveries.store(&delivery)?;
-        Ok(Ok(delivery.accepted(&self.events.ids(&delivery.events)?)))
+        Ok(Ok(delivery.accepted(&self.events.ids(&delivery.events)?, self.probe(id)?)))
     }
 
     /// Has events of a span of time sent again.

@@ -160,21 +160,21 @@ impl Hooks {
             E::Deliveries => {
                 let found = vec![self.delivery()?];
                 let ids = |_: &[u64]| Ok::<_, Problem>(vec![head().id.to_string()]);
-                DeliveryQuery::read(None).ok()?.render(found, ids).ok()?
+                DeliveryQuery::read(None).ok()?.render(found, None, ids).ok()?
             }
             E::ReadDelivery => {
-                Response::json(self.delivery()?.describe(&[head().id.to_string()]).to_string())
+                Response::json(self.delivery()?.describe(&[head().id.to_string()], None).to_string())
             }
             E::Retry => {
                 let mut delivery = self.delivery()?;
                 delivery.restart(NOW.plus(DELAY_MS));
-                delivery.accepted(&[head().id.to_string()])
+                delivery.accepted(&[head().id.to_string()], None)
             }
             E::Test => {
                 let (mut last, webhook) = (7, self.webhook);
                 let mut numbers = DeliveryNumbers { last: &mut last, draw: || ENTROPY };
                 let endpoint = self.endpoints.find(&webhook).ok()?;
-                new_test(endpoint, &body, &mut numbers, NOW).ok()?.accepted(&[])
+                new_test(endpoint, &body, &mut numbers, NOW).ok()?.accepted(&[], None)
             }
             E::Replay => {
                 Replay::read(body.as_bytes(), NOW).ok()?;
@@ -210,6 +210,7 @@ impl Hooks {
             seed: SEED,
             base: SERVER.to_owned(),
             host: String::new(),
+            pages: vec![PageId::new([1; 12])],
             operation,
             dry_run: false,
             once: None,
