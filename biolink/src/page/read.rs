@@ -100,6 +100,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds errors that were found in the body before.
+    #[must_use]
     pub fn with_faults(self, faults: Vec<FieldError>) -> Self {
         Self { faults, ..self }
     }

@@ -196,6 +196,7 @@ impl Account {
     }
 
     /// Returns the tasks that are due.
+    #[must_use]
     pub fn due(&mut self, now: UnixMillis) -> Vec<Task> {
         self.outbox.due(now)
     }

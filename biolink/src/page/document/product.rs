@@ -93,7 +93,6 @@ pub enum Availability {
 
 impl Product {
     /// Returns the sale price if it counts at `now`.
-    #[must_use]
     pub fn sale(&self, now: UnixMillis) -> Option<&Price> {
         self.sale_price.as_ref().filter(|_| is_within(self.sale_from, self.sale_until, now))
     }
