@@ -50,7 +50,7 @@ const files = {
   "biolink/src/visitor/bot/patterns.rs": table,
   "biolink/src/visitor/bot/anywhere.txt": anywhere,
   "biolink/src/visitor/bot/starts.txt": starts,
-  "biolink/src/visitor/bot/names.tsv": runLines(names(crawlers)),
+  "biolink/src/visitor/bot/names.txt": runLines(names(crawlers)),
   "biolink/tests/user_agents/crawlers.tsv": crawlerCorpus(crawlers),
   "biolink/tests/user_agents/browsers.tsv": browserCorpus(samples),
   "biolink/tests/user_agents/patterns.tsv": patternCorpus([...instances, ...samples.map((sample) => sample.userAgent)]),

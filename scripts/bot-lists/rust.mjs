@@ -11,14 +11,15 @@ export function literalLines(entries) {
   return lines.join("");
 }
 
-/** Returns names in runs of one class and length, without anything between them, which compresses best. */
+/** Returns a line of each class and length: both as a character from `0` on, then the names, without anything between
+ * them, which compresses best. */
 export function runLines(entries) {
   const runs = new Map();
   for (const [text, value] of [...entries].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const key = `${String(value).padStart(3)} ${String(text.length).padStart(3)}`;
-    runs.set(key, [...(runs.get(key) ?? []), text]);
+    const key = String.fromCharCode(48 + value, 48 + text.length);
+    runs.set(key, (runs.get(key) ?? "") + text);
   }
-  return [...runs].sort().map(([key, texts]) => `${key.trim().split(/ +/).join("\t")}\t${texts.join("")}\n`).join("");
+  return [...runs].sort().map((run) => `${run.join("")}\n`).join("");
 }
 
 /** Returns byte strings. */

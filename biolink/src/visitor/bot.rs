@@ -1,13 +1,13 @@
 //! Whether a program or a person made a request.
 
 mod literals;
+mod names;
 #[rustfmt::skip]
 mod patterns;
 mod program;
 
-use std::num::NonZeroUsize;
-
 use literals::{ANYWHERE, Literals, STARTS};
+use names::NAMES;
 use patterns::{ALWAYS, PROGRAMS};
 use strum::{IntoStaticStr, VariantArray};
 
@@ -77,25 +77,15 @@ fn matches_patterns(text: &[u8]) -> bool {
         || ALWAYS.iter().any(|program| program::matches(program, text, 0))
 }
 
-/// Lines of the index of a class in `BotClass::ALL`, a length, and the names of that length without
-/// anything between them. `scripts/bot-lists.mjs` writes them from crawler-user-agents (npm, MIT).
-const NAMES: &str = include_str!("bot/names.tsv");
-
 /// Returns the class of the crawler whose name is in the text, or of the longest such name.
 fn named(text: &[u8]) -> Option<BotClass> {
     let pairs = Pairs::of(text);
-    let runs = NAMES.lines().filter_map(run).filter(|(_, len, names)| {
+    let runs = NAMES.iter().filter(|(_, len, names)| {
         let mut names = names.chunks_exact(*len);
         names.any(|name| pairs.may_contain(name) && text.windows(*len).any(|window| window == name))
     });
     let (class, ..) = runs.max_by_key(|(_, len, _)| *len)?;
-    BotClass::ALL.get(class).copied()
-}
-
-fn run(line: &str) -> Option<(usize, usize, &[u8])> {
-    let (class, rest) = line.split_once('\t')?;
-    let (len, names) = rest.split_once('\t')?;
-    Some((class.parse().ok()?, len.parse::<NonZeroUsize>().ok()?.get(), names.as_bytes()))
+    BotClass::ALL.get(*class).copied()
 }
 
 /// The set of pairs of neighboring bytes of a text, modulo 32: a Bloom filter for what it contains.
