@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::edge_counters::Operations;
+use crate::edge_counters::{Operations, difference};
 use crate::http::HttpClient;
 use prices::Prices;
 
@@ -44,8 +44,8 @@ pub(crate) async fn read(
     wait: Duration,
 ) -> Option<Costs> {
     tokio::time::sleep(wait).await;
-    let operations = crate::edge_counters::read(edge).await.ok()?.operations.since(before);
-    Some(Costs::new(&operations, calls, &Prices::list()))
+    let operations = crate::edge_counters::read(edge).await.ok()?.operations;
+    Some(Costs::new(&difference(&operations, before), calls, &Prices::list()))
 }
 
 impl Costs {
@@ -75,13 +75,13 @@ mod tests {
 
     #[test]
     fn costs_are_operations_at_list_prices() {
-        let operations = Operations {
-            worker_requests: 1000,
-            object_requests: 100,
-            object_rows_written: 200,
-            kv_reads: 10,
-            ..Operations::default()
-        };
+        let operations = [
+            ("worker_requests", 1000),
+            ("object_requests", 100),
+            ("object_rows_written", 200),
+            ("kv_reads", 10),
+        ];
+        let operations = operations.map(|(kind, count)| (kind.to_owned(), count)).into();
         let costs = Costs::new(&operations, 1000, &Prices::list());
         let names: Vec<&str> = costs.operations.iter().map(|kind| kind.name.as_str()).collect();
         assert_eq!(names, ["worker requests", "object requests", "object rows written", "KV reads"]);

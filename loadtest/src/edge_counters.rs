@@ -21,18 +21,7 @@ pub(crate) struct EdgeCounters {
 }
 
 /// Operations of the platform by kind.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub(crate) struct Operations {
-    pub(crate) worker_requests: u64,
-    pub(crate) object_requests: u64,
-    pub(crate) object_rows_written: u64,
-    pub(crate) kv_reads: u64,
-    pub(crate) kv_writes: u64,
-    pub(crate) kv_deletes: u64,
-    pub(crate) kv_lists: u64,
-    /// Writes, reads and deletes of messages.
-    pub(crate) queue_operations: u64,
-}
+pub(crate) type Operations = BTreeMap<String, u64>;
 
 /// Reads the counters.
 ///
@@ -47,7 +36,7 @@ impl EdgeCounters {
     /// Returns how far the counters have moved.
     pub(crate) fn since(&self, before: &Self) -> Self {
         Self {
-            operations: self.operations.since(&before.operations),
+            operations: difference(&self.operations, &before.operations),
             responses: difference(&self.responses, &before.responses),
             problems: difference(&self.problems, &before.problems),
             origin_requests: self.origin_requests.saturating_sub(before.origin_requests),
@@ -57,22 +46,6 @@ impl EdgeCounters {
     /// Returns the number of responses of a class that have no problem code.
     pub(crate) fn class(&self, class: u16) -> u64 {
         self.responses.get(&format!("{class}xx")).copied().unwrap_or(0)
-    }
-}
-
-impl Operations {
-    /// Returns how far the counters have moved.
-    pub(crate) fn since(&self, before: &Self) -> Self {
-        Self {
-            worker_requests: self.worker_requests.saturating_sub(before.worker_requests),
-            object_requests: self.object_requests.saturating_sub(before.object_requests),
-            object_rows_written: self.object_rows_written.saturating_sub(before.object_rows_written),
-            kv_reads: self.kv_reads.saturating_sub(before.kv_reads),
-            kv_writes: self.kv_writes.saturating_sub(before.kv_writes),
-            kv_deletes: self.kv_deletes.saturating_sub(before.kv_deletes),
-            kv_lists: self.kv_lists.saturating_sub(before.kv_lists),
-            queue_operations: self.queue_operations.saturating_sub(before.queue_operations),
-        }
     }
 }
 

@@ -66,9 +66,8 @@ fn main() -> ExitCode {
         Command::Merge(arguments) => saved::merge(&arguments),
     };
     result.unwrap_or_else(|error| {
-        if writeln!(io::stderr(), "loadtest: {error}").is_err() {
-            // There is nowhere left to say so.
-        }
+        // There is nowhere left to say that it fails.
+        let _written = writeln!(io::stderr(), "loadtest: {error}");
         ExitCode::FAILURE
     })
 }

@@ -20,7 +20,7 @@ use crate::books::Books;
 use crate::costs::Costs;
 use crate::record::CallError;
 use crate::summary::{
-    HISTOGRAM_DIGITS, LatencyRange, OutcomeKey, Quantiles, Second, Summary, latency_ranges,
+    HISTOGRAM_DIGITS, LatencyRange, LimitCertificate, OutcomeKey, Quantiles, Second, Summary, latency_ranges,
 };
 use crate::timeline::Timeline;
 use crate::verdict::{Check, CriteriaText};
@@ -109,7 +109,7 @@ pub(crate) struct Report {
     /// The events.
     pub(crate) events: Vec<Event>,
     /// The limit certificate.
-    pub(crate) limits: Limits,
+    pub(crate) limits: LimitCertificate,
     /// The books, if the gateway or the tools were asked.
     pub(crate) books: Option<Books>,
     /// The operations and dollars of a local edge, if it was asked.
@@ -161,23 +161,6 @@ pub(crate) struct EventRecovery {
     pub(crate) first_good_s: Option<f64>,
 }
 
-/// The limit certificate of a run.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Limits {
-    /// The keys with an announced limit.
-    pub(crate) keys: usize,
-    /// The keys that reached their limit.
-    pub(crate) limited_keys: usize,
-    /// The keys that were admitted more often than their limit in 60 seconds.
-    pub(crate) violations: usize,
-    /// The smallest share of its limit that a limited key could use.
-    pub(crate) usable: Option<f64>,
-    /// The smallest limit of a key, in calls per minute.
-    pub(crate) least_limit: Option<u32>,
-    /// The fullest window in a sentence.
-    pub(crate) fullest: Option<String>,
-}
-
 impl Report {
     /// Computes the report of a run.
     pub(crate) fn new(run: RunInfo, outcome: RunOutcome, summary: &Summary) -> Self {
@@ -203,7 +186,7 @@ impl Report {
             },
             rows: row::rows(summary, &outcome.timeline, &run.requests),
             events: events(summary, &outcome.timeline, &run.requests),
-            limits: Limits::new(summary),
+            limits: summary.certificate.clone(),
             books: outcome.books,
             costs: outcome.costs,
             series: summary.series.clone(),
@@ -234,27 +217,6 @@ impl CallCounts {
             failed: summary
                 .count(|key| matches!(key.outcome, OutcomeKey::Failed(error) if error != CallError::NotSent)),
             not_sent,
-        }
-    }
-}
-
-impl Limits {
-    fn new(summary: &Summary) -> Self {
-        let certificate = &summary.certificate;
-        let fullest = certificate.fullest.map(|window| {
-            let (pool, number) = (window.key >> 22, window.key & ((1 << 22) - 1));
-            format!(
-                "{} calls in 60 s from {:.1} s, limit {} (key {number} of pool {pool})",
-                window.calls, window.from_s, window.limit
-            )
-        });
-        Self {
-            keys: certificate.keys,
-            limited_keys: certificate.limited_keys,
-            violations: certificate.violations,
-            usable: certificate.usable,
-            least_limit: certificate.least_limit,
-            fullest,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! List prices of the platform, in `loadtest/prices.json`. `tests/bench/costs.mjs` reads them too.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use crate::edge_counters::Operations;
@@ -9,22 +11,9 @@ use crate::edge_counters::Operations;
 pub(super) struct Prices {
     /// The day on which they were read.
     pub(super) read_on: String,
-    dollars_per_million: Dollars,
+    /// Dollars for a million operations of each kind.
+    dollars_per_million: BTreeMap<String, f64>,
     object_request: ObjectRequest,
-}
-
-/// Dollars for a million operations of each kind.
-#[derive(Clone, Debug, Default, Deserialize)]
-struct Dollars {
-    worker_requests: f64,
-    object_requests: f64,
-    object_gb_seconds: f64,
-    object_rows_written: f64,
-    kv_reads: f64,
-    kv_writes: f64,
-    kv_deletes: f64,
-    kv_lists: f64,
-    queue_operations: f64,
 }
 
 /// The duration and the memory for which a request to an object is charged.
@@ -36,6 +25,18 @@ struct ObjectRequest {
 
 const PRICES: &str = include_str!("../../prices.json");
 
+/// The kinds of operations, each with its name in reports.
+const KINDS: [(&str, &str); 8] = [
+    ("worker_requests", "worker requests"),
+    ("object_requests", "object requests"),
+    ("object_rows_written", "object rows written"),
+    ("kv_reads", "KV reads"),
+    ("kv_writes", "KV writes"),
+    ("kv_deletes", "KV deletes"),
+    ("kv_lists", "KV lists"),
+    ("queue_operations", "queue operations"),
+];
+
 impl Prices {
     pub(super) fn list() -> Self {
         serde_json::from_str(PRICES).unwrap_or_default()
@@ -43,17 +44,13 @@ impl Prices {
 
     /// Returns name, count and dollars per million of each kind of operation.
     pub(super) fn of(&self, operations: &Operations) -> [(&'static str, u64, f64); 8] {
-        let (dollars, object) = (&self.dollars_per_million, &self.object_request);
-        let duration = dollars.object_gb_seconds * object.seconds * object.gb;
-        [
-            ("worker requests", operations.worker_requests, dollars.worker_requests),
-            ("object requests", operations.object_requests, dollars.object_requests + duration),
-            ("object rows written", operations.object_rows_written, dollars.object_rows_written),
-            ("KV reads", operations.kv_reads, dollars.kv_reads),
-            ("KV writes", operations.kv_writes, dollars.kv_writes),
-            ("KV deletes", operations.kv_deletes, dollars.kv_deletes),
-            ("KV lists", operations.kv_lists, dollars.kv_lists),
-            ("queue operations", operations.queue_operations, dollars.queue_operations),
-        ]
+        let dollars = |kind: &str| self.dollars_per_million.get(kind).copied().unwrap_or(0.0);
+        KINDS.map(|(kind, name)| {
+            let count = operations.get(kind).copied().unwrap_or(0);
+            let ObjectRequest { seconds, gb } = self.object_request;
+            let duration =
+                if kind == "object_requests" { dollars("object_gb_seconds") * seconds * gb } else { 0.0 };
+            (name, count, dollars(kind) + duration)
+        })
     }
 }

@@ -1,6 +1,5 @@
 //! TLS towards the target.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, S
 use crate::target::Target;
 
 /// The trust in the target's certificate.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct TlsOptions {
     config: Arc<ClientConfig>,
 }
@@ -88,12 +87,6 @@ fn read_authority(path: &Path) -> Result<RootCertStore, TlsError> {
         roots.add(certificate).map_err(|cause| error(cause.to_string()))?;
     }
     if roots.is_empty() { Err(error("no certificate".to_owned())) } else { Ok(roots) }
-}
-
-impl fmt::Debug for TlsOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TlsOptions")
-    }
 }
 
 /// Accepts any certificate, for `--insecure`. Signatures are still checked.

@@ -83,9 +83,8 @@ impl Worker {
                 }
             }
         }
-        if records.send(self.batch).is_err() {
-            // The collector has failed, which ends the run with its error.
-        }
+        // If the collector has failed, the run ends with its error.
+        let _sent = records.send(self.batch);
     }
 
     /// Waits for the next call. Returns `None` if there are records to send and no call comes.

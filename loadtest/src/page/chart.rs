@@ -13,6 +13,7 @@ use plotters::drawing::IntoDrawingArea;
 use plotters::element::PathElement;
 use plotters::series::{AreaSeries, LineSeries};
 use plotters::style::{Color, IntoFont, RGBColor, TRANSPARENT};
+use strum::VariantArray;
 
 /// A line or an area of a chart.
 pub(super) struct Series {
@@ -34,7 +35,7 @@ pub(super) struct Chart {
 }
 
 /// A color of the style sheet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub(super) enum Paint {
     Ink,
     Line,
@@ -46,13 +47,9 @@ pub(super) enum Paint {
 }
 
 impl Paint {
-    const ALL: [Self; 7] =
-        [Self::Ink, Self::Line, Self::Good, Self::Limited, Self::Warning, Self::Bad, Self::Failed];
-
     /// Returns a color that stands for the variable until the drawing is finished.
-    pub(super) fn placeholder(self) -> RGBColor {
-        let number = Self::ALL.iter().position(|other| *other == self);
-        RGBColor(1, 2, number.and_then(|number| u8::try_from(number).ok()).unwrap_or(0))
+    pub(super) const fn placeholder(self) -> RGBColor {
+        RGBColor(1, 2, self as u8)
     }
 
     pub(super) const fn variable(self) -> &'static str {
@@ -160,7 +157,7 @@ where
 
 /// Returns a drawing with the colors and the size of the style sheet.
 pub(super) fn for_page(mut svg: String, size: (u32, u32), title: &str) -> PreEscaped<String> {
-    for color in Paint::ALL {
+    for color in Paint::VARIANTS {
         let RGBColor(red, green, blue) = color.placeholder();
         svg = svg.replace(&format!("#{red:02X}{green:02X}{blue:02X}"), color.variable());
     }

@@ -2,8 +2,11 @@
 
 use maud::{Markup, html};
 
+use Column::{Number, Text};
+
 use super::{millis, whole};
 use crate::report::Report;
+use crate::summary::Quantiles;
 
 pub(super) fn checks(report: &Report) -> Markup {
     html! {
@@ -20,84 +23,54 @@ pub(super) fn checks(report: &Report) -> Markup {
 }
 
 pub(super) fn steps(report: &Report) -> Markup {
+    let columns = [Number("calls a second"), Text("result"), Number("p99"), Text("failed check")];
+    let rows = report.steps.iter().map(|step| {
+        let check = step.failed_check.clone().unwrap_or_default();
+        vec![step.rate.to_string(), step.result(), millis(step.p99_ms), check]
+    });
     html! {
         @if !report.steps.is_empty() {
-            section {
-                h2 { "Steps of the search" }
-                div.scroll tabindex="0" role="region" aria-label="Steps" {
-                    table {
-                        thead { tr { th.number { "calls a second" } th { "result" } th.number { "p99" } th { "failed check" } } }
-                        tbody {
-                            @for step in &report.steps {
-                                tr {
-                                    td.number { (step.rate) }
-                                    td { (step.result()) }
-                                    td.number { (millis(step.p99_ms)) }
-                                    td { (step.failed_check.as_deref().unwrap_or_default()) }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
+            section { h2 { "Steps of the search" } (table("Steps", &columns, rows)) }
         }
     }
 }
 
 pub(super) fn rows(report: &Report) -> Markup {
-    let names = ["calls", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"];
+    let names = ["calls", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"].map(Number);
+    let columns: Vec<Column> = ["request", "phase", "outcome"].map(Text).into_iter().chain(names).collect();
+    let rows = report.rows.iter().map(|row| {
+        let Quantiles { mean, p50, p90, p95, p99, p99_9, p99_99, max } = row.latency_ms;
+        let texts = [row.request.clone(), row.phase.clone(), row.outcome(), whole(row.calls)];
+        texts.into_iter().chain([mean, p50, p90, p95, p99, p99_9, p99_99, max].map(millis)).collect()
+    });
     html! {
-        section {
-            h2 { "Calls by request, phase and outcome" }
-            div.scroll tabindex="0" role="region" aria-label="Calls" {
-                table {
-                    thead { tr { th { "request" } th { "phase" } th { "outcome" } @for name in names { th.number { (name) } } } }
-                    tbody {
-                        @for row in &report.rows {
-                            @let latency = &row.latency_ms;
-                            tr {
-                                td { (row.request) }
-                                td { (row.phase) }
-                                td { (row.outcome()) }
-                                td.number { (whole(row.calls)) }
-                                @for ms in [latency.mean, latency.p50, latency.p90, latency.p95, latency.p99, latency.p99_9, latency.p99_99, latency.max] {
-                                    td.number { (millis(ms)) }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
+        section { h2 { "Calls by request, phase and outcome" } (table("Calls", &columns, rows)) }
     }
 }
 
 pub(super) fn events(report: &Report) -> Markup {
     let time =
         |seconds: Option<f64>| seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{seconds:.2} s"));
+    let columns = [
+        Text("event"),
+        Number("at"),
+        Text("request"),
+        Number("first failure"),
+        Number("last failure"),
+        Number("first good response"),
+    ];
+    let recoveries =
+        report.events.iter().flat_map(|event| event.recoveries.iter().map(move |one| (event, one)));
+    let rows = recoveries.map(|(event, recovery)| {
+        let times = [recovery.first_failure_s, recovery.last_failure_s, recovery.first_good_s].map(time);
+        let texts = [event.phase.clone(), time(Some(event.at_s)), recovery.request.clone()];
+        texts.into_iter().chain(times).collect()
+    });
     html! {
         @if !report.events.is_empty() {
             section {
                 h2 { "Events" }
-                div.scroll tabindex="0" role="region" aria-label="Events" {
-                    table {
-                        thead { tr { th { "event" } th.number { "at" } th { "request" } th.number { "first failure" } th.number { "last failure" } th.number { "first good response" } } }
-                        tbody {
-                            @for event in &report.events {
-                                @for recovery in &event.recoveries {
-                                    tr {
-                                        td { (event.phase) }
-                                        td.number { (format!("{:.2} s", event.at_s)) }
-                                        td { (recovery.request) }
-                                        td.number { (time(recovery.first_failure_s)) }
-                                        td.number { (time(recovery.last_failure_s)) }
-                                        td.number { (time(recovery.first_good_s)) }
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
+                (table("Events", &columns, rows))
                 p.note { "Times from the event to the failure and to the first good response after it." }
             }
         }
@@ -126,55 +99,68 @@ pub(super) fn limits(report: &Report) -> Markup {
 }
 
 pub(super) fn books(report: &Report) -> Markup {
+    let Some(books) = &report.books else { return html! {} };
     let count = |count: Option<u64>| count.map_or_else(|| "–".to_owned(), whole);
+    let columns = ["driver got", "edge counted", "gateway counted", "tools sent"].map(Number);
+    let columns: Vec<Column> = [Text("responses")].into_iter().chain(columns).collect();
+    let rows = books.lines.iter().map(|line| {
+        let counts = [line.driver, line.edge, line.gateway, line.tools].map(count);
+        [line.name.clone()].into_iter().chain(counts).collect()
+    });
     html! {
-        @if let Some(books) = &report.books {
-            section {
-                h2 { "Books" }
-                div.scroll tabindex="0" role="region" aria-label="Books" {
-                    table {
-                        thead { tr { th { "responses" } th.number { "driver got" } th.number { "edge counted" } th.number { "gateway counted" } th.number { "tools sent" } } }
-                        tbody {
-                            @for line in &books.lines {
-                                tr { td { (line.name) } td.number { (count(line.driver)) } td.number { (count(line.edge)) } td.number { (count(line.gateway)) } td.number { (count(line.tools)) } }
-                            }
-                        }
-                    }
-                }
-                @if let Some(edge) = &books.edge { p { "Completed calls: " (edge) "." } }
-                @if books.differences.is_empty() {
-                    p { "All parties counted the same." }
-                } @else {
-                    ul { @for difference in &books.differences { li { strong { (difference) } } } }
-                }
-                @if books.in_doubt > 0 { p.note { (books.in_doubt) " calls without a complete response are in doubt." } }
+        section {
+            h2 { "Books" }
+            (table("Books", &columns, rows))
+            @if let Some(edge) = &books.edge { p { "Completed calls: " (edge) "." } }
+            @if books.differences.is_empty() {
+                p { "All parties counted the same." }
+            } @else {
+                ul { @for difference in &books.differences { li { strong { (difference) } } } }
             }
+            @if books.in_doubt > 0 { p.note { (books.in_doubt) " calls without a complete response are in doubt." } }
         }
     }
 }
 
 pub(super) fn costs(report: &Report) -> Markup {
+    let Some(costs) = &report.costs else { return html! {} };
+    let columns = [Text("operation"), Number("count"), Number("per call"), Number("$ per million calls")];
+    let digits = |number: f64| format!("{number:.4}");
+    let rows = costs.operations.iter().map(|kind| {
+        let dollars = digits(kind.dollars_per_million_calls);
+        vec![kind.name.clone(), whole(kind.count), digits(kind.per_call), dollars]
+    });
+    let all = ["all".to_owned(), String::new(), String::new(), digits(costs.dollars_per_million_calls)];
     html! {
-        @if let Some(costs) = &report.costs {
-            section {
-                h2 { "Costs" }
-                div.scroll tabindex="0" role="region" aria-label="Costs" {
-                    table {
-                        thead { tr { th { "operation" } th.number { "count" } th.number { "per call" } th.number { "$ per million calls" } } }
-                        tbody {
-                            @for kind in &costs.operations {
-                                tr {
-                                    td { (kind.name) }
-                                    td.number { (whole(kind.count)) }
-                                    td.number { (format!("{:.4}", kind.per_call)) }
-                                    td.number { (format!("{:.4}", kind.dollars_per_million_calls)) }
-                                }
-                            }
-                            tr { th { "all" } td.number {} td.number {} td.number { strong { (format!("{:.4}", costs.dollars_per_million_calls)) } } }
-                        }
+        section {
+            h2 { "Costs" }
+            (table("Costs", &columns, rows.chain([all.to_vec()])))
+            p.note { "Operations of the platform, at list prices of " (costs.prices_of) ", without CPU time and logs." }
+        }
+    }
+}
+
+/// A column of a table, with its name.
+#[derive(Clone, Copy)]
+enum Column {
+    Text(&'static str),
+    Number(&'static str),
+}
+
+fn table(label: &str, columns: &[Column], rows: impl Iterator<Item = Vec<String>>) -> Markup {
+    let columns = columns.iter().map(|column| match column {
+        Text(name) => (*name, None),
+        Number(name) => (*name, Some("number")),
+    });
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(label) {
+            table {
+                thead { tr { @for (name, class) in columns.clone() { th class=[class] { (name) } } } }
+                tbody {
+                    @for row in rows {
+                        tr { @for ((_, class), cell) in columns.clone().zip(row) { td class=[class] { (cell) } } }
                     }
                 }
-                p.note { "Operations of the platform, at list prices of " (costs.prices_of) ", without CPU time and logs." }
             }
         }
     }

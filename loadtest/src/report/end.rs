@@ -1,9 +1,9 @@
 //! The end of a run, and the verdict on it.
 
-use std::fmt;
 use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
+use strum::Display;
 
 /// The end of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +29,8 @@ impl RunEnd {
 }
 
 /// The verdict on a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
+#[strum(serialize_all = "lowercase")]
 pub(crate) enum Verdict {
     /// All checks passed.
     Passed,
@@ -37,16 +38,6 @@ pub(crate) enum Verdict {
     Failed,
     /// The run ended early, so that its checks prove nothing.
     Interrupted,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Passed => "passed",
-            Self::Failed => "failed",
-            Self::Interrupted => "interrupted",
-        })
-    }
 }
 
 impl From<Verdict> for ExitCode {

@@ -1,6 +1,7 @@
 //! The preparation of a run: everything that can be wrong is found before the first call.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -47,42 +48,34 @@ impl Prepared {
         let admin = read_secret("--admin-env", arguments.admin_env.as_deref())?
             .map(|secret| KeyAdmin::new(gateway.clone(), secret));
         let load = load_size(&stages, arguments)?;
-        let pools =
-            match prepare_keys(&mut scenario, arguments, admin.as_ref(), &gateway, &criteria, load).await {
-                Ok(pools) => pools,
-                Err(error) => return Err(revoke_after(admin, error).await),
-            };
-        let ready = connect_parts(&scenario, arguments, &options, &gateway, &sources, pools).await;
-        match ready {
+        let ready = async {
+            let keys = prepare_keys(&mut scenario, arguments, admin.as_ref(), &gateway, &criteria, load);
+            let pools = keys.await?;
+            connect_parts(&scenario, arguments, &options, &gateway, &sources, pools).await
+        };
+        match ready.await {
             Ok((plan, player)) => {
                 Ok(Self { scenario, stages, options, plan, player, criteria, criteria_text, sources, admin })
             }
-            Err(error) => Err(revoke_after(admin, error).await),
+            Err(error) => {
+                revoke(admin.as_ref()).await;
+                Err(error)
+            }
         }
     }
 
     /// Revokes the keys that were issued for the run.
     pub(super) async fn revoke_issued_keys(&self) {
-        if let Some(admin) = &self.admin {
-            report_unrevoked(admin.revoke_all().await);
-        }
+        revoke(self.admin.as_ref()).await;
     }
 }
 
-/// Revokes the keys that were issued before an error.
-async fn revoke_after(admin: Option<KeyAdmin>, error: RunError) -> RunError {
-    if let Some(admin) = admin {
-        report_unrevoked(admin.revoke_all().await);
-    }
-    error
-}
-
-fn report_unrevoked(failed: usize) {
-    use std::io::Write;
-    if failed > 0
-        && writeln!(std::io::stderr(), "loadtest: {failed} issued keys could not be revoked").is_err()
-    {
-        // There is nowhere left to say so.
+async fn revoke(admin: Option<&KeyAdmin>) {
+    let Some(admin) = admin else { return };
+    let failed = admin.revoke_all().await;
+    if failed > 0 {
+        // There is nowhere left to say that it fails.
+        let _written = writeln!(io::stderr(), "loadtest: {failed} issued keys could not be revoked");
     }
 }
 

@@ -42,7 +42,8 @@ pub(super) async fn show(counts: Arc<LiveCounts>, start: Instant, length: Durati
 /// Says what happens, unless `quiet`. Nothing is shown unless standard error is a terminal.
 pub(super) fn note(text: &str, quiet: bool) {
     let is_shown = !quiet && io::stderr().is_terminal();
-    if is_shown && writeln!(io::stderr(), "loadtest: {text}").is_err() {
-        // There is nowhere left to say so.
+    if is_shown {
+        // There is nowhere left to say that it fails.
+        let _written = writeln!(io::stderr(), "loadtest: {text}");
     }
 }

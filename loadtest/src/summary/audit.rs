@@ -4,42 +4,33 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::record::{CallRecord, NO_KEY};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The limit certificate of a run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LimitCertificate {
     /// The keys with an admitted call and an announced limit.
     pub(crate) keys: usize,
     /// The keys of which at least one call got 429 because of the limit.
     pub(crate) limited_keys: usize,
     /// The keys with an admitted call, but without an announced limit.
+    #[serde(skip)]
     pub(crate) unlimited_keys: usize,
     /// The keys that were admitted more often than their limit.
     pub(crate) violations: usize,
     /// The fullest window: admitted calls, divided by the limit.
+    #[serde(skip)]
     pub(crate) fullest_window: f64,
     /// The smallest share of its limit that a limited key could use.
     pub(crate) usable: Option<f64>,
     /// The smallest announced limit, in calls per minute.
     pub(crate) least_limit: Option<u32>,
-    /// The key of the fullest window, its calls and its limit.
-    pub(crate) fullest: Option<FullestWindow>,
-}
-
-/// The window with the most admitted calls in proportion to the limit.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FullestWindow {
-    /// The index of the key.
-    pub(crate) key: u32,
-    /// The beginning of the window in seconds.
-    pub(crate) from_s: f64,
-    /// The calls that were sent and done within it.
-    pub(crate) calls: usize,
-    /// The limit.
-    pub(crate) limit: u32,
+    /// The fullest window in a sentence: its calls, its key and the limit.
+    pub(crate) fullest: Option<String>,
 }
 
 /// The admitted calls of each key, as far as windows are not evaluated yet.
@@ -123,8 +114,12 @@ impl LimitCertificate {
         }
         if share > self.fullest_window {
             self.fullest_window = share;
+            let (pool, number) = (number >> 22, number & ((1 << 22) - 1));
             let from_s = key.maximum_from.as_secs_f64();
-            self.fullest = Some(FullestWindow { key: number, from_s, calls: key.maximum, limit: key.limit });
+            self.fullest = Some(format!(
+                "{} calls in 60 s from {from_s:.1} s, limit {limit} (key {number} of pool {pool})",
+                key.maximum
+            ));
         }
     }
 
@@ -194,7 +189,8 @@ mod tests {
         // The eleventh call is in the 60th second after the first, then in the 61st.
         let over = certificate(ten_in_a_minute().chain([record(0, 59_900, true, 10)]));
         assert_eq!((over.violations, over.is_exact()), (1, false));
-        assert_eq!(over.fullest.unwrap().calls, 11);
+        let fullest = "11 calls in 60 s from 0.0 s, limit 10 (key 0 of pool 0)";
+        assert_eq!(over.fullest.as_deref(), Some(fullest));
         assert!(certificate(ten_in_a_minute().chain([record(0, 60_100, true, 10)])).is_exact());
         let refused = certificate(ten_in_a_minute().chain([record(0, 59_900, false, 10)]));
         assert!(refused.is_exact());
@@ -228,6 +224,6 @@ mod tests {
         let before = (0..10).map(|n| record(0, n * 10_000, true, 20));
         let found = certificate(before.chain(burst).chain(long));
         assert_eq!(found.violations, 1, "{found:?}");
-        assert!((found.fullest.unwrap().from_s - 200.0).abs() < 1e-9, "{found:?}");
+        assert!(found.fullest.as_ref().unwrap().contains(" from 200.0 s, "), "{found:?}");
     }
 }

@@ -40,10 +40,8 @@ impl AcceptLoop {
     /// Stops the loop. Returns when the listener and all connections are closed.
     pub(super) async fn stop(&mut self) {
         drop(self.stop.take());
-        if (&mut self.task).await.is_err() {
-            // The task panicked or the runtime is shutting down. In both cases it has dropped its
-            // sockets.
-        }
+        // A task that panicked, or whose runtime is shutting down, has dropped its sockets.
+        let _ended = (&mut self.task).await;
     }
 }
 

@@ -53,7 +53,7 @@ impl ToolServer {
 
     /// Returns the counters.
     pub fn counters(&self) -> ToolCounters {
-        self.state.counters()
+        *self.state.counters()
     }
 
     /// Returns what it has received as a receiver of webhooks.
@@ -110,7 +110,7 @@ impl ToolServer {
     fn accept(state: &Arc<ToolState>, listener: TcpListener) -> AcceptLoop {
         let state = Arc::clone(state);
         AcceptLoop::start(listener, move |stream| {
-            state.count_connection();
+            state.counters().connections += 1;
             serve(stream, Arc::clone(&state))
         })
     }
@@ -123,13 +123,11 @@ async fn serve(stream: TcpStream, state: Arc<ToolState>) {
     let result = poll_fn(|cx| connection.poll_without_shutdown(cx)).await;
     let mut stream = connection.into_parts().io.into_inner();
     let fault = result.err().as_ref().and_then(fault_kind);
-    let closed = match fault {
+    // It fails if the client closed the connection first, which is expected with faults.
+    let _closed = match fault {
         Some(kind) => kind.inject(stream).await,
         None => stream.shutdown().await,
     };
-    if closed.is_err() {
-        // The client closed the connection first, which is expected with faults.
-    }
 }
 
 /// Returns the fault to inject, if that is why the connection's service failed.

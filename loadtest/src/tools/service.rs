@@ -28,12 +28,12 @@ pub(super) async fn respond(
 ) -> Result<ToolResponse, InjectFaultError> {
     let settings = *state.settings();
     if request.uri().path() == "/healthz" {
-        state.count_probe();
+        state.counters().probes += 1;
         return probe(request, &state, &settings).await;
     }
     let nth = state.count_call();
     if let Some(fault) = settings.fault {
-        state.count_error();
+        state.counters().errors += 1;
         return Err(consume(fault, request).await);
     }
     let latency = settings.latency(nth);
@@ -42,11 +42,11 @@ pub(super) async fn respond(
     }
     // Another start of the sequence, so that errors and hangs do not select the same calls.
     if settings.hang_rate.selects(nth + HANG_OFFSET) {
-        state.count_error();
+        state.counters().errors += 1;
         return Err(consume(Fault { kind: FaultKind::Hang, probes: false }, request).await);
     }
     let response = if settings.error_rate.selects(nth) {
-        state.count_error();
+        state.counters().errors += 1;
         error(StatusCode::INTERNAL_SERVER_ERROR, "simulated", "simulated error, set by error_rate")
     } else {
         call(request, &state, settings.body_bytes).await

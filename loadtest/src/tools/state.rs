@@ -1,6 +1,5 @@
 //! The state of a simulated tool: settings and counters.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hyper::StatusCode;
@@ -14,17 +13,12 @@ use super::webhook_log::WebhookLog;
 pub(super) struct ToolState {
     pub(super) tool: Tool,
     settings: Mutex<Settings>,
-    calls: AtomicU64,
-    errors: AtomicU64,
-    probes: AtomicU64,
-    connections: AtomicU64,
-    /// Responses by the first digit of the status, from 1xx.
-    responses: [AtomicU64; 5],
+    counters: Mutex<ToolCounters>,
     pub(super) webhooks: WebhookLog,
 }
 
 /// The counters of a tool since its start or the last reset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ToolCounters {
     /// Requests received, without `/healthz`.
     pub calls: u64,
@@ -40,64 +34,34 @@ pub struct ToolCounters {
 
 impl ToolState {
     pub(super) fn new(tool: Tool) -> Self {
-        Self {
-            tool,
-            settings: Mutex::default(),
-            calls: AtomicU64::new(0),
-            errors: AtomicU64::new(0),
-            probes: AtomicU64::new(0),
-            connections: AtomicU64::new(0),
-            responses: Default::default(),
-            webhooks: WebhookLog::new(),
-        }
+        let (settings, counters) = (Mutex::default(), Mutex::default());
+        Self { tool, settings, counters, webhooks: WebhookLog::new() }
     }
 
     pub(super) fn settings(&self) -> MutexGuard<'_, Settings> {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn counters(&self) -> MutexGuard<'_, ToolCounters> {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Counts a call. Returns the number of calls before it.
     pub(super) fn count_call(&self) -> u64 {
-        self.calls.fetch_add(1, Ordering::Relaxed)
+        let mut counters = self.counters();
+        counters.calls += 1;
+        counters.calls - 1
     }
 
-    pub(super) fn count_error(&self) {
-        self.errors.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn count_probe(&self) {
-        self.probes.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn count_connection(&self) {
-        self.connections.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts a response to a call.
     pub(super) fn count_response(&self, status: StatusCode) {
         let class = usize::from(status.as_u16() / 100).saturating_sub(1);
-        if let Some(counter) = self.responses.get(class) {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
+        self.counters().responses.get_mut(class).into_iter().for_each(|count| *count += 1);
     }
 
-    pub(super) fn counters(&self) -> ToolCounters {
-        ToolCounters {
-            calls: self.calls.load(Ordering::Relaxed),
-            errors: self.errors.load(Ordering::Relaxed),
-            probes: self.probes.load(Ordering::Relaxed),
-            connections: self.connections.load(Ordering::Relaxed),
-            responses: self.responses.each_ref().map(|counter| counter.load(Ordering::Relaxed)),
-        }
-    }
-
-    /// Restores the initial settings and counters.
+    /// Restores the default settings and sets all counters to zero.
     pub(super) fn reset(&self) {
         *self.settings() = Settings::default();
+        *self.counters() = ToolCounters::default();
         self.webhooks.reset();
-        let counters = [&self.calls, &self.errors, &self.probes, &self.connections];
-        for counter in counters.into_iter().chain(&self.responses) {
-            counter.store(0, Ordering::Relaxed);
-        }
     }
 }

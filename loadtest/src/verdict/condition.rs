@@ -1,6 +1,6 @@
 //! A condition on a run, as text.
 
-use std::str::FromStr;
+use strum::EnumString;
 
 use super::bounds;
 use super::error::ConditionError;
@@ -29,30 +29,20 @@ pub(crate) struct Condition {
 }
 
 /// The sign between metric and value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString)]
 pub(super) enum Comparison {
+    #[strum(serialize = "<")]
     Less,
+    #[strum(serialize = "<=")]
     AtMost,
+    #[strum(serialize = "=", serialize = "==")]
     Equal,
+    #[strum(serialize = "!=")]
     NotEqual,
+    #[strum(serialize = ">=")]
     AtLeast,
+    #[strum(serialize = ">")]
     Greater,
-}
-
-impl FromStr for Comparison {
-    type Err = ();
-
-    fn from_str(sign: &str) -> Result<Self, ()> {
-        Ok(match sign {
-            "<" => Self::Less,
-            "<=" => Self::AtMost,
-            "=" | "==" => Self::Equal,
-            "!=" => Self::NotEqual,
-            ">=" => Self::AtLeast,
-            ">" => Self::Greater,
-            _ => return Err(()),
-        })
-    }
 }
 
 impl Comparison {

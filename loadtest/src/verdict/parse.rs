@@ -15,7 +15,7 @@ impl Condition {
         let is_sign = |c: char| matches!(c, '<' | '>' | '=' | '!');
         let (left, rest) = text.split_at(text.find(is_sign).ok_or_else(no_sign)?);
         let (sign, value) = rest.split_at(rest.find(|c| !is_sign(c)).ok_or_else(no_sign)?);
-        let comparison: Comparison = sign.parse().map_err(|()| no_sign())?;
+        let comparison: Comparison = sign.parse().map_err(|_unknown| no_sign())?;
         let (name, filter) = split_filter(left);
         let metric = metric(&name)
             .ok_or_else(|| ConditionError::Metric { text: text.to_owned(), metric: name.clone() })?;
