@@ -42,9 +42,11 @@ fn check(text: &[u8]) {
     assert_eq!(granted, text == GRANT.as_bytes(), "{:?}", text.escape_ascii().to_string());
     let Ok(text) = str::from_utf8(text) else { return };
     let is_token = OriginToken::verify(Some(text), &KEYS, NOW).is_ok();
-    // The name of a scheme has any case, and spaces may follow it (RFC 9110, section 11.4).
+    // The name of a scheme has any case, and spaces may follow it (RFC 9110, section 11.4). Spaces and
+    // tabs may stand around the value (section 5.6.3).
     let credentials = |text: &str| {
-        text.split_once(' ').map(|(scheme, rest)| (scheme.to_lowercase(), rest.trim().to_owned()))
+        let (scheme, rest) = text.trim_matches([' ', '\t']).split_once(' ')?;
+        Some((scheme.to_ascii_lowercase(), rest.trim_start_matches(' ').to_owned()))
     };
     assert_eq!(is_token, credentials(text) == credentials(&TOKEN), "{text:?}");
 }

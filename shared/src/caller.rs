@@ -80,10 +80,11 @@ pub fn bearer(authorization: Option<&str>) -> Result<&str, Problem> {
     bearer_token(authorization).ok_or_else(required)
 }
 
-/// Returns the token after `Bearer`, or `None` if there is none.
+/// Returns the token after `Bearer`, or `None` if there is none. Spaces and tabs may stand around the
+/// value, and spaces before the token (RFC 9110, sections 5.6.3 and 11.4).
 pub fn bearer_token(authorization: Option<&str>) -> Option<&str> {
-    let (scheme, token) = authorization?.trim().split_once(' ')?;
-    let token = token.trim();
+    let (scheme, token) = authorization?.trim_matches([' ', '\t']).split_once(' ')?;
+    let token = token.trim_start_matches(' ');
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
@@ -150,6 +151,16 @@ mod tests {
         assert_eq!(of("192.0.2.1"), of("::ffff:192.0.2.1"), "the same client over both stacks");
         assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
         assert!(!of("192.0.2.1").contains("192"));
+    }
+
+    #[test]
+    fn bearer_token_stands_between_spaces_only() {
+        for header in ["Bearer x", "bearer x", " Bearer   x\t"] {
+            assert_eq!(bearer_token(Some(header)), Some("x"), "{header:?}");
+        }
+        for header in ["", "Bearer", "Bearer ", "Basic x", "\u{b}Bearer x", "\u{a0}Bearer x"] {
+            assert_eq!(bearer_token(Some(header)), None, "{header:?}");
+        }
     }
 
     #[test]
