@@ -98,6 +98,13 @@ apt_install() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@"
 }
 
+# linting cargo…: clippy compiles the crates of this workspace in place of rustc, so that one build compiles and lints. What it finds
+# is an error.
+linting() {
+  RUSTC_WORKSPACE_WRAPPER=$(cd "$ROOT" && rustc --print sysroot)/bin/clippy-driver \
+    CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ "$@"
+}
+
 # write_documents programs: renders what a proxy in direct mode serves to people, where it looks for that: beside the folder of
 # its program, as in /usr/share beside /usr/bin.
 write_documents() {

@@ -38,7 +38,7 @@ count() {
 # Builds all programs and tests at once: package by package, cargo would build their dependencies anew for each set of features.
 # The receiver of webhooks is a workspace of its own.
 build_tests() {
-  cargo build --locked --workspace --bins --tests --message-format=json-render-diagnostics >"$LOGS/build.json" &&
+  linting cargo build --locked --workspace --all-targets --message-format=json-render-diagnostics >"$LOGS/build.json" &&
     node "$here/test/binaries.mjs" <"$LOGS/build.json" >"$BINARIES" &&
     CARGO_TARGET_DIR=$TARGET_DIR cargo build --locked --manifest-path "$ROOT/tests/clients/webhooks/rust/Cargo.toml"
 }
@@ -97,7 +97,7 @@ load_tests() { run_binaries 'tests test load'; }
 # Runs the examples in doc comments: rustdoc compiles those of a crate into one program. The features are those of the other
 # kinds, so that no dependency is built again.
 doc_tests() {
-  cargo test --locked --workspace --doc --no-fail-fast ${FILTER:+-- "$FILTER"} </dev/null
+  linting cargo test --locked --workspace --doc --no-fail-fast ${FILTER:+-- "$FILTER"} </dev/null
 }
 
 # What a release consists of, made of the programs of this build.
@@ -117,12 +117,14 @@ clients_tests() {
   return "$status"
 }
 
-browser_tests() { node --test ${FILTER:+--test-name-pattern="$FILTER"} tests/browser/*.test.mjs; }
+browser_tests() { run_browser tests/browser/*.test.mjs; }
+lighthouse_tests() { run_browser tests/browser/lighthouse.mjs; }
+run_browser() { node --test ${FILTER:+--test-name-pattern="$FILTER"} "$@"; }
 
 # The longest first, so that none is left alone at the end.
-readonly SIDE_BY_SIDE=(edge schemathesis proxy package end-to-end clients proxy-pingora chaos unit property openapi tools contract simulation doc mcp)
+readonly SIDE_BY_SIDE=(edge schemathesis browser proxy package end-to-end clients proxy-pingora chaos unit property openapi tools contract simulation doc mcp)
 # They hold the time that something takes to a limit: what a page costs a browser, how late a load generator sends.
-readonly ALONE=(load browser)
+readonly ALONE=(load lighthouse)
 readonly KINDS=("${SIDE_BY_SIDE[@]}" "${ALONE[@]}")
 
 # kinds_of file: the kinds that a change of the file can affect. `contract` reads all sources. A file that is not named here can
@@ -130,7 +132,7 @@ readonly KINDS=("${SIDE_BY_SIDE[@]}" "${ALONE[@]}")
 kinds_of() {
   case $1 in
     proxy/*) echo unit doc contract proxy proxy-pingora end-to-end chaos load package openapi schemathesis clients ;;
-    edge-worker/* | wrangler.toml) echo unit doc contract edge end-to-end chaos load openapi schemathesis mcp clients browser ;;
+    edge-worker/* | wrangler.toml) echo unit doc contract edge end-to-end chaos load openapi schemathesis mcp clients browser lighthouse ;;
     loadtest/*) echo unit doc contract tools edge end-to-end load package ;;
     docs/* | *.md | conf/* | packaging/*) echo contract tools proxy edge end-to-end package ;;
     tests/edge/*) echo contract edge ;;
@@ -140,7 +142,7 @@ kinds_of() {
     tests/package/*) echo contract package ;;
     tests/sim/*) echo contract simulation ;;
     tests/contract/*) echo contract ;;
-    tests/browser/*) echo contract browser ;;
+    tests/browser/*) echo contract browser lighthouse ;;
     tests/clients/*) echo contract edge end-to-end openapi schemathesis mcp clients ;;
     *) echo "${KINDS[@]}" ;;
   esac

@@ -1,4 +1,4 @@
-// Bio-link pages that were made through the API, as a browser shows them: accessible, fast, small, and with nothing but
+// Bio-link pages that were made through the API, as a browser shows them: accessible, small, and with nothing but
 // themselves and their images. Leaves the screenshots under target/screenshots/.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
@@ -6,9 +6,8 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import lighthouse, { desktopConfig } from "lighthouse";
 import { createPage, LARGE, RIGHT_TO_LEFT, TYPICAL } from "./parts/biolink.mjs";
-import { startChromium, startDebuggedChromium } from "./parts/chromium.mjs";
+import { startChromium } from "./parts/chromium.mjs";
 import { startEdge } from "./parts/edge.mjs";
 import { image, startImages } from "./parts/images.mjs";
 
@@ -18,8 +17,6 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 const SCHEMES = ["light", "dark"];
 const WIDTHS = [320, 1280];
 const PAGES = { typical: TYPICAL, "right-to-left": RIGHT_TO_LEFT };
-/** Measurements of a page's speed at most. */
-const ATTEMPTS = 5;
 
 let edge;
 let browser;
@@ -72,59 +69,6 @@ for (const [name, document] of Object.entries(PAGES)) {
       });
     }
   }
-}
-
-/** The settings of Lighthouse for a screen of this width: a phone on a slow network, or a desktop computer. */
-function settings(width) {
-  const config = width < 600 ? {} : desktopConfig.settings;
-  const screen = { width, height: 720, deviceScaleFactor: 1, mobile: width < 600, disabled: false };
-  return { ...config, screenEmulation: screen };
-}
-
-/** The sum of a report's scores, one for each category. */
-const sum = ({ categories }) => Object.values(categories).reduce((sum, { score }) => sum + score, 0);
-
-/**
- * Measures a page. What else the machine does makes it slower and never faster, and can make Lighthouse give up on
- * robots.txt, so the best of a few measurements counts.
- */
-async function measure(url, port, width) {
-  let best;
-  for (let attempt = 0; attempt < ATTEMPTS && !(best && sum(best) === Object.keys(best.categories).length); attempt += 1) {
-    const config = { extends: "lighthouse:default", settings: settings(width) };
-    const { lhr } = await lighthouse(url, { port, logLevel: "error", output: "json" }, config);
-    assert.equal(lhr.runtimeError, undefined);
-    if (!best || sum(lhr) > sum(best)) best = lhr;
-  }
-  return best;
-}
-
-for (const scheme of SCHEMES) {
-  test(`pages get 100 of Lighthouse in every category in ${scheme}`, async (context) => {
-    const preferred = `--blink-settings=preferredColorScheme=${scheme === "dark" ? 0 : 1}`;
-    const debugged = await startDebuggedChromium([...images.args, preferred]);
-    try {
-      for (const [name, document] of Object.entries(PAGES)) {
-        for (const width of WIDTHS) {
-          await context.test(`${name} page at ${width} px in ${scheme}`, async () => {
-            const report = await measure(address(document), debugged.port, width);
-            const scores = Object.values(report.categories).map(({ id, score }) => [id, score * 100]);
-            const expected = ["performance", "accessibility", "best-practices", "seo"].map((id) => [id, 100]);
-            assert.deepEqual(scores, expected, shortfalls(report));
-          });
-        }
-      }
-      assert.equal(await debugged.evaluate("matchMedia('(prefers-color-scheme: dark)').matches"), scheme === "dark");
-    } finally {
-      await debugged.end();
-    }
-  });
-}
-
-/** The audits that cost points, for the message of a failed test. */
-function shortfalls({ audits }) {
-  const poor = Object.values(audits).filter(({ score }) => score !== null && score < 1);
-  return JSON.stringify(poor.map(({ id, score, displayValue, details }) => [id, score, displayValue, details?.items?.slice(0, 3)]), null, 1);
 }
 
 test("pages are as small as promised", async (context) => {

@@ -4,10 +4,9 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { after, before, test } from "node:test";
-import lighthouse from "lighthouse";
 import { settledReport, until } from "./parts/analytics.mjs";
 import { createPage } from "./parts/biolink.mjs";
-import { startChromium, startDebuggedChromium } from "./parts/chromium.mjs";
+import { startChromium } from "./parts/chromium.mjs";
 import { follow, goTo, openConsole, press, signIn, takeKey } from "./parts/console.mjs";
 import { ADMIN_SECRET, startEdge } from "./parts/edge.mjs";
 import { startGateway } from "./parts/gateway.mjs";
@@ -317,23 +316,3 @@ async function assertAccessible(page, width, name) {
   assert.ok(passes.length > 10, "axe has looked at the page");
   assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), [], name);
 }
-
-/** Measurements of the page's speed at most: a busy machine makes it slower, and never faster. */
-const ATTEMPTS = 3;
-
-test("sign-in gets 95 of Lighthouse or more in every category", async () => {
-  const debugged = await startDebuggedChromium();
-  try {
-    // The console asks search engines not to show it, which the audit `is-crawlable` counts as a fault.
-    const config = { extends: "lighthouse:default", settings: { skipAudits: ["is-crawlable"] } };
-    let poor = ["not measured"];
-    for (let attempt = 0; attempt < ATTEMPTS && poor.length; attempt += 1) {
-      const { lhr } = await lighthouse(`${edge.origin}/console`, { port: debugged.port, logLevel: "error", output: "json" }, config);
-      assert.equal(lhr.runtimeError, undefined);
-      poor = Object.values(lhr.categories).filter(({ score }) => score < 0.95).map(({ id, score }) => [id, score]);
-    }
-    assert.deepEqual(poor, []);
-  } finally {
-    await debugged.end();
-  }
-});

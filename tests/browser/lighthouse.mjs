@@ -1,0 +1,81 @@
+// What Lighthouse says of bio-link pages, the reference and the console. It measures time, so nothing runs beside it.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import lighthouse, { desktopConfig } from "lighthouse";
+import { createPage, RIGHT_TO_LEFT, TYPICAL } from "./parts/biolink.mjs";
+import { startDebuggedChromium } from "./parts/chromium.mjs";
+import { startEdge } from "./parts/edge.mjs";
+import { startImages } from "./parts/images.mjs";
+
+const BIOLINK_PAGES = { typical: TYPICAL, "right-to-left": RIGHT_TO_LEFT };
+const REFERENCE = ["/docs", "/docs/pages"];
+/** Measurements of a page at most: what else the machine does makes it slower and never faster. */
+const ATTEMPTS = 5;
+
+let edge;
+let images;
+
+before(async () => {
+  [edge, images] = await Promise.all([startEdge(), startImages()]);
+  for (const page of Object.values(BIOLINK_PAGES)) await createPage(edge, page);
+});
+after(() => Promise.all([edge?.end(), images?.end()]));
+
+/** The settings for a screen of this width: a phone on a slow network, or a desktop computer. */
+function settings(width) {
+  const screenEmulation = { width, height: 720, deviceScaleFactor: 1, mobile: width < 600, disabled: false };
+  return { ...(width < 600 ? {} : desktopConfig.settings), screenEmulation };
+}
+
+/** Asserts that each category of a page has this score in one of a few measurements. */
+async function assertScores(expected, url, port, settings) {
+  let report;
+  for (let attempt = 0; attempt < ATTEMPTS && !(report && lowest(report) >= expected); attempt += 1) {
+    const config = { extends: "lighthouse:default", settings };
+    ({ lhr: report } = await lighthouse(url, { port, logLevel: "error", output: "json" }, config));
+    assert.equal(report.runtimeError, undefined);
+  }
+  assert.deepEqual(Object.keys(report.categories), ["performance", "accessibility", "best-practices", "seo"]);
+  assert.ok(lowest(report) >= expected, `${url}: ${lowest(report)}, at least ${expected} expected: ${shortfalls(report)}`);
+}
+
+const lowest = ({ categories }) => Math.min(...Object.values(categories).map(({ score }) => score * 100));
+
+/** The audits that cost points, for the message of a failed test. */
+function shortfalls({ audits }) {
+  const poor = Object.values(audits).filter(({ score }) => score !== null && score < 1);
+  return JSON.stringify(poor.map(({ id, score, displayValue, details }) => [id, score, displayValue, details?.items?.slice(0, 3)]), null, 1);
+}
+
+for (const scheme of ["light", "dark"]) {
+  test(`pages get 100 of Lighthouse in every category in ${scheme}`, async (context) => {
+    const preferred = `--blink-settings=preferredColorScheme=${scheme === "dark" ? 0 : 1}`;
+    const debugged = await startDebuggedChromium([...images.args, preferred]);
+    try {
+      for (const [name, { slug }] of Object.entries(BIOLINK_PAGES)) {
+        for (const width of [320, 1280]) {
+          await context.test(`${name} page at ${width} px in ${scheme}`, () =>
+            assertScores(100, `${edge.origin}/${slug}`, debugged.port, settings(width)));
+        }
+      }
+      assert.equal(await debugged.evaluate("matchMedia('(prefers-color-scheme: dark)').matches"), scheme === "dark");
+    } finally {
+      await debugged.end();
+    }
+  });
+}
+
+test("reference and sign-in get at least 95 of Lighthouse in every category", async (context) => {
+  const debugged = await startDebuggedChromium();
+  try {
+    for (const path of REFERENCE) {
+      for (const width of [360, 1280]) {
+        await context.test(`${path} at ${width} px`, () => assertScores(95, edge.origin + path, debugged.port, settings(width)));
+      }
+    }
+    // The console asks search engines not to show it, which the audit `is-crawlable` counts as a fault.
+    await context.test("/console", () => assertScores(95, `${edge.origin}/console`, debugged.port, { skipAudits: ["is-crawlable"] }));
+  } finally {
+    await debugged.end();
+  }
+});
