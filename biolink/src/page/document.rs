@@ -180,9 +180,13 @@ impl Locale {
         &self.0
     }
 
+    /// Returns the language without script and region, in lower case.
+    pub fn language(&self) -> String {
+        self.0.split('-').next().unwrap_or_default().to_ascii_lowercase()
+    }
+
     fn is_right_to_left(&self) -> bool {
-        let language = self.0.split('-').next().unwrap_or_default().to_ascii_lowercase();
-        Self::RIGHT_TO_LEFT.contains(&language.as_str())
+        Self::RIGHT_TO_LEFT.contains(&self.language().as_str())
     }
 }
 

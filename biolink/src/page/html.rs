@@ -8,6 +8,7 @@ mod gate;
 mod layout;
 mod links;
 mod metadata;
+mod money;
 mod notice;
 mod products;
 mod style;
@@ -69,6 +70,8 @@ pub fn render(view: &PageView<'_>) -> Response {
             (products::section(view, words))
         }
         footer {
+            // Fetched for print alone.
+            img.qr src={ "/" (view.slug) "/qr.svg" } alt=(words.code) width="160" height="160" loading="lazy";
             a lang=[words.foreign(&document.locale)] rel="nofollow" href={ "/" (view.slug) "/report" } { (words.report) }
             @if let Some(token) = view.image {
                 img src={ "/" (view.slug) "/seen/" (token) } alt="" width="1" height="1";

@@ -32,6 +32,7 @@ pub fn confirm(document: &PageDocument, gate: Gate, action: &str) -> Response {
         }
     };
     let more = html! { meta name="rating" content="adult"; };
-    let head = Head { title: &document.title, noindex: true, images: Vec::new(), ..Head::of(document) };
+    let head =
+        Head { title: &document.title, noindex: true, icon: None, images: Vec::new(), ..Head::of(document) };
     respond(&head.with(more), &content)
 }

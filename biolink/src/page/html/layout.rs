@@ -22,6 +22,8 @@ pub(super) struct Head<'a> {
     pub(super) theme: Theme,
     /// Whether search engines are asked to leave the page out.
     pub(super) noindex: bool,
+    /// The image that stands for the page in tabs and on home screens.
+    pub(super) icon: Option<&'a Image>,
     /// The images that the page shows.
     pub(super) images: Vec<&'a Image>,
     /// Elements to add.
@@ -39,6 +41,7 @@ impl<'a> Head<'a> {
             direction: document.direction(),
             theme: document.theme,
             noindex: document.seo.noindex,
+            icon: document.avatar.as_ref().filter(|avatar| avatar.url.is_allowed()),
             images: document.avatar.iter().chain(items).collect(),
             more: html! {},
         }
@@ -61,7 +64,13 @@ pub(super) fn respond(head: &Head<'_>, content: &Markup) -> Response {
                 title { (head.title) }
                 meta name="color-scheme" content=(color_scheme(head.theme.mode));
                 (theme_colors(&head.theme))
-                link rel="icon" href=(favicon(&head.theme));
+                @match head.icon {
+                    Some(icon) => {
+                        link rel="icon" href=(icon.url) referrerpolicy="no-referrer";
+                        link rel="apple-touch-icon" href=(icon.url) referrerpolicy="no-referrer";
+                    }
+                    None => link rel="icon" href=(favicon(&head.theme));
+                }
                 @if head.noindex { meta name="robots" content="noindex"; }
                 (head.more)
                 style { (PreEscaped(&style)) }

@@ -78,10 +78,18 @@ fn anchor(link: &Link, address: &str, slug: &Slug) -> Markup {
     let is_counted = address.starts_with(&format!("/{slug}/l/"));
     let ping = (!is_counted).then(|| format!("/{slug}/ping/{}", link.id));
     let rel = link.rel.iter().map(|rel| rel.as_str()).collect::<Vec<_>>().join(" ");
+    // What a printed page shows, unless visitors are to confirm first.
+    let to = link.destination().filter(|_| link.gate.is_none()).map(shown_address);
     html! {
-        a.link.top[link.highlight] rel=[(!rel.is_empty()).then_some(rel)] href=(address) ping=[ping] {
+        a.link.top[link.highlight] data-to=[to] rel=[(!rel.is_empty()).then_some(rel)] href=(address) ping=[ping] {
             (link.title)
             @if let Some(description) = &link.description { " " span { (description) } }
         }
     }
+}
+
+/// Returns an address as people read it: without its scheme.
+pub(super) fn shown_address(url: &str) -> &str {
+    let rest = url.split_once("://").map(|(_, rest)| rest);
+    rest.or_else(|| url.split_once(':').map(|(_, rest)| rest)).unwrap_or(url).trim_end_matches('/')
 }

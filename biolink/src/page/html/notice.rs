@@ -77,6 +77,7 @@ fn operator_page(title: &str, content: &Markup) -> Response {
         direction: Direction::Ltr,
         theme: own_theme(),
         noindex: true,
+        icon: None,
         images: Vec::new(),
         more: html! {},
     };

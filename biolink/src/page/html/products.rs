@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::{PageView, words::Words};
-use crate::page::document::{Availability, Image, Layout, Price, Product};
+use super::{PageView, links::shown_address, money, words::Words};
+use crate::page::document::{Availability, Image, Layout, Locale, Price, Product};
 
 /// Returns the products, if there are any and they are shown.
 pub(super) fn section(view: &PageView<'_>, words: &Words) -> Markup {
@@ -23,13 +23,15 @@ pub(super) fn section(view: &PageView<'_>, words: &Words) -> Markup {
 fn entry(item: &Product, view: &PageView<'_>, words: &Words) -> Markup {
     let body = html! {
         @if let Some(image) = &item.image { (picture(image)) }
-        (item.title)
-        @if let Some(description) = &item.description { " " span { (description) } }
-        @if let Some(price) = &item.price { " " (cost(price, item.sale(view.now), words)) }
-        @if let Some(note) = note(item.availability, words) { " " span { (note) } }
+        div {
+            (item.title)
+            @if let Some(description) = &item.description { " " span { (description) } }
+            @if let Some(price) = &item.price { " " (cost(price, item, view, words)) }
+            @if let Some(note) = note(item.availability, words) { " " span { (note) } }
+        }
     };
     html! {
-        @if item.url.is_allowed() { a.link rel="nofollow" href={ "/" (view.slug) "/p/" (item.id) } { (body) } } @else { div.link { (body) } }
+        @if item.url.is_allowed() { a.link rel="nofollow" data-to=(shown_address(item.url.as_str())) href={ "/" (view.slug) "/p/" (item.id) } { (body) } } @else { div.link { (body) } }
     }
 }
 
@@ -42,21 +44,24 @@ fn picture(image: &Image) -> Markup {
 }
 
 /// Returns the price. Screen readers do not say that a text is struck out, so a hidden word does.
-fn cost(price: &Price, sale: Option<&Price>, words: &Words) -> Markup {
+fn cost(price: &Price, item: &Product, view: &PageView<'_>, words: &Words) -> Markup {
+    let locale = &view.document.locale;
+    let sale = item.sale(view.now);
+    let (before, after) = match words.from.split_once("{}") {
+        Some(around) if item.price_varies => around,
+        _ => ("", ""),
+    };
     html! {
-        span {
-            @if let Some(sale) = sale {
-                (amount(sale)) " " s { i { (words.was) " " } (amount(price)) }
-            } @else {
-                (amount(price))
-            }
+        span.cost {
+            (before) (amount(sale.unwrap_or(price), locale)) (after)
+            @if sale.is_some() { " " s { i { (words.was) " " } (amount(price, locale)) } }
         }
     }
 }
 
 /// Returns an amount that keeps its order on pages from right to left.
-fn amount(price: &Price) -> Markup {
-    html! { bdi { (price.amount) " " (price.currency) } }
+fn amount(price: &Price, locale: &Locale) -> Markup {
+    html! { bdi { (money::shown(price, locale)) } }
 }
 
 const fn note(availability: Availability, words: &Words) -> Option<&'static str> {

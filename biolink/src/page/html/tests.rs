@@ -305,7 +305,7 @@ fn products_show_price_sale_and_availability() {
     let spans: Vec<_> = named(&elements, "span").iter().map(|span| span.text.trim().to_owned()).collect();
     assert_eq!(spans, ["", "Sold out"]);
     let amounts: Vec<_> = named(&elements, "bdi").iter().map(|bdi| bdi.text.as_str()).collect();
-    assert_eq!(amounts, ["9.00 EUR", "15.00 EUR"]);
+    assert_eq!(amounts, ["\u{20ac}9.00", "\u{20ac}15.00"]);
     assert_eq!(named(&elements, "bdi")[1].around.last().unwrap(), "s");
     assert_eq!(named(&elements, "i")[0].text.trim(), "Previous price:");
 }
@@ -325,7 +325,7 @@ fn sale_price_counts_within_its_dates_only() {
         let view = PageView { document: &page, slug: &slug, base: "", now, published_at: now, image: None };
         let html = render(&view).body;
         let elements = parsed(&html);
-        assert!(named(&elements, "bdi")[0].text.starts_with(amount), "{html}");
+        assert_eq!(named(&elements, "bdi")[0].text, format!("\u{20ac}{amount}"), "{html}");
         assert_eq!(named(&elements, "s").len(), usize::from(amount == "9.00"));
         let data = &named(&elements, "script")[0].text;
         assert!(data.contains(&format!(r#""price":"{amount}""#)), "{data}");
@@ -379,4 +379,49 @@ fn report_form_offers_every_reason() {
         let field = label.attribute("for").unwrap();
         assert_eq!(elements.iter().filter(|element| element.attribute("id") == Some(field)).count(), 1);
     }
+}
+
+#[test]
+fn lowest_price_of_variants_says_from() {
+    for (locale, expected) in [("en", "from \u{20ac}10.00"), ("de", "ab 10,00\u{a0}\u{20ac}")] {
+        let page = document(json!({"title": "Ada", "locale": locale, "products": {"items": [
+            {"title": "Mug", "url": "https://shop.example.com/mug", "price": {"amount": "10.00", "currency": "EUR"}, "price_varies": true}]}}));
+        let response = shown(&page);
+        let text: String = response.body.replace("<bdi>", "").replace("</bdi>", "");
+        assert!(text.contains(expected), "{text}");
+        assert!(
+            response.body.contains(r#""@type":"AggregateOffer""#)
+                && response.body.contains(r#""lowPrice":"10.00""#)
+        );
+    }
+}
+
+#[test]
+fn avatar_is_the_icon_of_its_page() {
+    let icons = |page: &PageDocument| {
+        let elements = check(&shown(page));
+        let icon = |link: &&&Element| link.attribute("rel").is_some_and(|rel| rel.contains("icon"));
+        named(&elements, "link")
+            .iter()
+            .filter(icon)
+            .map(|link| link.attribute("href").unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let avatar = json!({"title": "Ada", "avatar": {"url": "https://img.example.com/ada.jpg", "alt": "Ada"}});
+    assert_eq!(icons(&document(avatar)), ["https://img.example.com/ada.jpg"; 2]);
+    let without = icons(&document(json!({"title": "Ada"})));
+    assert!(without.len() == 1 && without[0].starts_with("data:image/svg+xml,"), "{without:?}");
+}
+
+#[test]
+fn printed_page_has_addresses_and_its_code() {
+    let page = document(json!({"title": "Ada", "links": [
+        {"title": "Now", "url": "https://example.com/now/"},
+        {"title": "Mail", "type": "email", "url": "ada@example.com"},
+        {"title": "Asked", "url": "https://example.com/asked", "gate": {"kind": "age", "min": 18}}]}));
+    let elements = check(&shown(&page));
+    let to: Vec<_> = named(&elements, "a").iter().filter_map(|a| a.attribute("data-to")).collect();
+    assert_eq!(to, ["example.com/now", "ada@example.com"], "and none that visitors are to confirm first");
+    let code = named(&elements, "img")[0];
+    assert_eq!((code.attribute("src"), code.attribute("loading")), (Some("/ada/qr.svg"), Some("lazy")));
 }

@@ -13,6 +13,10 @@ pub(super) struct Words {
     pub(super) backorder: &'static str,
     /// Said before a price that was higher.
     pub(super) was: &'static str,
+    /// Around the lowest of several prices.
+    pub(super) from: &'static str,
+    /// Describes the QR code of a printed page.
+    pub(super) code: &'static str,
     pub(super) report: &'static str,
     pub(super) age_question: &'static str,
     pub(super) age_button: &'static str,
@@ -29,6 +33,8 @@ const ENGLISH: Words = Words {
     preorder: "Preorder",
     backorder: "Backorder",
     was: "Previous price:",
+    from: "from {}",
+    code: "QR code of this page",
     report: "Report this page",
     age_question: "This is for visitors of {} years and older.",
     age_button: "I am {} or older",
@@ -46,6 +52,8 @@ const TRANSLATIONS: [Words; 7] = [
         preorder: "طلب مسبق",
         backorder: "متوفر لاحقًا",
         was: "السعر السابق:",
+        from: "من {}",
+        code: "رمز QR لهذه الصفحة",
         report: "الإبلاغ عن هذه الصفحة",
         age_question: "هذا المحتوى لمن أعمارهم {} سنة فأكثر.",
         age_button: "عمري {} سنة أو أكثر",
@@ -61,6 +69,8 @@ const TRANSLATIONS: [Words; 7] = [
         preorder: "Vorbestellbar",
         backorder: "Später lieferbar",
         was: "Früherer Preis:",
+        from: "ab {}",
+        code: "QR-Code dieser Seite",
         report: "Diese Seite melden",
         age_question: "Dieser Inhalt ist für Besucher ab {} Jahren.",
         age_button: "Ich bin mindestens {} Jahre alt",
@@ -76,6 +86,8 @@ const TRANSLATIONS: [Words; 7] = [
         preorder: "Reserva",
         backorder: "Bajo pedido",
         was: "Precio anterior:",
+        from: "desde {}",
+        code: "Código QR de esta página",
         report: "Denunciar esta página",
         age_question: "Este contenido es para personas de {} años o más.",
         age_button: "Tengo {} años o más",
@@ -91,6 +103,8 @@ const TRANSLATIONS: [Words; 7] = [
         preorder: "Précommande",
         backorder: "Sur commande",
         was: "Ancien prix :",
+        from: "à partir de {}",
+        code: "Code QR de cette page",
         report: "Signaler cette page",
         age_question: "Ce contenu est réservé aux personnes de {} ans et plus.",
         age_button: "J’ai {} ans ou plus",
@@ -106,6 +120,8 @@ const TRANSLATIONS: [Words; 7] = [
         preorder: "Preordine",
         backorder: "Su ordinazione",
         was: "Prezzo precedente:",
+        from: "da {}",
+        code: "Codice QR di questa pagina",
         report: "Segnala questa pagina",
         age_question: "Questo contenuto è riservato a chi ha almeno {} anni.",
         age_button: "Ho almeno {} anni",
@@ -121,6 +137,8 @@ const TRANSLATIONS: [Words; 7] = [
         preorder: "Vooruitbestellen",
         backorder: "Later leverbaar",
         was: "Vorige prijs:",
+        from: "vanaf {}",
+        code: "QR-code van deze pagina",
         report: "Deze pagina melden",
         age_question: "Deze inhoud is voor bezoekers van {} jaar en ouder.",
         age_button: "Ik ben {} jaar of ouder",
@@ -136,6 +154,8 @@ const TRANSLATIONS: [Words; 7] = [
         preorder: "Pré-venda",
         backorder: "Sob encomenda",
         was: "Preço anterior:",
+        from: "a partir de {}",
+        code: "Código QR desta página",
         report: "Denunciar esta página",
         age_question: "Este conteúdo é para pessoas com {} anos ou mais.",
         age_button: "Tenho {} anos ou mais",
@@ -156,7 +176,6 @@ impl Words {
     }
 
     fn is_in(&self, locale: &Locale) -> bool {
-        let language = locale.as_str().split('-').next().unwrap_or_default();
-        language.eq_ignore_ascii_case(self.language)
+        locale.language() == self.language
     }
 }

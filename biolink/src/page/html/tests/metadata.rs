@@ -45,7 +45,13 @@ fn previews_show_what_the_owner_chose() {
             let name = meta.attribute("property").or_else(|| meta.attribute("name"))?.to_owned();
             Some((name, meta.attribute("content")?.to_owned()))
         };
-        let canonical = named(&elements, "link")[1].attribute("href").unwrap().to_owned();
+        let canonical = named(&elements, "link")
+            .iter()
+            .find(|link| link.attribute("rel") == Some("canonical"))
+            .unwrap()
+            .attribute("href")
+            .unwrap()
+            .to_owned();
         (named(&elements, "meta").iter().filter_map(pair).collect::<BTreeMap<_, _>>(), canonical)
     };
     let (found, canonical) = meta(many(0, 0));
