@@ -110,6 +110,9 @@ openapi_tests() { "$here/clients.sh" lint; }
 schemathesis_tests() { "$here/clients.sh" schemathesis; }
 mcp_tests() { "$here/clients.sh" mcp; }
 
+# Each target on its corpus and for ten seconds on what is made of it.
+fuzz_tests() { QUICK=1 TIME=10 "$here/fuzz.sh"; }
+
 # The clients that are generated in each language, all of them whatever happens.
 clients_tests() {
   local language status=0
@@ -122,7 +125,7 @@ lighthouse_tests() { run_browser tests/browser/lighthouse.mjs; }
 run_browser() { node --test ${FILTER:+--test-name-pattern="$FILTER"} "$@"; }
 
 # The longest first, so that none is left alone at the end.
-readonly SIDE_BY_SIDE=(edge schemathesis browser proxy package end-to-end clients proxy-pingora chaos unit property openapi tools contract simulation doc mcp)
+readonly SIDE_BY_SIDE=(edge fuzz schemathesis browser proxy package end-to-end clients proxy-pingora chaos unit property openapi tools contract simulation doc mcp)
 # They hold the time that something takes to a limit: what a page costs a browser, how late a load generator sends.
 readonly ALONE=(load lighthouse)
 readonly KINDS=("${SIDE_BY_SIDE[@]}" "${ALONE[@]}")
@@ -135,6 +138,7 @@ kinds_of() {
     edge-worker/* | wrangler.toml) echo unit doc contract edge end-to-end chaos load openapi schemathesis mcp clients browser lighthouse ;;
     loadtest/*) echo unit doc contract tools edge end-to-end load package ;;
     docs/* | *.md | conf/* | packaging/*) echo contract tools proxy edge end-to-end package ;;
+    fuzz/*) echo fuzz ;;
     tests/edge/*) echo contract edge ;;
     tests/chaos/*) echo contract chaos ;;
     tests/end_to_end/*) echo contract end-to-end ;;
