@@ -8,6 +8,7 @@ mod catalogue;
 mod describe;
 mod message;
 mod push;
+mod pushed_since;
 mod run;
 mod schedule;
 mod settings;
@@ -22,7 +23,7 @@ pub use run::{Run, RunOutcome, RunTrigger};
 pub use settings::SourceSettings;
 pub use settings::{MAX_ITEMS, MAX_TAGS};
 pub use source::{Source, SourceWrite};
-pub use state::{Applied, EditOutcome, FetchError, Fetched, SyncAttempt, SyncState, SyncStatus};
+pub use state::{Applied, EditOutcome, FetchError, Fetched, ProductEdit, SyncAttempt, SyncState, SyncStatus};
 
 /// Sources that a page may have.
 pub const MAX_SOURCES: usize = 3;

@@ -1,10 +1,15 @@
 //! Random worlds of the objects. `SIM_SEED=n` plays one of them and prints its trace; `TIME=seconds` plays
 //! new ones for so long.
 
+mod account;
 mod choices;
 mod durable;
+mod places;
+mod products;
 mod runtime;
+mod slug;
 mod slugs;
+mod source;
 
 use std::{
     env, thread,
@@ -25,7 +30,10 @@ struct Kind {
     run: fn(&Sim),
 }
 
-const KINDS: [Kind; 1] = [Kind { name: "slugs", calm_at: slugs::CALM_AT, run: slugs::run }];
+const KINDS: [Kind; 2] = [
+    Kind { name: "slugs", calm_at: slugs::CALM_AT, run: slugs::run },
+    Kind { name: "products", calm_at: products::CALM_AT, run: products::run },
+];
 
 impl Kind {
     fn of_seed(seed: u64) -> &'static Self {

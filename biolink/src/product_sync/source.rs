@@ -32,6 +32,9 @@ pub struct Source {
     pub created_at: UnixMillis,
     /// The moment of the last change.
     pub updated_at: UnixMillis,
+    /// The number of the newest edit that its object has made of the page.
+    #[serde(default)]
+    pub synced: u64,
 }
 
 /// What a client writes of a source, with what the shell found out before: it knows the gateway's
@@ -58,7 +61,7 @@ impl Source {
         let members = Fields::read(write.body.as_bytes())?.into_members();
         let settings = read(members, write)?;
         let secret = settings.push.then(|| write.secret().clone());
-        Ok(Self { id, page, settings, secret, version: 1, created_at: now, updated_at: now })
+        Ok(Self { id, page, settings, secret, version: 1, created_at: now, updated_at: now, synced: 0 })
     }
 
     /// Returns the source after a merge patch (RFC 7396). Switching push on draws a secret, and a

@@ -20,10 +20,14 @@ pub use self::{
 use super::{
     Catalogue, Run, RunOutcome, RunTrigger, Source, SourceSettings,
     catalogue::digest,
+    pushed_since::PushedSince,
     run::MAX_FAULTS,
     schedule::{PAUSE_AFTER_MS, SETTLE_MS, after_failure, next},
 };
-use crate::product_feed::{Feed, FeedProduct};
+use crate::{
+    page::{PageId, SourceId},
+    product_feed::{Feed, FeedProduct},
+};
 
 /// Failures in a row from which a source is failing.
 const FAILING_FROM: u32 = 3;
@@ -36,6 +40,8 @@ const PUSHED_REFRESH_MS: u64 = 60_000;
 /// The time between two edits of the page, in milliseconds: the store of published pages takes one
 /// write a second.
 const EDIT_MS: u64 = 2_000;
+/// The time after which an edit is made again of which nothing is known, in milliseconds.
+const EDIT_REPEAT_MS: u64 = 15_000;
 /// The first wait after an edit that the account did not take, in milliseconds.
 const EDIT_RETRY_MS: u64 = 5_000;
 
@@ -60,6 +66,10 @@ pub struct SyncState {
     refreshed_at: Option<UnixMillis>,
     edited_at: Option<UnixMillis>,
     pending: Option<PendingEdit>,
+    /// The number of the last edit.
+    edits: u64,
+    /// Pushes since the fetch began that has not ended.
+    pushed_since: Option<PushedSince>,
     shown: usize,
     runs: Vec<Run>,
 }
@@ -80,6 +90,24 @@ struct PendingEdit {
     /// Whether the account gets them even if it has them already.
     #[serde(default)]
     forced: bool,
+    /// The number of the edit with which they were sent; 0 before that.
+    #[serde(default)]
+    sent: u64,
+}
+
+/// An edit of the page that the account is to make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProductEdit {
+    /// The account.
+    pub account: KeyId,
+    /// The page.
+    pub page: PageId,
+    /// The source.
+    pub source: SourceId,
+    /// The source's products.
+    pub products: Vec<FeedProduct>,
+    /// Its number. The account takes none that is older than the one it has.
+    pub number: u64,
 }
 
 /// A run that begins.
@@ -114,6 +142,8 @@ pub enum EditOutcome {
     Applied(Applied),
     /// The account did not take them.
     Failed(String),
+    /// The account has no such source any more.
+    SourceGone,
 }
 
 impl SyncState {
@@ -127,8 +157,12 @@ impl SyncState {
         &self.runs
     }
 
-    /// Takes in settings. Others than before make the source run at once.
+    /// Takes in settings, unless they are older than those it has. Others than before make the source run
+    /// at once.
     pub fn configure(&mut self, account: KeyId, source: Source, now: UnixMillis) {
+        if self.source.as_ref().is_some_and(|known| source.version < known.version) {
+            return;
+        }
         let feed = |source: &Source| SourceSettings { push: false, ..source.settings.clone() };
         let is_new = self.source.as_ref().is_none_or(|known| feed(known) != feed(&source));
         self.account = Some(account);
@@ -174,6 +208,9 @@ impl SyncState {
     ) -> usize {
         let Some(source) = &self.source else { return 0 };
         let changed = upserts.len().saturating_add(deletes.len());
+        if let Some(since) = &mut self.pushed_since {
+            since.add(&upserts, deletes);
+        }
         catalogue.push(upserts, deletes, &source.settings.selection, now);
         let faulty = faults.len();
         let run = Run {
@@ -198,6 +235,7 @@ impl SyncState {
             validators.extend(self.last_modified.clone().map(|moment| ("if-modified-since", moment)));
         }
         self.last_run_at = Some(now);
+        self.pushed_since = Some(PushedSince::default());
         let (settings, version) = (source.settings.clone(), source.version);
         Some(SyncAttempt { settings, validators, version, planned, started: now })
     }
@@ -214,6 +252,7 @@ impl SyncState {
             return;
         };
         let (id, trigger) = (source.id, attempt.planned.trigger);
+        let since = self.pushed_since.take().unwrap_or_default();
         let run = Run {
             at: attempt.started,
             trigger,
@@ -245,6 +284,9 @@ impl SyncState {
                         self.held = false;
                         (self.etag, self.last_modified) = (etag, last_modified);
                         *catalogue = Catalogue::of(&feed, &attempt.settings.selection, now);
+                        if !since.apply(catalogue, &attempt.settings.selection, now) {
+                            self.ping(now);
+                        }
                         self.plan_edit(run, is_asked, now);
                     }
                 }
@@ -252,36 +294,47 @@ impl SyncState {
         }
     }
 
-    /// Returns the products that the account is to get now.
-    pub fn edit(&mut self, catalogue: &Catalogue, now: UnixMillis) -> Option<Vec<FeedProduct>> {
+    /// Returns the edit that the account is to make now.
+    pub fn edit(&mut self, catalogue: &Catalogue, now: UnixMillis) -> Option<ProductEdit> {
         let pending = self.pending.clone().filter(|pending| pending.at <= now)?;
-        let products = catalogue.shown(&self.source.as_ref()?.settings.selection, now);
+        let (account, source) = self.source()?;
+        let (page, source, products) =
+            (source.page, source.id, catalogue.shown(&source.settings.selection, now));
         if self.digest.as_ref() == Some(&digest(&products)) && !pending.forced {
             self.pending = None;
             self.log(Run { outcome: RunOutcome::Unchanged, shown: self.shown, ..pending.run });
             return None;
         }
-        Some(products)
+        self.edits = self.edits.saturating_add(1);
+        // Until the account responds, nobody knows what it has.
+        self.digest = None;
+        self.pending = Some(PendingEdit { at: now.plus(EDIT_REPEAT_MS), sent: self.edits, ..pending });
+        Some(ProductEdit { account, page, source, products, number: self.edits })
     }
 
-    /// Takes in how the edit with these products ended.
-    pub fn settle(&mut self, products: &[FeedProduct], outcome: EditOutcome, now: UnixMillis) {
-        let Some(pending) = self.pending.take() else { return };
+    /// Takes in how an edit ended. What was pushed meanwhile is still to be given.
+    pub fn settle(&mut self, edit: &ProductEdit, outcome: EditOutcome, now: UnixMillis) {
+        let pending = self.pending.take_if(|pending| pending.sent == edit.number);
         match outcome {
             EditOutcome::Applied(applied) => {
-                self.digest = Some(digest(products));
-                (self.edited_at, self.shown) = (Some(now), applied.shown);
+                self.edited_at = Some(now);
+                if edit.number == self.edits {
+                    (self.digest, self.shown) = (Some(digest(&edit.products)), applied.shown);
+                }
+                let Some(pending) = pending else { return };
                 let Applied { shown, added, updated, removed } = applied;
                 let is_changed = added.saturating_add(updated).saturating_add(removed) > 0;
                 let outcome = if is_changed { RunOutcome::Updated } else { RunOutcome::Unchanged };
                 self.log(Run { outcome, shown, added, updated, removed, ..pending.run });
             }
             EditOutcome::Failed(error) => {
+                let Some(pending) = pending else { return };
                 let wait = EDIT_RETRY_MS.saturating_mul(1 << pending.failures.min(7));
                 let failures = pending.failures.saturating_add(1);
                 let run = Run { error: Some(error), ..pending.run };
                 self.pending = Some(PendingEdit { at: now.plus(wait), run, failures, ..pending });
             }
+            EditOutcome::SourceGone => {}
         }
     }
 
@@ -349,7 +402,7 @@ impl SyncState {
     fn plan_edit(&mut self, run: Run, forced: bool, now: UnixMillis) {
         let at = self.edited_at.map_or(now, |last| last.plus(EDIT_MS)).max(now);
         let forced = forced || self.pending.as_ref().is_some_and(|pending| pending.forced);
-        self.pending = Some(PendingEdit { at, run, failures: 0, forced });
+        self.pending = Some(PendingEdit { at, run, failures: 0, forced, sent: 0 });
     }
 
     fn log(&mut self, run: Run) {

@@ -55,10 +55,12 @@ pub(super) struct Scope(Rc<Cell<bool>>);
 pub(super) struct Sim(Rc<World>);
 
 struct World {
+    salt: u64,
     choices: RefCell<Choices>,
     faults: Faults,
     now: Cell<u64>,
-    /// The time from which there are no faults.
+    /// Whether faults have begun, and the time from which there are none.
+    is_disturbed: Cell<bool>,
     calm_at: u64,
     order: Cell<u64>,
     current: Cell<u64>,
@@ -94,9 +96,11 @@ impl Sim {
             lost_commit,
         };
         Self(Rc::new(World {
+            salt: choices.below(1 << 40) << 20,
             choices: RefCell::new(choices),
             faults,
             now: Cell::new(0),
+            is_disturbed: Cell::new(false),
             calm_at,
             order: Cell::new(0),
             current: Cell::new(0),
@@ -108,7 +112,13 @@ impl Sim {
     }
 
     pub(super) fn faults(&self) -> Faults {
-        if self.0.now.get() < self.0.calm_at { self.0.faults } else { Faults::default() }
+        let is_disturbed = self.0.is_disturbed.get() && self.0.now.get() < self.0.calm_at;
+        if is_disturbed { self.0.faults } else { Faults::default() }
+    }
+
+    /// Lets the faults begin.
+    pub(super) fn disturb(&self) {
+        self.0.is_disturbed.set(true);
     }
 
     pub(super) fn below(&self, bound: u64) -> u64 {
@@ -122,7 +132,7 @@ impl Sim {
     /// Returns random bytes, which no fault depends on.
     pub(super) fn bytes<const N: usize>(&self) -> [u8; N] {
         let number = self.0.order.replace(self.0.order.get() + 1);
-        let mut rng = tests::sim::Rng::new(number);
+        let mut rng = tests::sim::Rng::new(self.0.salt ^ number);
         std::array::from_fn(|_| rng.next().to_le_bytes()[0])
     }
 

@@ -2,7 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{page::SourceId, product_feed::FeedProduct, product_sync::SourceWrite};
+use shared::json;
+
+use crate::{
+    codes,
+    page::SourceId,
+    pages_api::{Decision, Operation},
+    product_feed::FeedProduct,
+    product_sync::{EditOutcome, ProductEdit, SourceWrite},
+};
 
 /// A call about the product sources of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,11 +32,35 @@ pub enum SourceCall {
         /// Whether its products stay on the page.
         keep_products: bool,
     },
-    /// The source's object has these products.
-    Sync(SourceId, Vec<FeedProduct>),
+    /// The source's object has these products. The last is the number of its edit; 0 from a version that
+    /// numbers none.
+    Sync(SourceId, Vec<FeedProduct>, #[serde(default)] u64),
 }
 
 impl SourceCall {
+    /// Returns the operation that makes an edit.
+    pub fn sync(edit: &ProductEdit) -> Operation {
+        Operation::Sources(edit.page, Self::Sync(edit.source, edit.products.clone(), edit.number))
+    }
+
+    /// Returns the outcome of an edit, as the account's decision says it.
+    pub fn outcome(decision: Decision) -> EditOutcome {
+        let Decision::Reply(reply) = decision else {
+            return EditOutcome::Failed("the account did not decide".to_owned());
+        };
+        let is_gone = |code: &str| {
+            [codes::PAGE_UNKNOWN, codes::SOURCE_UNKNOWN].iter().any(|gone| gone.as_str() == code)
+        };
+        match reply.problem() {
+            Some(code) if is_gone(code) => EditOutcome::SourceGone,
+            Some(code) => EditOutcome::Failed(format!("the account refused the products: {code}")),
+            None => json::from_str(&reply.into_response().body).map_or_else(
+                |error| EditOutcome::Failed(format!("the account's response cannot be read: {error}")),
+                EditOutcome::Applied,
+            ),
+        }
+    }
+
     /// Returns true if it changes the products of the page.
     pub(super) const fn has_content(&self) -> bool {
         matches!(self, Self::Delete { .. } | Self::Sync(..))

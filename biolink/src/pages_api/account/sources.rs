@@ -80,10 +80,22 @@ impl Account {
                 self.drop_sources(call, |source| source.id == *id, now);
                 Ok((Response::no_content(), writes))
             }
-            SourceCall::Sync(id, products) => {
+            SourceCall::Sync(id, products, number) => {
+                // An edit that was overtaken by a newer one changes nothing.
+                if *number > 0 && *number <= self.source_of(page, id)?.synced {
+                    let items =
+                        loaded.content.map(|content| content.document.products.items).unwrap_or_default();
+                    let shown = items.iter().filter(|item| item.source == Some(*id)).count();
+                    let applied = Applied { shown, ..Applied::default() };
+                    return read(Response::json(serde_json::to_string(&applied).unwrap_or_default()));
+                }
                 self.source_of(page, id)?;
                 let change = SourceChange::Give(products);
                 let synced = self.with_products(*page, *id, change, loaded, denied, now)?;
+                self.sources
+                    .iter_mut()
+                    .filter(|source| source.id == *id)
+                    .for_each(|source| source.synced = *number);
                 // Numbers always serialise.
                 let body = serde_json::to_string(&synced.applied).unwrap_or_default();
                 Ok((Response::json(body), self.store_synced(call, synced, now)))

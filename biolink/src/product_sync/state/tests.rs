@@ -20,6 +20,7 @@ fn source(max_items: usize, push: bool) -> Source {
         version: 1,
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),
+        synced: 0,
     }
 }
 
@@ -57,10 +58,11 @@ impl World {
 
     /// Gives the products to the account. Returns their number, or `None` if it gets none.
     fn edit(&mut self) -> Option<usize> {
-        let products = self.state.edit(&self.catalogue, self.now)?;
-        let applied = Applied { shown: products.len(), added: products.len(), ..Applied::default() };
-        self.state.settle(&products, EditOutcome::Applied(applied), self.now);
-        Some(products.len())
+        let edit = self.state.edit(&self.catalogue, self.now)?;
+        let shown = edit.products.len();
+        let applied = Applied { shown, added: shown, ..Applied::default() };
+        self.state.settle(&edit, EditOutcome::Applied(applied), self.now);
+        Some(shown)
     }
 
     fn outcome(&self) -> RunOutcome {
@@ -221,8 +223,8 @@ fn edit_that_the_account_did_not_take_is_repeated() {
     let mut world = World::new();
     world.run(Ok(feed(0..3)));
     for wait in [5_000, 10_000, 20_000] {
-        let products = world.state.edit(&world.catalogue, world.now).unwrap();
-        world.state.settle(&products, EditOutcome::Failed("no response".to_owned()), world.now);
+        let edit = world.state.edit(&world.catalogue, world.now).unwrap();
+        world.state.settle(&edit, EditOutcome::Failed("no response".to_owned()), world.now);
         assert_eq!(world.edit(), None);
         assert_eq!(world.state.next_due(), Some(world.now.plus(wait)));
         world.now = world.now.plus(wait);
@@ -240,4 +242,52 @@ fn run_under_former_settings_counts_for_nothing() {
     assert_eq!((world.edit(), world.state.next_due()), (None, Some(world.now)));
     world.run(Ok(feed(0..3)));
     assert_eq!(world.edit(), Some(1));
+}
+
+#[test]
+fn push_during_a_fetch_is_applied_over_its_feed() {
+    let mut world = World::new();
+    world.run(Ok(feed(0..3)));
+    world.edit();
+    world.now = world.state.next_due().unwrap();
+    let attempt = world.state.begin(world.now).unwrap();
+    let Fetched::Feed { feed: pushed, .. } = feed(5..6) else { panic!() };
+    world.state.push(&mut world.catalogue, pushed.products, &["1".to_owned()], Vec::new(), world.now);
+    world.state.finish(&attempt, Ok(feed(0..3)), &mut world.catalogue, world.now);
+    let edit = world.state.edit(&world.catalogue, world.now.plus(EDIT_MS)).unwrap();
+    let ids: Vec<_> = edit.products.iter().map(|product| product.external_id.as_str()).collect();
+    assert_eq!(ids, ["5", "0", "2"]);
+}
+
+#[test]
+fn too_many_pushes_during_a_fetch_have_the_feed_fetched_again() {
+    let mut world = World::new();
+    let attempt = world.state.begin(world.now).unwrap();
+    let Fetched::Feed { feed: pushed, .. } = feed(0..251) else { panic!() };
+    world.state.push(&mut world.catalogue, pushed.products, &[], Vec::new(), world.now);
+    world.state.finish(&attempt, Ok(feed(0..251)), &mut world.catalogue, world.now);
+    assert_eq!(world.state.next_due(), Some(world.now), "the edit");
+    world.edit();
+    assert_eq!(world.state.next_due().unwrap().since(world.now), PUSHED_REFRESH_MS);
+}
+
+#[test]
+fn push_during_an_edit_is_given_after_it() {
+    let mut world = World::new();
+    world.run(Ok(feed(0..3)));
+    let edit = world.state.edit(&world.catalogue, world.now).unwrap();
+    world.state.push(&mut world.catalogue, Vec::new(), &["1".to_owned()], Vec::new(), world.now);
+    let applied = Applied { shown: 3, added: 3, ..Applied::default() };
+    world.state.settle(&edit, EditOutcome::Applied(applied), world.now);
+    assert_eq!(world.edit(), Some(2));
+}
+
+#[test]
+fn settings_that_arrive_behind_newer_ones_are_ignored() {
+    let mut world = World::new();
+    let (account, _) = world.state.source().unwrap();
+    world.state.configure(account, Source { version: 3, ..source(2, false) }, world.now);
+    world.state.configure(account, Source { version: 2, ..source(1, false) }, world.now);
+    world.run(Ok(feed(0..3)));
+    assert_eq!(world.edit(), Some(2));
 }

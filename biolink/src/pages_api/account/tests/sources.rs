@@ -34,7 +34,7 @@ impl World {
     }
 
     fn sync(&mut self, page: PageId, source: SourceId, ids: &[u8]) -> Got {
-        self.sources(page, SourceCall::Sync(source, products(ids)))
+        self.sources(page, SourceCall::Sync(source, products(ids), 0))
     }
 
     /// Returns the titles of the products that visitors see.

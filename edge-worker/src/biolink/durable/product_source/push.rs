@@ -50,6 +50,8 @@ impl ProductSource {
         let faulty = faults.len();
         let changed =
             self.change(|Parts { state, catalogue }| state.push(catalogue, upserts, &deletes, faults, now))?;
+        // Before the wait for the account, in which the object may be evicted.
+        self.arm().await?;
         self.give().await?;
         Ok(PushReply::Taken { changed, faulty })
     }
