@@ -4,11 +4,9 @@
 //! Only builds with optimization ask git, so that a commit does not make developers compile
 //! everything again.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
 
 #[allow(
     dead_code,

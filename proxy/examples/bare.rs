@@ -5,17 +5,17 @@
 //! modules, a keepalive pool that suffices.
 #![allow(clippy::print_stderr, reason = "a program for the command line")]
 
-use std::{env, process::ExitCode};
+use std::env;
+use std::process::ExitCode;
 
 use async_trait::async_trait;
 use mimalloc::MiMalloc;
+use pingora::Result;
+use pingora::modules::http::HttpModules;
 use pingora::proxy::{ProxyHttp, Session, http_proxy_service};
-use pingora::{
-    Result,
-    modules::http::HttpModules,
-    server::{RunArgs, Server, configuration::ServerConf},
-    upstreams::peer::HttpPeer,
-};
+use pingora::server::configuration::ServerConf;
+use pingora::server::{RunArgs, Server};
+use pingora::upstreams::peer::HttpPeer;
 
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;

@@ -3,22 +3,18 @@
 use std::sync::Arc;
 
 use pingora_limits::inflight::Guard;
-use shared::{
-    key::KeyId,
-    problem::Code,
-    proof::Proof,
-    quota::QuotaStatus,
-    request_id::RequestId,
-    route::{CallMethod, ToolCall},
-    tier::Tier,
-    time::UtcDay,
-    tool::Tool,
-};
+use shared::key::KeyId;
+use shared::problem::Code;
+use shared::proof::Proof;
+use shared::quota::QuotaStatus;
+use shared::request_id::RequestId;
+use shared::route::{CallMethod, ToolCall};
+use shared::tier::Tier;
+use shared::time::UtcDay;
+use shared::tool::Tool;
 
-use crate::{
-    direct::response_headers::ResponseInfo,
-    upstreams::{Pool, PoolPermit, TriedSet, Upstream, UpstreamIndex, UpstreamPermit},
-};
+use crate::direct::response_headers::ResponseInfo;
+use crate::upstreams::{Pool, PoolPermit, TriedSet, Upstream, UpstreamIndex, UpstreamPermit};
 use transport::record;
 
 /// The log record of a request, with the product's part.

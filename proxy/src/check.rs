@@ -3,25 +3,24 @@
 
 mod names;
 
-use std::{
-    collections::BTreeMap,
-    fmt, fs,
-    io::ErrorKind,
-    net::{IpAddr, SocketAddr, TcpListener},
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
-    path::Path,
-    time::Duration,
-};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+use std::time::Duration;
+use std::{fmt, fs};
 
-use shared::{time::UnixMillis, tool::Tool};
+use shared::time::UnixMillis;
+use shared::tool::Tool;
 
 use self::names::Unresolved;
-use crate::{
-    config::{AdminState, Callers, Config, DisabledUntil, PoolConfig, ServerConfig, show_duration as show},
-    direct,
-    server::fd_limit::FileBudget,
-    upgrade::{UpgradeError, UpgradeListener},
+use crate::config::{
+    AdminState, Callers, Config, DisabledUntil, PoolConfig, ServerConfig, show_duration as show,
 };
+use crate::direct;
+use crate::server::fd_limit::FileBudget;
+use crate::upgrade::{UpgradeError, UpgradeListener};
 
 /// Whether the proxy starts in spite of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

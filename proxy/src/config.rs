@@ -10,30 +10,28 @@ mod reader;
 mod report;
 mod tls;
 
-use std::{
-    collections::BTreeSet,
-    io,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::collections::BTreeSet;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub use callers::{Authority, Callers, DirectConfig, FeedConfig, GrantConfig};
 pub use pool::{
     AdminState, Balance, DisabledUntil, EjectConfig, PoolConfig, PoolSettings, ProbeConfig, ProbeKind,
     UpstreamConfig,
 };
-pub use reader::{
-    env::Lookup,
-    fault::{Fault, Faults, Places, SecretFile},
-    values::show as show_duration,
-};
+pub use reader::env::Lookup;
+pub use reader::fault::{Fault, Faults, Places, SecretFile};
+pub use reader::values::show as show_duration;
 pub use report::{ReloadOutcome, ReloadReport};
 use thiserror::Error;
 pub use tls::UpstreamTls;
 
 use crate::per_tool::PerTool;
-use transport::{downstream::Transport, hooks::ClientOptions, tls::ServerTls};
+use transport::downstream::Transport;
+use transport::hooks::ClientOptions;
+use transport::tls::ServerTls;
 
 /// The whole configuration.
 #[derive(Clone, Debug)]

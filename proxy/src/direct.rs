@@ -15,35 +15,27 @@ pub mod response_headers;
 mod state_files;
 mod state_saver;
 
-use std::{
-    io,
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Instant,
-};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
-use shared::{
-    document::Document,
-    key::{self, KeyId, VerifiedKey},
-    problem::{Problem, codes},
-    quota::{CallEnd, is_uncharged},
-    request::Head,
-    secret::MacKeys,
-    time::{UnixMillis, UtcDay},
-    tool::Tool,
-    url::check_confidential,
-};
+use shared::document::Document;
+use shared::key::{self, KeyId, VerifiedKey};
+use shared::problem::{Problem, codes};
+use shared::quota::{CallEnd, is_uncharged};
+use shared::request::Head;
+use shared::secret::MacKeys;
+use shared::time::{UnixMillis, UtcDay};
+use shared::tool::Tool;
+use shared::url::check_confidential;
 use tokio::sync::mpsc;
 
-use crate::{
-    config::{Authority, DirectConfig},
-    upgrade::record::SyncRecord,
-};
+use crate::config::{Authority, DirectConfig};
+use crate::upgrade::record::SyncRecord;
 use admin_attempts::AdminAttempts;
 use count_clock::CountClock;
 pub use counter_event::CounterEvent;

@@ -2,25 +2,20 @@
 
 mod connections;
 
-use std::{
-    hash::{BuildHasher, RandomState},
-    net::IpAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 pub(crate) use connections::AddressPermit;
 use connections::AddressTable;
 
 use parking_lot::Mutex;
-use pingora_limits::{
-    inflight::{Guard, Inflight},
-    rate::Rate,
-};
-use shared::{caller::network, key::KeyId};
+use pingora_limits::inflight::{Guard, Inflight};
+use pingora_limits::rate::Rate;
+use shared::caller::network;
+use shared::key::KeyId;
 
 use crate::config::ClientConfig;
 

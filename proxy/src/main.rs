@@ -1,14 +1,13 @@
 //! `proxy -c conf/proxy.toml`
 
-use std::{path::PathBuf, process::ExitCode};
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::Parser;
 use mimalloc::MiMalloc;
-use proxy::{
-    check::{self, Severity},
-    config::{Config, LoadError},
-    ready, server, version,
-};
+use proxy::check::{self, Severity};
+use proxy::config::{Config, LoadError};
+use proxy::{ready, server, version};
 use transport::clock;
 
 /// Measured: 15 to 28 % less time per call than the system's allocator.

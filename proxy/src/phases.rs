@@ -14,7 +14,8 @@ mod upstream_peer;
 mod upstream_request_filter;
 mod upstream_response_filter;
 
-use std::{net::IpAddr, sync::Arc};
+use std::net::IpAddr;
+use std::sync::Arc;
 
 pub(crate) use connection_filter::ConnectionPermit;
 pub(crate) use gateway::Gateway;
@@ -23,23 +24,19 @@ pub(crate) use own_request::OwnHandler;
 use pingora::ErrorType;
 use shared::problem::Problem;
 
-use crate::{
-    call::{Call, Record, RequestLog},
-    observe::metrics::LimitKind,
-    request_id::random_id,
+use crate::call::{Call, Record, RequestLog};
+use crate::observe::metrics::LimitKind;
+use crate::request_id::random_id;
+use transport::clock::Monotonic;
+use transport::drain::Drain;
+use transport::hooks::{
+    AfterFailure, Attempt, ClientOptions, ConnectionAction, Event, Failure, Limit, Listener, Phases, Request,
+    RequestAction, UpstreamRequest, UpstreamResponse,
 };
-use transport::{
-    clock::Monotonic,
-    drain::Drain,
-    hooks::{
-        AfterFailure, Attempt, ClientOptions, ConnectionAction, Event, Failure, Limit, Listener, Phases,
-        Request, RequestAction, UpstreamRequest, UpstreamResponse,
-    },
-    http2::CloseReason,
-    idle_clients::IdleClients,
-    response::Response,
-    tls::{Handshake, ServerTls},
-};
+use transport::http2::CloseReason;
+use transport::idle_clients::IdleClients;
+use transport::response::Response;
+use transport::tls::{Handshake, ServerTls};
 
 impl Listener for Gateway {
     type Permit = ConnectionPermit;

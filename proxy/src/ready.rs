@@ -1,10 +1,8 @@
 //! The health check of a container: whether the proxy of a configuration on this machine is ready.
 
-use std::{
-    io::{self, Read, Write},
-    net::{SocketAddr, TcpStream},
-    time::Duration,
-};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 /// Timeout of connecting, sending and reading, each.
 const TIMEOUT: Duration = Duration::from_secs(2);

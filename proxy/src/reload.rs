@@ -3,21 +3,21 @@
 
 mod watch;
 
-use std::{io, path::PathBuf, sync::Arc, time::Duration};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use pingora::{server::ShutdownWatch, services::background::BackgroundService};
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    time::sleep,
-};
+use pingora::server::ShutdownWatch;
+use pingora::services::background::BackgroundService;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::sleep;
 
-use crate::{
-    config::{Config, LoadError, ReloadOutcome, ReloadReport},
-    state::State,
-    upstreams::{Pools, probe, resolve},
-};
+use crate::config::{Config, LoadError, ReloadOutcome, ReloadReport};
+use crate::state::State;
+use crate::upstreams::{Pools, probe, resolve};
 use transport::clock;
 
 pub(crate) use watch::FileWatch;

@@ -1,18 +1,14 @@
 //! The replay cache: makes each grant usable once. It holds request ids for as long as their grants
 //! are valid.
 
-use std::{
-    collections::HashSet,
-    hash::{BuildHasherDefault, Hasher},
-    sync::Arc,
-};
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
-use shared::{
-    grant::{Grant, VALID_MS},
-    time::UnixMillis,
-};
+use shared::grant::{Grant, VALID_MS};
+use shared::time::UnixMillis;
 use tokio::sync::mpsc;
 
 use crate::upgrade::record::SyncRecord;
@@ -225,7 +221,9 @@ impl Hasher for IdentityHasher {
 
 #[cfg(test)]
 mod tests {
-    use shared::{key::KeyId, request_id::RequestId, tier::Tier};
+    use shared::key::KeyId;
+    use shared::request_id::RequestId;
+    use shared::tier::Tier;
 
     use super::*;
 

@@ -5,38 +5,32 @@ pub(crate) mod listener;
 pub(crate) mod shutdown;
 mod systemd;
 
-use std::{
-    env,
-    io::{self, Write as _},
-    net::SocketAddr,
-    path::PathBuf,
-    sync::{Arc, mpsc},
-    thread,
-};
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::{env, thread};
 
-use pingora::{
-    server::{RunArgs, Server, configuration::ServerConf},
-    services::background::background_service,
-};
+use pingora::server::configuration::ServerConf;
+use pingora::server::{RunArgs, Server};
+use pingora::services::background::background_service;
 use tokio::sync::watch;
 
-use self::{
-    fd_limit::FileBudget,
-    listener::{BoundService, Socket},
-    shutdown::{ExitSignals, SignalWatch},
-    systemd::{Manager, Notifier},
-};
-use crate::{
-    config::{Callers, Config},
-    direct::StateSaver,
-    observe::{access_log, admin::Admin},
-    phases::Gateway,
-    reload::{self, FileWatch, Reloader},
-    state::{InitError, Mode, State},
-    upgrade::{OldProcess, UpgradeError, UpgradeListener, UpgradeService},
-    upstreams::{probe::Prober, resolve::Resolver},
-    version,
-};
+use self::fd_limit::FileBudget;
+use self::listener::{BoundService, Socket};
+use self::shutdown::{ExitSignals, SignalWatch};
+use self::systemd::{Manager, Notifier};
+use crate::config::{Callers, Config};
+use crate::direct::StateSaver;
+use crate::observe::access_log;
+use crate::observe::admin::Admin;
+use crate::phases::Gateway;
+use crate::reload::{self, FileWatch, Reloader};
+use crate::state::{InitError, Mode, State};
+use crate::upgrade::{OldProcess, UpgradeError, UpgradeListener, UpgradeService};
+use crate::upstreams::probe::Prober;
+use crate::upstreams::resolve::Resolver;
+use crate::version;
 use transport::downstream::Downstream;
 
 /// An error that prevents the proxy from starting, or of its log writer.

@@ -10,14 +10,15 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 pub(crate) use mode::{EdgeMode, Mode};
 
-use crate::{
-    config::{Config, ReloadReport},
-    direct::StateError,
-    limits::ClientLimits,
-    observe::{access_log::AccessLog, metrics::Metrics},
-    upstreams::{Pool, Pools, ResolvedNames},
-};
-use transport::{clock, drain::Drain, idle_clients::IdleClients};
+use crate::config::{Config, ReloadReport};
+use crate::direct::StateError;
+use crate::limits::ClientLimits;
+use crate::observe::access_log::AccessLog;
+use crate::observe::metrics::Metrics;
+use crate::upstreams::{Pool, Pools, ResolvedNames};
+use transport::clock;
+use transport::drain::Drain;
+use transport::idle_clients::IdleClients;
 
 /// The state of one proxy process.
 pub struct State {

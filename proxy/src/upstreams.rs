@@ -24,7 +24,8 @@ pub(crate) use series::{STATUS_CLASSES, Series};
 use shared::tool::Tool;
 pub(crate) use upstream::{Upstream, UpstreamPermit};
 
-use crate::{config::Config, per_tool::PerTool};
+use crate::config::Config;
+use crate::per_tool::PerTool;
 
 /// One pool for each tool.
 #[derive(Debug)]

@@ -1,12 +1,10 @@
 //! The names of tools' servers and of the edge that do not resolve on this machine.
 
-use std::{
-    collections::HashMap,
-    net::{IpAddr, ToSocketAddrs as _},
-    sync::mpsc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::collections::HashMap;
+use std::net::{IpAddr, ToSocketAddrs as _};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use shared::url::Address;
 

@@ -1,14 +1,14 @@
 //! The settings of `[grants]` and `[keys]`: whether requests come from the edge or from clients.
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
+use std::time::Duration;
 
-use shared::{
-    key::KeyEnv,
-    secret::{AdminSecret, MacKeys},
-    url::Address,
-};
+use shared::key::KeyEnv;
+use shared::secret::{AdminSecret, MacKeys};
+use shared::url::Address;
 
-use super::reader::{Entry, Section, ValueError, choice::choice, count, duration_in};
+use super::reader::choice::choice;
+use super::reader::{Entry, Section, ValueError, count, duration_in};
 
 /// The source of requests.
 #[derive(Clone, Debug)]

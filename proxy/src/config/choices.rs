@@ -1,18 +1,13 @@
 //! The settings' own types in TOML notation: those that are one of several words, and others.
 
-use shared::{headers::PassedHeaders, key::KeyEnv};
+use shared::headers::PassedHeaders;
+use shared::key::KeyEnv;
 
-use super::{
-    AccessDetail, AccessTarget, Balance, DisabledUntil, ProbeKind,
-    reader::{
-        choice::choices,
-        effective::{ToToml, quoted},
-    },
-};
-use transport::{
-    downstream::Transport,
-    tls::{Authorities, MinVersion},
-};
+use super::reader::choice::choices;
+use super::reader::effective::{ToToml, quoted};
+use super::{AccessDetail, AccessTarget, Balance, DisabledUntil, ProbeKind};
+use transport::downstream::Transport;
+use transport::tls::{Authorities, MinVersion};
 
 choices! {
     AccessTarget: "access log target" { "stdout" => Self::Stdout, "off" => Self::Off }

@@ -4,25 +4,22 @@ mod eject;
 mod probe;
 mod upstream;
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 pub use eject::EjectConfig;
 pub use probe::{ProbeConfig, ProbeKind};
-use shared::{
-    headers::PassedHeaders,
-    request::{MAX_BODY_BYTES, TOOL_RESPONSE_TIMEOUT_MS},
-    time::UnixMillis,
-    tool::Tool,
-};
+use shared::headers::PassedHeaders;
+use shared::request::{MAX_BODY_BYTES, TOOL_RESPONSE_TIMEOUT_MS};
+use shared::time::UnixMillis;
+use shared::tool::Tool;
 use transport::downstream::Transport;
 pub use upstream::{AdminState, UpstreamConfig};
 
-use super::{
-    reader::{
-        Entry, Section, ValueError, choice::choice, count, duration_in, effective::Size, names, values,
-    },
-    tls::{self, UpstreamTls},
-};
+use super::reader::choice::choice;
+use super::reader::effective::Size;
+use super::reader::{Entry, Section, ValueError, count, duration_in, names, values};
+use super::tls::{self, UpstreamTls};
 
 /// The configuration of one pool.
 #[derive(Clone, Debug)]

@@ -1,26 +1,23 @@
 //! Reads the text of a file into a [`Config`], and collects all errors on the way.
 
-use std::{collections::BTreeSet, net::SocketAddr, thread, time::Duration};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
 
-use shared::{
-    request::{BODY_IDLE_TIMEOUT_MS, MIN_BODY_RATE},
-    tool::Tool,
-};
+use shared::request::{BODY_IDLE_TIMEOUT_MS, MIN_BODY_RATE};
+use shared::tool::Tool;
 use toml::de::DeTable;
 
+use super::pool::PoolSettings;
+use super::reader::choice::choice;
+use super::reader::effective::Size;
+use super::reader::entry::Reading;
+use super::reader::env::Lookup;
+use super::reader::fault::{FaultSink, Faults, Places};
+use super::reader::{Entry, Section, ValueError, count, duration_in, section, values};
 use super::{
     AccessDetail, AccessTarget, Callers, ClientConfig, Config, LogConfig, PoolConfig, ServerConfig, callers,
-    pool::PoolSettings,
-    reader::{
-        Entry, Section, ValueError,
-        choice::choice,
-        count, duration_in,
-        effective::Size,
-        entry::Reading,
-        env::Lookup,
-        fault::{FaultSink, Faults, Places},
-        section, values,
-    },
     tls,
 };
 use crate::per_tool::PerTool;

@@ -11,7 +11,8 @@ mod keys;
 pub(super) mod section;
 pub(super) mod values;
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 pub(super) use entry::Entry;
 pub(super) use error::ValueError;

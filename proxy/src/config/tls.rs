@@ -3,7 +3,8 @@
 
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::reader::{Entry, Section, ValueError, choice::choice};
+use super::reader::choice::choice;
+use super::reader::{Entry, Section, ValueError};
 use transport::tls::{Authorities, Connector, MinVersion, ServerTls, TlsError, pem};
 
 /// Reads TLS towards clients. Returns `None` if the section is missing or invalid.

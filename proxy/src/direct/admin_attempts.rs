@@ -3,13 +3,11 @@
 use std::collections::HashMap;
 
 use parking_lot::Mutex;
-use shared::{
-    caller,
-    problem::Problem,
-    quota::Usage,
-    secret::{AdminSecret, MacKeys},
-    time::UnixMillis,
-};
+use shared::caller;
+use shared::problem::Problem;
+use shared::quota::Usage;
+use shared::secret::{AdminSecret, MacKeys};
+use shared::time::UnixMillis;
 
 /// Failed attempts by pseudonym of the address.
 #[derive(Default)]

@@ -1,12 +1,10 @@
 //! Files with a checksum: the first line names the kind, the length and the CRC-32 of the rest. A
 //! damaged file is always detected, and a file is replaced atomically.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::{self, BufWriter, Seek as _, Write},
-    os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
-};
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufWriter, Seek as _, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 
 /// The kind of a file's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,8 @@
 //! Why: docs/decisions/direct-mode.md, "Counts go by the monotonic clock, keys expire by the time
 //! of day".
 
-use std::{
-    sync::atomic::{AtomicI64, Ordering},
-    time::Instant,
-};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Instant;
 
 use shared::time::UnixMillis;
 use transport::clock::{Moment, millis};

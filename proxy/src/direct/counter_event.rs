@@ -1,6 +1,7 @@
 //! The counter events that one process in direct mode sends to another during an upgrade.
 
-use shared::{key::KeyId, tool::Tool};
+use shared::key::KeyId;
+use shared::tool::Tool;
 
 use crate::upgrade::record::SyncRecord;
 

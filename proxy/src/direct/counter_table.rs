@@ -4,7 +4,8 @@
 
 use std::num::NonZeroU32;
 
-use shared::{counter::Counter, key::KeyId};
+use shared::counter::Counter;
+use shared::key::KeyId;
 
 /// The hash table. With the counters in the slots, growth would copy them all and fragment memory.
 /// Without tags, a lookup would read the counters of other keys.
@@ -152,7 +153,9 @@ fn home(id: &KeyId, slots: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use shared::{policy::Policy, tier::Tier, time::UnixMillis};
+    use shared::policy::Policy;
+    use shared::tier::Tier;
+    use shared::time::UnixMillis;
 
     use super::*;
 

@@ -1,18 +1,19 @@
 //! The documents for people and programs: rendered when the service was built, read when the proxy
 //! starts, and kept compressed with gzip, since they are the same for all clients.
 
-use std::{
-    collections::HashMap,
-    env, fs, io,
-    io::Write as _,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{env, fs, io};
 
-use flate2::{Compression, write::GzEncoder};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use parking_lot::Mutex;
-use shared::{document::Document, headers::tokens, response::Response};
+use shared::document::Document;
+use shared::headers::tokens;
+use shared::response::Response;
 
 /// A document that contains its address changes with the `Host` of the request, which any client
 /// can choose. So it is compressed again at most once in this time.

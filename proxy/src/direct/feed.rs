@@ -3,13 +3,13 @@
 
 mod connection;
 
-use std::{
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
-    time::Duration,
-};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use shared::{keys_api::ChangesPage, origin_token::OriginToken, time::UnixMillis};
+use shared::keys_api::ChangesPage;
+use shared::origin_token::OriginToken;
+use shared::time::UnixMillis;
 use tokio::time::{sleep, timeout};
 
 use super::Direct;

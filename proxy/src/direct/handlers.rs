@@ -4,16 +4,23 @@
 mod keys;
 mod public_url;
 
-use std::{net::IpAddr, sync::Arc, time::Instant};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
 
-use shared::{
-    document::Document, idempotency::IDEMPOTENCY_KEY, problem::Problem, quota::QuotaStatus, request::Head,
-    route::KeysRoute, time::UnixMillis,
-};
+use shared::document::Document;
+use shared::idempotency::IDEMPOTENCY_KEY;
+use shared::problem::Problem;
+use shared::quota::QuotaStatus;
+use shared::request::Head;
+use shared::route::KeysRoute;
+use shared::time::UnixMillis;
 
 use super::{Direct, KeyMoment, Reply, RequestScheme};
 use crate::config::DirectConfig;
-use transport::{clock::Moment, hooks::Request, incoming::Incoming};
+use transport::clock::Moment;
+use transport::hooks::Request;
+use transport::incoming::Incoming;
 
 /// What a proxy in direct mode serves itself.
 pub enum OwnRoute {

@@ -1,13 +1,11 @@
 //! Issues and changes keys on a proxy that is the authority over them.
 
-use shared::{
-    idempotency::{IssueOnce, IssueStep, IssueTurn},
-    key::{KeyRecord, Subject},
-    keys_api::{ListRequest, Position, changed},
-    meter::{Change, ChangeOutcome, Message, Meter, Reply},
-    problem::Problem,
-    time::UnixMillis,
-};
+use shared::idempotency::{IssueOnce, IssueStep, IssueTurn};
+use shared::key::{KeyRecord, Subject};
+use shared::keys_api::{ListRequest, Position, changed};
+use shared::meter::{Change, ChangeOutcome, Message, Meter, Reply};
+use shared::problem::Problem;
+use shared::time::UnixMillis;
 
 use super::Direct;
 

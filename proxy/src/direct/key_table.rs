@@ -3,25 +3,22 @@
 //!
 //! Why: docs/decisions/direct-mode.md, "A call is settled before its response is sent".
 
-use std::{
-    collections::HashMap,
-    io::{self, Write},
-};
+use std::collections::HashMap;
+use std::io::{self, Write};
 
 use parking_lot::Mutex;
-use shared::{
-    counter::Counter,
-    key::{KeyError, KeyId, KeyRecord, VerifiedKey},
-    meter::MeterSnapshot,
-    quota::{Clock, Decision},
-    tier::Tier,
-    time::{UnixMillis, UtcDay},
-    tool::Tool,
-};
+use shared::counter::Counter;
+use shared::key::{KeyError, KeyId, KeyRecord, VerifiedKey};
+use shared::meter::MeterSnapshot;
+use shared::quota::{Clock, Decision};
+use shared::tier::Tier;
+use shared::time::{UnixMillis, UtcDay};
+use shared::tool::Tool;
 
 use tokio::sync::mpsc;
 
-use super::{counter_event::CounterEvent, counter_table::CounterTable};
+use super::counter_event::CounterEvent;
+use super::counter_table::CounterTable;
 use crate::upgrade::record::SyncRecord;
 
 /// A sharded table of counters and records by key. With a million keys, one takes about 100 bytes.

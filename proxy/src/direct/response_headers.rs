@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use shared::{
-    headers::{CORS, HSTS, SERVER_TIMING},
-    quota::QuotaStatus,
-};
+use shared::headers::{CORS, HSTS, SERVER_TIMING};
+use shared::quota::QuotaStatus;
 
-use transport::{clock::millis, hooks::Headers};
+use transport::clock::millis;
+use transport::hooks::Headers;
 
 /// The facts about a request that its response headers show.
 #[derive(Clone, Copy)]

@@ -1,12 +1,10 @@
 //! The state files: the counters of the day in one file, the records of keys in another beside it.
 
-use std::{
-    collections::HashMap,
-    fs,
-    io::{self, Write as _},
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
-};
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use shared::idempotency::IssueOnce;
@@ -14,10 +12,8 @@ use shared::key::KeyRecord;
 use shared::keys_api::Cursor;
 use shared::time::UnixMillis;
 
-use super::{
-    checked_file::{self, FileError, Kind, Payload},
-    key_table::{KeyTable, Restored},
-};
+use super::checked_file::{self, FileError, Kind, Payload};
+use super::key_table::{KeyTable, Restored};
 
 /// The two state files.
 pub(super) struct StateFiles {

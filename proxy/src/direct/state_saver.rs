@@ -2,14 +2,15 @@
 //!
 //! Why: docs/decisions/direct-mode.md, "A crash may lose two seconds of counts".
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use pingora::{server::ShutdownWatch, services::background::BackgroundService};
-use tokio::{task::spawn_blocking, time::sleep};
+use pingora::server::ShutdownWatch;
+use pingora::services::background::BackgroundService;
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
 
 use super::{Direct, feed};
 use crate::state::State;

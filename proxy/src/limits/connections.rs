@@ -1,11 +1,9 @@
 //! The number of open connections per address. It is exact, because a wrong refusal shuts a client
 //! out.
 
-use std::{
-    collections::HashMap,
-    hash::{BuildHasher, RandomState},
-    sync::Arc,
-};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 

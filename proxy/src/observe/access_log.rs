@@ -3,15 +3,11 @@
 
 mod line;
 
-use std::{
-    io::Write,
-    sync::{
-        OnceLock,
-        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
-    },
-    thread::{self, Thread},
-    time::Duration,
-};
+use std::io::Write;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::thread::{self, Thread};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use shared::problem::Code;
@@ -148,9 +144,11 @@ const fn level(config: LogConfig) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use std::{io, sync::mpsc};
+    use std::io;
+    use std::sync::mpsc;
 
-    use shared::{request_id::RequestId, time::UnixMillis};
+    use shared::request_id::RequestId;
+    use shared::time::UnixMillis;
 
     use shared::problem::codes;
 

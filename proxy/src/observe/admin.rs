@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use http::{Response, StatusCode, header};
-use pingora::{apps::http_app::ServeHttp, protocols::http::ServerSession};
+use pingora::apps::http_app::ServeHttp;
+use pingora::protocols::http::ServerSession;
 use serde_json::{Value, json};
 
 use super::metrics::Sources;
-use crate::{
-    config::{AdminState, ReloadReport},
-    state::{Mode, State},
-    upstreams::Pool,
-};
+use crate::config::{AdminState, ReloadReport};
+use crate::state::{Mode, State};
+use crate::upstreams::Pool;
 use transport::clock::Monotonic;
 
 /// The HTTP application of the admin listener.

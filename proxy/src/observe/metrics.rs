@@ -12,33 +12,26 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use prometheus::{Encoder, Error, Histogram, IntCounter, IntGauge, Registry, TextEncoder};
-use shared::{
-    problem::{Code, codes},
-    tier::Tier,
-    tool::Tool,
-};
+use shared::problem::{Code, codes};
+use shared::tier::Tier;
+use shared::tool::Tool;
 
-use self::{
-    config::ConfigMetrics,
-    keys::KeyMetrics,
-    limits::LimitMetrics,
-    pool::PoolMetrics,
-    register::{Register, signed},
-    tls::TlsMetrics,
-};
-pub use self::{limits::LimitKind, pool::RetryCause};
-use crate::{
-    config::{ReloadOutcome, ReloadReport},
-    direct::Direct,
-    per_tool::PerTool,
-    replay::ReplayCache,
-    upstreams::{Pools, STATUS_CLASSES},
-    version,
-};
-use transport::{
-    http2::CloseReason,
-    tls::{Handshake, ServerTls},
-};
+use self::config::ConfigMetrics;
+use self::keys::KeyMetrics;
+pub use self::limits::LimitKind;
+use self::limits::LimitMetrics;
+use self::pool::PoolMetrics;
+pub use self::pool::RetryCause;
+use self::register::{Register, signed};
+use self::tls::TlsMetrics;
+use crate::config::{ReloadOutcome, ReloadReport};
+use crate::direct::Direct;
+use crate::per_tool::PerTool;
+use crate::replay::ReplayCache;
+use crate::upstreams::{Pools, STATUS_CLASSES};
+use crate::version;
+use transport::http2::CloseReason;
+use transport::tls::{Handshake, ServerTls};
 
 /// Every metric of the proxy.
 pub struct Metrics {

@@ -1,18 +1,15 @@
 //! The responses that the gateway generates. Problems are rendered here only.
 
-use shared::{
-    headers::{CORS, PROOF, REQUEST_ID, SENT},
-    problem::Problem,
-    quota::CallEnd,
-};
+use shared::headers::{CORS, PROOF, REQUEST_ID, SENT};
+use shared::problem::Problem;
+use shared::quota::CallEnd;
 
 use super::upstream_response_filter::settle;
-use crate::{
-    call::{Call, Record, response_info},
-    direct::{Reply, response_headers},
-    state::State,
-};
-use transport::{hooks::Headers as _, response::Response};
+use crate::call::{Call, Record, response_info};
+use crate::direct::{Reply, response_headers};
+use crate::state::State;
+use transport::hooks::Headers as _;
+use transport::response::Response;
 
 /// Returns the response to a request that failed.
 pub(super) fn fail_to_proxy(

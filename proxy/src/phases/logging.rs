@@ -2,18 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use shared::{problem::codes, quota::CallEnd};
+use shared::problem::codes;
+use shared::quota::CallEnd;
 
-use super::{
-    retry::{CallOutcome, record_outcome},
-    upstream_response_filter::settle,
-};
-use crate::{
-    call::{Call, Record},
-    observe::access_log::{Line, Timings},
-    state::{Mode, State},
-};
-use transport::{clock::Monotonic, record::Aborted};
+use super::retry::{CallOutcome, record_outcome};
+use super::upstream_response_filter::settle;
+use crate::call::{Call, Record};
+use crate::observe::access_log::{Line, Timings};
+use crate::state::{Mode, State};
+use transport::clock::Monotonic;
+use transport::record::Aborted;
 
 /// Counts the request and adds its line to the access log.
 pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {

@@ -1,13 +1,14 @@
 //! The problems of tools that cannot serve: a 503 with the reason and `Retry-After`.
 
-use shared::{
-    origin::{Execution, failure_detail},
-    problem::{Code, Problem, codes},
-    route::CallMethod,
-};
+use shared::origin::{Execution, failure_detail};
+use shared::problem::{Code, Problem, codes};
+use shared::route::CallMethod;
 
-use crate::{observe::metrics::LimitKind, state::State, upstreams::Pool};
-use transport::{clock::Monotonic, hooks::Cause};
+use crate::observe::metrics::LimitKind;
+use crate::state::State;
+use crate::upstreams::Pool;
+use transport::clock::Monotonic;
+use transport::hooks::Cause;
 
 /// Returns the problem of an upstream that failed before its response began. All are 503: to the
 /// client it is the tool that is not available (spec section 7).

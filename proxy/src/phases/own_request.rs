@@ -1,15 +1,13 @@
 //! The requests that the gateway serves itself, in direct mode.
 
-use super::{
-    fail_to_proxy::{refuse, respond},
-    gateway::Gateway,
-    request_filter::throttle_refusal,
-};
-use crate::{
-    call::Record,
-    direct::{HandlerOutcome, OwnRequest},
-};
-use transport::{hooks::Handler, incoming::Incoming, response::Response};
+use super::fail_to_proxy::{refuse, respond};
+use super::gateway::Gateway;
+use super::request_filter::throttle_refusal;
+use crate::call::Record;
+use crate::direct::{HandlerOutcome, OwnRequest};
+use transport::hooks::Handler;
+use transport::incoming::Incoming;
+use transport::response::Response;
 
 /// The handler of a request for the keys API or the documentation.
 pub(crate) struct OwnHandler<'a>(pub(super) OwnRequest<'a>);

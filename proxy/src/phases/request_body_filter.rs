@@ -1,6 +1,7 @@
 //! The size limit of request bodies. The length of a body may be unknown until its end.
 
-use shared::{problem::Problem, request::too_large};
+use shared::problem::Problem;
+use shared::request::too_large;
 
 use crate::call::Call;
 

@@ -5,41 +5,34 @@ mod grant;
 mod key;
 mod throttle;
 
-use std::{net::IpAddr, sync::Arc};
+use std::net::IpAddr;
+use std::sync::Arc;
 
 pub(crate) use throttle::throttle_refusal;
 
-use shared::{
-    headers::REQUEST_ID,
-    method::{Method, Methods},
-    problem::{Problem, codes},
-    proof::Proof,
-    request_id::RequestId,
-    response::Response,
-    route::{CallMethod, Path, Route, Target, ToolCall, on_path},
-    status::StatusReport,
-    url::is_confidential,
-};
+use shared::headers::REQUEST_ID;
+use shared::method::{Method, Methods};
+use shared::problem::{Problem, codes};
+use shared::proof::Proof;
+use shared::request_id::RequestId;
+use shared::response::Response;
+use shared::route::{CallMethod, Path, Route, Target, ToolCall, on_path};
+use shared::status::StatusReport;
+use shared::url::is_confidential;
 
 use self::admitted::Admitted;
-use super::{
-    fail_to_proxy::{refuse, respond},
-    outage,
-    own_request::OwnHandler,
-    upstream_peer::{self, check_enabled},
-};
-use crate::{
-    call::{Call, Record, RefusedCall},
-    config::ClientConfig,
-    direct::{OwnRequest, OwnRoute, RequestScheme},
-    observe::metrics::LimitKind,
-    state::{Mode, State},
-};
-use transport::{
-    clock::{self, Monotonic},
-    hooks::{Request, RequestAction},
-    request_head::RawHead,
-};
+use super::fail_to_proxy::{refuse, respond};
+use super::outage;
+use super::own_request::OwnHandler;
+use super::upstream_peer::{self, check_enabled};
+use crate::call::{Call, Record, RefusedCall};
+use crate::config::ClientConfig;
+use crate::direct::{OwnRequest, OwnRoute, RequestScheme};
+use crate::observe::metrics::LimitKind;
+use crate::state::{Mode, State};
+use transport::clock::{self, Monotonic};
+use transport::hooks::{Request, RequestAction};
+use transport::request_head::RawHead;
 
 type Action<'a> = RequestAction<Call, OwnHandler<'a>>;
 

@@ -6,16 +6,12 @@ use pingora::ErrorType;
 use shared::origin::Execution;
 
 use super::{outage, upstream_peer};
-use crate::{
-    call::{Call, Record},
-    observe::metrics::{LimitKind, RetryCause},
-    state::State,
-    upstreams::Evidence,
-};
-use transport::{
-    clock::Monotonic,
-    hooks::{AfterFailure, Attempt, Cause, Failure, FailureKind, OUT_OF_FILES},
-};
+use crate::call::{Call, Record};
+use crate::observe::metrics::{LimitKind, RetryCause};
+use crate::state::State;
+use crate::upstreams::Evidence;
+use transport::clock::Monotonic;
+use transport::hooks::{AfterFailure, Attempt, Cause, Failure, FailureKind, OUT_OF_FILES};
 
 /// Maximum number of free retries of a call.
 const MAX_FREE_RETRIES: u32 = 3;

@@ -1,22 +1,16 @@
 //! The choice of the upstream, and its timeouts.
 
-use shared::{
-    problem::{Problem, codes},
-    time::UnixMillis,
-};
+use shared::problem::{Problem, codes};
+use shared::time::UnixMillis;
 
 use super::outage;
-use crate::{
-    call::{Call, Record},
-    config::{DisabledUntil, PoolSettings},
-    observe::metrics::LimitKind,
-    state::State,
-    upstreams::Upstream,
-};
-use transport::{
-    clock::Monotonic,
-    hooks::{Attempt, Timeouts},
-};
+use crate::call::{Call, Record};
+use crate::config::{DisabledUntil, PoolSettings};
+use crate::observe::metrics::LimitKind;
+use crate::state::State;
+use crate::upstreams::Upstream;
+use transport::clock::Monotonic;
+use transport::hooks::{Attempt, Timeouts};
 
 /// Reserves one of the tool's slots for calls in flight, and chooses the upstream.
 pub(super) fn upstream_peer(

@@ -1,16 +1,12 @@
 //! The response head of the tool: the charge of the key, and the headers for the client.
 
-use shared::{
-    headers::{HSTS, PRIVATE, PROOF, REQUEST_ID},
-    quota::CallEnd,
-};
+use shared::headers::{HSTS, PRIVATE, PROOF, REQUEST_ID};
+use shared::quota::CallEnd;
 
-use crate::{
-    call::{Call, Record, response_info},
-    direct::response_headers,
-    state::{Mode, State},
-    upstreams::UpstreamPermit,
-};
+use crate::call::{Call, Record, response_info};
+use crate::direct::response_headers;
+use crate::state::{Mode, State};
+use crate::upstreams::UpstreamPermit;
 use transport::hooks::UpstreamResponse;
 
 /// Charges the call and writes the head of its response. Whether the upstream did well is known at

@@ -2,11 +2,9 @@
 //! of changing a file: writing in place, renaming over it (editors, configuration management) and
 //! switching a symbolic link (Kubernetes).
 
-use std::{
-    fs,
-    os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 /// A set of watched files.
 #[derive(Debug)]

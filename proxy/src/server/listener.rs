@@ -1,21 +1,18 @@
 //! Listening sockets. They are bound before anything else starts, so that a port in use is an error
 //! at once, and a port that the system chose can be announced.
 
-use std::{
-    io,
-    net::{SocketAddr, TcpListener},
-    os::fd::{IntoRawFd, OwnedFd},
-    sync::Arc,
-};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{IntoRawFd, OwnedFd};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use pingora::{
-    apps::ServerApp,
-    listeners::ListenerConfig,
-    protocols::l4::stream::L4BufferSettings,
-    server::{ListenFds, ShutdownWatch},
-    services::{Service, listening::Service as Listening},
-};
+use pingora::apps::ServerApp;
+use pingora::listeners::ListenerConfig;
+use pingora::protocols::l4::stream::L4BufferSettings;
+use pingora::server::{ListenFds, ShutdownWatch};
+use pingora::services::Service;
+use pingora::services::listening::Service as Listening;
 use tokio::sync::watch;
 
 use transport::drain::Drain;

@@ -1,23 +1,20 @@
 //! Graceful shutdown: exit signals, the delay before draining, and the wait until nothing is in
 //! flight.
 
-use std::{
-    io,
-    sync::{Arc, mpsc},
-    time::{Duration, Instant},
-};
+use std::io;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use pingora::server::{ShutdownSignal, ShutdownSignalWatch};
-use tokio::{
-    runtime::Builder,
-    signal::unix::{Signal, SignalKind, signal},
-    time::sleep,
-};
+use tokio::runtime::Builder;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::sleep;
 
 use crate::state::State;
-use transport::{clock::millis, drain::Phase};
+use transport::clock::millis;
+use transport::drain::Phase;
 
 /// The reason of a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,19 +1,17 @@
 //! Notifies systemd when the process is ready and when it is stopping (`sd_notify(3)`).
 
-use std::{
-    ffi::OsStr,
-    io,
-    os::unix::{
-        ffi::OsStrExt as _,
-        net::{SocketAddr, UnixDatagram},
-    },
-    sync::Arc,
-    time::Duration,
-};
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use pingora::{server::ShutdownWatch, services::background::BackgroundService};
-use tokio::{sync::watch, time::sleep};
+use pingora::server::ShutdownWatch;
+use pingora::services::background::BackgroundService;
+use tokio::sync::watch;
+use tokio::time::sleep;
 
 use crate::state::State;
 use transport::drain::Phase;

@@ -1,16 +1,15 @@
 //! The mode of the process: calls are authenticated by grants or by keys.
 
-use std::{io, sync::Arc};
+use std::io;
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio::sync::mpsc;
 
-use crate::{
-    config::{Callers, GrantConfig},
-    direct::{Direct, StateError},
-    replay::{ReplayCache, ReplayEntry},
-    upgrade::record::SyncRecord,
-};
+use crate::config::{Callers, GrantConfig};
+use crate::direct::{Direct, StateError};
+use crate::replay::{ReplayCache, ReplayEntry};
+use crate::upgrade::record::SyncRecord;
 
 /// The mode of the process. Only a restart changes it.
 pub enum Mode {

@@ -1,9 +1,7 @@
 //! Errors of an upgrade.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// An error of the upgrade socket, with its path.
 #[derive(Debug, thiserror::Error)]

@@ -1,10 +1,8 @@
 //! File descriptors passed over a Unix socket (`SCM_RIGHTS`).
 
-use std::{
-    io::{self, IoSlice, IoSliceMut},
-    mem::MaybeUninit,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
-};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,

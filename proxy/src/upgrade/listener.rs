@@ -1,13 +1,9 @@
 //! The upgrade socket: a Unix socket that only this user can reach.
 
-use std::{
-    fs, io,
-    os::unix::{
-        fs::{MetadataExt as _, PermissionsExt as _},
-        net::{UnixListener, UnixStream},
-    },
-    path::{Path, PathBuf},
-};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use rustix::process::geteuid;
 

@@ -1,32 +1,25 @@
 //! The new process's side of an upgrade.
 
-use std::{
-    future::pending,
-    io,
-    net::SocketAddr,
-    os::{fd::OwnedFd, unix::net::UnixStream as BlockingStream},
-    path::Path,
-    time::Duration,
-};
+use std::future::pending;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as BlockingStream;
+use std::path::Path;
+use std::time::Duration;
 
-use tokio::{
-    io::AsyncWriteExt as _,
-    net::{
-        UnixStream,
-        unix::{OwnedReadHalf, OwnedWriteHalf},
-    },
-    sync::mpsc,
-    time::{sleep, timeout},
-};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
 
-use super::{
-    error::{Cause, UpgradeError},
-    fds,
-    handoff::{Handoff, READY, SocketRole},
-    listener,
-    record::{self, QUEUE},
-};
-use crate::{server::listener::Socket, state::State};
+use super::error::{Cause, UpgradeError};
+use super::handoff::{Handoff, READY, SocketRole};
+use super::record::{self, QUEUE};
+use super::{fds, listener};
+use crate::server::listener::Socket;
+use crate::state::State;
 
 /// The running process, whose sockets this one has received. It accepts connections until this
 /// process is ready.

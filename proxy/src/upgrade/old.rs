@@ -1,34 +1,28 @@
 //! The old process's side of an upgrade, and the service that runs both sides.
 
-use std::{
-    io,
-    os::fd::{AsFd as _, OwnedFd},
-    sync::{Arc, mpsc as std_mpsc},
-    time::Duration,
-};
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::{Arc, mpsc as std_mpsc};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use pingora::{server::ShutdownWatch, services::background::BackgroundService};
+use pingora::server::ShutdownWatch;
+use pingora::services::background::BackgroundService;
 use rustix::process::geteuid;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _, Interest},
-    net::{UnixListener, UnixStream},
-    sync::{mpsc, watch},
-    time::{sleep, timeout},
-};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{sleep, timeout};
 
-use super::{
-    fds,
-    handoff::{Handoff, READY, SocketRole},
-    listener::UpgradeListener,
-    new::OldProcess,
-    record::{self, END, QUEUE, SyncRecord},
-};
-use crate::{
-    server::{listener::Socket, shutdown::ShutdownReason},
-    state::State,
-};
+use super::fds;
+use super::handoff::{Handoff, READY, SocketRole};
+use super::listener::UpgradeListener;
+use super::new::OldProcess;
+use super::record::{self, END, QUEUE, SyncRecord};
+use crate::server::listener::Socket;
+use crate::server::shutdown::ShutdownReason;
+use crate::state::State;
 use transport::drain::{InFlightGuard, Phase};
 
 /// The background service that takes over from the old process, if there is one, and then waits for

@@ -1,11 +1,10 @@
 //! The records that two processes exchange during an upgrade.
 
-use std::{io, pin::pin};
+use std::io;
+use std::pin::pin;
 
-use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
-    sync::mpsc,
-};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::mpsc;
 
 /// One change that the other process must know, in a fixed size. Its meaning depends on the mode.
 pub(crate) type SyncRecord = [u8; 16];

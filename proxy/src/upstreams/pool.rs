@@ -1,16 +1,13 @@
 //! The pool of one tool: its upstreams, its limit of calls in flight and its retry budget.
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use super::{Evidence, Health, ResolvedNames, Upstream, resolved_names, retry_budget::RetryBudget};
+use super::retry_budget::RetryBudget;
+use super::{Evidence, Health, ResolvedNames, Upstream, resolved_names};
 use crate::config::{AdminState, PoolConfig};
 use transport::clock::Monotonic;
 

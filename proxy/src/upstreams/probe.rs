@@ -2,28 +2,25 @@
 
 mod http2;
 
-use std::{
-    io,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use http::uri::Scheme;
-use pingora::{server::ShutdownWatch, services::background::BackgroundService};
-use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    net::TcpStream,
-    task::JoinSet,
-    time::{sleep, timeout},
-};
+use pingora::server::ShutdownWatch;
+use pingora::services::background::BackgroundService;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 
-use crate::{
-    config::{AdminState, ProbeConfig, ProbeKind, show_duration},
-    state::State,
-    upstreams::{Evidence, Health, Pool, Pools, Upstream},
-};
-use transport::{clock::Monotonic, hooks::is_out_of_files, tls};
+use crate::config::{AdminState, ProbeConfig, ProbeKind, show_duration};
+use crate::state::State;
+use crate::upstreams::{Evidence, Health, Pool, Pools, Upstream};
+use transport::clock::Monotonic;
+use transport::hooks::is_out_of_files;
+use transport::tls;
 
 /// The background task that probes all upstreams, each in a task of its own, so that a slow one
 /// delays no other.

@@ -1,28 +1,23 @@
 //! Resolves the names of upstreams periodically, as Envoy's STRICT_DNS does: each address is a
 //! server of the pool.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    io,
-    net::IpAddr,
-    sync::Arc,
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use pingora::{server::ShutdownWatch, services::background::BackgroundService};
-use tokio::{
-    net::lookup_host,
-    sync::Mutex,
-    task::JoinSet,
-    time::{Instant, sleep, timeout_at},
-};
+use pingora::server::ShutdownWatch;
+use pingora::services::background::BackgroundService;
+use tokio::net::lookup_host;
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::{
-    config::{AdminState, Config},
-    state::State,
-    upstreams::{ResolvedNames, probe},
-};
+use crate::config::{AdminState, Config};
+use crate::state::State;
+use crate::upstreams::{ResolvedNames, probe};
 
 /// The background task that resolves the names of the configuration every `resolve_interval`.
 pub(crate) struct Resolver {
@@ -165,12 +160,11 @@ impl Lookups {
 
 #[cfg(test)]
 mod tests {
-    use shared::{key::KeyId, tool::Tool};
-    use tokio::{
-        io::{AsyncReadExt, AsyncWriteExt},
-        net::TcpListener,
-        task::JoinHandle,
-    };
+    use shared::key::KeyId;
+    use shared::tool::Tool;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use tokio::task::JoinHandle;
 
     use super::*;
     use crate::upstreams::{Health, TriedSet};

@@ -1,9 +1,7 @@
 //! The addresses of names, and the servers of a pool that follow from them.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    net::{IpAddr, SocketAddr},
-};
+use std::collections::{BTreeSet, HashMap};
+use std::net::{IpAddr, SocketAddr};
 
 use crate::config::UpstreamConfig;
 

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 
 use shared::key::KeyId;
 
-use super::{Pool, Upstream, UpstreamPermit, balance, upstream::Standing};
+use super::upstream::Standing;
+use super::{Pool, Upstream, UpstreamPermit, balance};
 use crate::config::Balance;
 use transport::clock::Monotonic;
 
@@ -138,13 +139,9 @@ fn bit(index: UpstreamIndex) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        config::{AdminState, PoolConfig, PoolSettings},
-        upstreams::{
-            Evidence, ResolvedNames,
-            pool::tests::{at, config, fail, healthy},
-        },
-    };
+    use crate::config::{AdminState, PoolConfig, PoolSettings};
+    use crate::upstreams::pool::tests::{at, config, fail, healthy};
+    use crate::upstreams::{Evidence, ResolvedNames};
 
     fn select(pool: &Pool, tried: TriedSet, now: u64) -> Option<UpstreamIndex> {
         pool.select(KeyId::new([1; 12]), tried, at(now)).map(|(index, _)| index)

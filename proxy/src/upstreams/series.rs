@@ -1,6 +1,7 @@
 //! The metric series of one server. It holds them itself, so that a call needs no lookup by label.
 
-use std::{sync::OnceLock, time::Duration};
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use prometheus::{Histogram, IntCounter};
 use strum::VariantArray as _;

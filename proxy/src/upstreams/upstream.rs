@@ -2,32 +2,24 @@
 
 mod availability;
 
-use std::{
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 pub(super) use availability::Standing;
 use parking_lot::Mutex;
 
-use super::{
-    balance::{self, Candidate},
-    half_open::{CallRole, HalfOpen},
-    health::{AtomicHealth, HealthState},
-    outlier::OutlierState,
-    series::{Series, SeriesSlot},
-};
+use super::balance::{self, Candidate};
+use super::half_open::{CallRole, HalfOpen};
+use super::health::{AtomicHealth, HealthState};
+use super::outlier::OutlierState;
+use super::series::{Series, SeriesSlot};
 use crate::config::{PoolSettings, UpstreamConfig};
-use transport::{
-    clock::{Monotonic, millis},
-    connect::{ConnectOptions, ConnectTarget, Connections},
-    record::Aborted,
-    tls::Connector,
-};
+use transport::clock::{Monotonic, millis};
+use transport::connect::{ConnectOptions, ConnectTarget, Connections};
+use transport::record::Aborted;
+use transport::tls::Connector;
 
 /// A server of a pool: its address, its health and its connections. A configured name has one
 /// server for each address that it resolves to.

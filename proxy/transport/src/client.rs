@@ -4,34 +4,26 @@ mod deadline;
 mod head;
 mod relayed;
 
-use std::{
-    io,
-    mem::MaybeUninit,
-    net::{IpAddr, SocketAddr},
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use pingora::protocols::{
-    Shutdown, Ssl, Stream, UniqueID as _,
-    tls::{ALPN, SslDigest},
-};
+use pingora::protocols::tls::{ALPN, SslDigest};
+use pingora::protocols::{Shutdown, Ssl, Stream, UniqueID as _};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use self::deadline::ClientDeadline;
-pub(crate) use self::{
-    deadline::{ClientTimeout, Direction},
-    head::HeadRead,
-};
-use crate::{
-    delegate::delegate_connection,
-    http2::Http2Stream,
-    limits::ClientOptions,
-    timer::{Pace, Timer},
-};
+pub(crate) use self::deadline::{ClientTimeout, Direction};
+pub(crate) use self::head::HeadRead;
+use crate::delegate::delegate_connection;
+use crate::http2::Http2Stream;
+use crate::limits::ClientOptions;
+use crate::timer::{Pace, Timer};
 
 /// A client connection, or one HTTP/2 stream. Bytes that were read with the head of a request are
 /// replayed to the reader of its body.

@@ -1,24 +1,19 @@
 //! The servers that calls connect to, and their idle connections.
 
-use std::{
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-    net::SocketAddr,
-    sync::{Arc, atomic::AtomicBool},
-    time::Duration,
-};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use pingora::{
-    protocols::Stream,
-    upstreams::peer::{HttpPeer, Peer as _},
-};
+use pingora::protocols::Stream;
+use pingora::upstreams::peer::{HttpPeer, Peer as _};
 
-use crate::{
-    clock::Monotonic,
-    connection_limit::Semaphore,
-    failure_watch::{FailureListener, FailureWatch},
-    idle::{IdlePool, OwnerThread},
-    tls::Connector,
-};
+use crate::clock::Monotonic;
+use crate::connection_limit::Semaphore;
+use crate::failure_watch::{FailureListener, FailureWatch};
+use crate::idle::{IdlePool, OwnerThread};
+use crate::tls::Connector;
 
 /// A server, and the settings of connections to it.
 #[derive(Debug)]

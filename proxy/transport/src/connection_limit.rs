@@ -1,9 +1,7 @@
 //! The limit of idle connections, shared by all upstreams.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A counting semaphore that never waits.
 #[derive(Debug)]

@@ -79,4 +79,5 @@ macro_rules! delegate_connection {
     };
 }
 
-pub(crate) use {delegate_connection, delegate_write};
+pub(crate) use delegate_connection;
+pub(crate) use delegate_write;

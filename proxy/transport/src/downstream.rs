@@ -1,30 +1,27 @@
 //! Client connections: TLS, limits, and a loop over their requests.
 
-use std::{
-    pin::{Pin, pin},
-    sync::Arc,
-};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use pingora::{
-    apps::ServerApp,
-    protocols::Stream,
-    server::{ShutdownWatch, configuration::ServerConf},
-};
+use pingora::apps::ServerApp;
+use pingora::protocols::Stream;
+use pingora::server::ShutdownWatch;
+use pingora::server::configuration::ServerConf;
 use shared::problem::{Problem, codes};
 use tokio::sync::watch;
 
-use crate::{
-    client::{self, ClientStream, HeadRead},
-    connect::ConnectionLimits,
-    drain::Phase,
-    hooks::{ConnectionAction, Event, Limit, Phases},
-    http2::{self, CloseReason, Http2Stream},
-    linger::LingeringClose,
-    pingora_proxy::PingoraProxy,
-    relay::{Relay, outcome::Next, respond::refuse_unread},
-    tls::Handshake,
-};
+use crate::client::{self, ClientStream, HeadRead};
+use crate::connect::ConnectionLimits;
+use crate::drain::Phase;
+use crate::hooks::{ConnectionAction, Event, Limit, Phases};
+use crate::http2::{self, CloseReason, Http2Stream};
+use crate::linger::LingeringClose;
+use crate::pingora_proxy::PingoraProxy;
+use crate::relay::Relay;
+use crate::relay::outcome::Next;
+use crate::relay::respond::refuse_unread;
+use crate::tls::Handshake;
 
 /// The version of HTTP that a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

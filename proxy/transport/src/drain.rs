@@ -1,10 +1,8 @@
 //! Graceful shutdown: counts what is in flight, so that the process exits when all of it is done
 //! and not only when the grace period ends.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::sync::watch;
 

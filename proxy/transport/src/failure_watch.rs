@@ -1,12 +1,8 @@
 //! Notifies the calls at a server when it has stopped responding, so that they do not wait for it.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    task::{Context, Poll, Waker},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 use slab::Slab;
@@ -83,7 +79,8 @@ impl Drop for FailureListener {
 
 #[cfg(test)]
 mod tests {
-    use std::{future::poll_fn, time::Duration};
+    use std::future::poll_fn;
+    use std::time::Duration;
 
     use tokio::time::timeout;
 

@@ -2,27 +2,26 @@
 //! Pingora's `ProxyHttp`, so that a transport on top of it can call the same ones. Dispatch is
 //! static.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use pingora::ErrorType;
-use shared::{problem::Problem, request::Head};
+use shared::problem::Problem;
+use shared::request::Head;
 
-use crate::{
-    connect::ConnectTarget,
-    drain::Drain,
-    http2::CloseReason,
-    idle_clients::IdleClients,
-    incoming::Incoming,
-    record::Record,
-    request_head::RawHead,
-    response::Response,
-    tls::{Handshake, ServerTls},
-};
-pub use crate::{
-    failure::{Cause, Failure, FailureKind, OUT_OF_FILES, is_out_of_files},
-    headers::Headers,
-    limits::{ClientOptions, Limit},
-};
+use crate::connect::ConnectTarget;
+use crate::drain::Drain;
+pub use crate::failure::{Cause, Failure, FailureKind, OUT_OF_FILES, is_out_of_files};
+pub use crate::headers::Headers;
+use crate::http2::CloseReason;
+use crate::idle_clients::IdleClients;
+use crate::incoming::Incoming;
+pub use crate::limits::{ClientOptions, Limit};
+use crate::record::Record;
+use crate::request_head::RawHead;
+use crate::response::Response;
+use crate::tls::{Handshake, ServerTls};
 
 /// The product's decisions about client connections.
 pub trait Listener: Send + Sync + 'static {

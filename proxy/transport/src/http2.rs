@@ -13,31 +13,29 @@ mod stream;
 mod streams;
 mod trailers;
 
-use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
 use bytes::Bytes;
-use h2::{
-    Reason,
-    server::{Builder, Connection},
-};
+use h2::Reason;
+use h2::server::{Builder, Connection};
 use pingora::protocols::Stream;
 use tokio::time::timeout;
 
 pub(crate) use self::stream::Http2Stream;
 pub use close_reason::CloseReason;
 
-use self::{
-    read_budget::{BudgetedStream, ReadBudget},
-    stream::Peer,
-    streams::Streams,
-    trailers::FrameReader,
-};
+use self::read_budget::{BudgetedStream, ReadBudget};
+use self::stream::Peer;
+use self::streams::Streams;
+use self::trailers::FrameReader;
 
-use crate::{
-    drain::{Drain, InFlightGuard, Phase},
-    idle_clients::IdleClients,
-    limits::{ClientOptions, Limit},
-};
+use crate::drain::{Drain, InFlightGuard, Phase};
+use crate::idle_clients::IdleClients;
+use crate::limits::{ClientOptions, Limit};
 
 /// The first bytes of a client's HTTP/2 connection (RFC 9113, section 3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -6,26 +6,20 @@
 //!
 //! Why: docs/decisions/proxy.md, "An idle connection is borrowed from a quiet thread".
 
-use std::{
-    future::poll_fn,
-    pin::{Pin, pin},
-    sync::Arc,
-    task::{Context, Waker},
-    time::Duration,
-};
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use pingora::protocols::Stream;
-use tokio::{
-    io::{AsyncRead as _, ReadBuf},
-    task::unconstrained,
-};
+use tokio::io::{AsyncRead as _, ReadBuf};
+use tokio::task::unconstrained;
 
-use crate::{
-    clock::Monotonic,
-    connection_limit::{Permit, Semaphore},
-    thread::{self, THREADS},
-};
+use crate::clock::Monotonic;
+use crate::connection_limit::{Permit, Semaphore};
+use crate::thread::{self, THREADS};
 
 /// The idle connections to one upstream.
 #[derive(Debug, Default)]
@@ -149,15 +143,14 @@ fn is_quiet(stream: &mut Stream) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::mpsc, thread};
+    use std::sync::mpsc;
+    use std::thread;
 
     use pingora::protocols::l4::stream::Stream as TcpConnection;
-    use tokio::{
-        io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
-        net::{TcpListener, TcpStream},
-        runtime::Builder,
-        sync::oneshot,
-    };
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::runtime::Builder;
+    use tokio::sync::oneshot;
 
     use super::*;
 

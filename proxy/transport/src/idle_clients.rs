@@ -1,19 +1,15 @@
 //! The client connections that wait for their next request. When file descriptors run out, the one that has
 //! waited longest is closed, so that a new client is served.
 
-use std::{
-    future::poll_fn,
-    task::{Context, Poll, Waker},
-    time::Duration,
-};
+use std::future::poll_fn;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use slab::Slab;
 
-use crate::{
-    clock::Monotonic,
-    thread::{self, THREADS},
-};
+use crate::clock::Monotonic;
+use crate::thread::{self, THREADS};
 
 /// The waiting connections. Each thread has its own list, so that requests do not contend for one
 /// lock. The lists have no order: each request pays for the waits, and few connections are closed.

@@ -1,18 +1,14 @@
 //! Requests that the product handles itself. Their bodies are small and read as a whole.
 
-use std::{
-    future::poll_fn,
-    net::IpAddr,
-    pin::Pin,
-    task::{Poll, ready},
-};
+use std::future::poll_fn;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::task::{Poll, ready};
 
 use tokio::io::{AsyncRead as _, ReadBuf};
 
-use crate::{
-    client::{ClientStream, ClientTimeout, Direction},
-    framing::Framing,
-};
+use crate::client::{ClientStream, ClientTimeout, Direction};
+use crate::framing::Framing;
 
 /// A request whose body is not read yet.
 pub struct Incoming<'a> {

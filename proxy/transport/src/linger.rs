@@ -3,12 +3,11 @@
 
 use std::time::Duration;
 
-use tokio::{io::AsyncWriteExt, time::sleep};
+use tokio::io::AsyncWriteExt;
+use tokio::time::sleep;
 
-use crate::{
-    client::ClientStream,
-    drain::{Drain, Phase},
-};
+use crate::client::ClientStream;
+use crate::drain::{Drain, Phase};
 
 /// Number of bytes beyond the largest body that are discarded before the connection is closed.
 const EXTRA_BYTES: u64 = 1 << 20;

@@ -12,23 +12,25 @@ mod peer;
 mod phases;
 mod response_scan;
 
-use std::{future::poll_fn, sync::Arc, task::Poll};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
 
+use pingora::apps::HttpServerApp as _;
+use pingora::protocols::http::ServerSession;
 use pingora::proxy::{HttpProxy, http_proxy};
-use pingora::{
-    apps::HttpServerApp as _,
-    protocols::http::ServerSession,
-    server::{ShutdownWatch, configuration::ServerConf},
-};
+use pingora::server::ShutdownWatch;
+use pingora::server::configuration::ServerConf;
 use tokio::sync::watch;
 
-use self::{
-    client_session::ClientSession,
-    exchange::{Exchange, Shared},
-    peer::Peers,
-    phases::Adapter,
-};
-use crate::{client::ClientStream, connect::ConnectionLimits, hooks::Phases, relay::outcome::Next};
+use self::client_session::ClientSession;
+use self::exchange::{Exchange, Shared};
+use self::peer::Peers;
+use self::phases::Adapter;
+use crate::client::ClientStream;
+use crate::connect::ConnectionLimits;
+use crate::hooks::Phases;
+use crate::relay::outcome::Next;
 
 /// Pingora's own limit on attempts. The product decides about retries.
 const MAX_ATTEMPTS: usize = 1_000;

@@ -19,13 +19,14 @@ pub(crate) mod write_buf;
 
 use pingora::server::configuration::ServerConf;
 
-use self::{
-    connect::UpstreamConnector,
-    decision::{Decision, Forwarded, decide, settle},
-    forward::{Forwarder, OutgoingRequest},
-    outcome::Next,
-};
-use crate::{client::ClientStream, connect::ConnectionLimits, hooks::Phases, record::Record};
+use self::connect::UpstreamConnector;
+use self::decision::{Decision, Forwarded, decide, settle};
+use self::forward::{Forwarder, OutgoingRequest};
+use self::outcome::Next;
+use crate::client::ClientStream;
+use crate::connect::ConnectionLimits;
+use crate::hooks::Phases;
+use crate::record::Record;
 
 /// The relay: forwards requests to upstreams.
 pub(crate) struct Relay {

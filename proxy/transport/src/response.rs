@@ -1,6 +1,7 @@
 //! Responses of the proxy itself.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
+use std::sync::Arc;
 
 use pingora::protocols::http::date::get_cached_date;
 use shared::response;

@@ -1,16 +1,12 @@
 //! The deadline of an upstream's response.
 
-use std::{
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
-use crate::{
-    client::ClientStream,
-    connect::ConnectTarget,
-    failure_watch::FailureListener,
-    timer::{Countdown, Pace},
-};
+use crate::client::ClientStream;
+use crate::connect::ConnectTarget;
+use crate::failure_watch::FailureListener;
+use crate::timer::{Countdown, Pace};
 
 /// The timeout of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,10 +98,8 @@ impl ResponseDeadline {
 mod tests {
     use std::future::poll_fn;
 
-    use tokio::{
-        io::duplex,
-        time::{Instant, timeout},
-    };
+    use tokio::io::duplex;
+    use tokio::time::{Instant, timeout};
 
     use super::*;
     use crate::limits::ClientOptions;

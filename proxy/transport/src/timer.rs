@@ -1,10 +1,8 @@
 //! Timers of connections and calls. An operation that never waits does not read the clock.
 
-use std::{
-    pin::Pin,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 

@@ -8,11 +8,10 @@ mod server;
 mod stream;
 mod upstream;
 
-pub use self::{
-    error::TlsError,
-    handshake::Handshake,
-    server::{MinVersion, ServerTls},
-    stream::speaks_http2,
-    upstream::{Authorities, Connector},
-};
-pub(crate) use self::{stream::SecureStream, upstream::HandshakeError};
+pub use self::error::TlsError;
+pub use self::handshake::Handshake;
+pub use self::server::{MinVersion, ServerTls};
+pub(crate) use self::stream::SecureStream;
+pub use self::stream::speaks_http2;
+pub(crate) use self::upstream::HandshakeError;
+pub use self::upstream::{Authorities, Connector};

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::{TIMEOUT, is_path};
-use crate::config::reader::{Entry, Section, ValueError, choice::choice, count, duration_in};
+use crate::config::reader::choice::choice;
+use crate::config::reader::{Entry, Section, ValueError, count, duration_in};
 
 /// The settings of health checks.
 #[derive(Clone, Debug)]

@@ -1,9 +1,7 @@
 //! The servers of a pool, with their weights and flags.
 
-use std::{
-    fmt,
-    net::{IpAddr, SocketAddr},
-};
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 
 use crate::config::reader::{Entry, ValueError, values};
 

@@ -1,9 +1,7 @@
 //! Settings that are one of several words.
 
-use super::{
-    Entry, ValueError,
-    effective::{ToToml, quoted},
-};
+use super::effective::{ToToml, quoted};
+use super::{Entry, ValueError};
 
 /// A setting that is one of several words.
 pub(crate) trait Choice: Copy + PartialEq + 'static {

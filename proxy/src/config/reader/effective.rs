@@ -1,9 +1,12 @@
 //! The effective configuration: the values of a file with environment references replaced, and the
 //! defaults of the keys that it leaves out.
 
-use std::{
-    cell::RefCell, collections::BTreeMap, fmt::Write as _, net::SocketAddr, path::PathBuf, time::Duration,
-};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use super::values;
 

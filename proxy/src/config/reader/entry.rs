@@ -1,18 +1,16 @@
 //! One value of the file: its type, its references to the environment and its path.
 
-use std::{fmt, ops::RangeInclusive, path::PathBuf};
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
-use toml::{
-    Spanned,
-    de::{DeTable, DeValue},
-};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
-use super::{
-    ValueError,
-    effective::quoted,
-    env::{self, Lookup, ReferenceError},
-    fault::FaultSink,
-};
+use super::ValueError;
+use super::effective::quoted;
+use super::env::{self, Lookup, ReferenceError};
+use super::fault::FaultSink;
 
 /// The context of reading one file.
 #[derive(Clone, Copy)]

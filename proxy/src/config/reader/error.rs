@@ -1,6 +1,9 @@
 //! The errors of single values.
 
-use std::{borrow::Cow, error::Error, io, path::PathBuf};
+use std::borrow::Cow;
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
 
 use thiserror::Error;
 

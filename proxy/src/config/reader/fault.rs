@@ -1,8 +1,13 @@
 //! The errors of a configuration file, with their positions.
 
-use std::{cell::RefCell, collections::BTreeMap, fmt, ops::Range, path::PathBuf};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
 
-use super::{effective::Effective, keys::Keys};
+use super::effective::Effective;
+use super::keys::Keys;
 
 /// One error: its position, its key, and what is expected.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,12 @@
 //! The known keys, collected as the reader reads them, and the unknown keys of a file. Tests
 //! compare the known keys with `conf/README.md` and the schema for editors.
 
-use std::{cell::RefCell, collections::BTreeSet, ops::Range};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ops::Range;
 
-use shared::{fields::edit_distance, tool::Tool};
+use shared::fields::edit_distance;
+use shared::tool::Tool;
 
 /// The known and unknown keys of one file.
 #[derive(Debug, Default)]

@@ -1,10 +1,15 @@
 //! Reads one TOML table key by key, and collects every error instead of stopping at the first.
 
-use std::{fmt, ops::Range};
+use std::fmt;
+use std::ops::Range;
 
-use toml::{Spanned, de::DeTable};
+use toml::Spanned;
+use toml::de::DeTable;
 
-use super::{Entry, ValueError, effective::ToToml, entry::Reading, keys::UnknownKey};
+use super::effective::ToToml;
+use super::entry::Reading;
+use super::keys::UnknownKey;
+use super::{Entry, ValueError};
 
 /// One table of the file. [`Section::finish`] reports the keys that were not read.
 pub(crate) struct Section<'a> {

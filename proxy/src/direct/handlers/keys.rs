@@ -3,32 +3,28 @@
 
 use std::sync::Arc;
 
-use shared::{
-    caller,
-    idempotency::IdempotencyKey,
-    idempotency::IssueStep,
-    key::{ApiKey, KeyEntropy, KeyEnv, KeyId, KeyRecord, Subject, VerifiedKey},
-    keys_api::{
-        IssueRequest, ListRequest, MAX_BODY, describe, describe_page, describe_rotated, describe_usage,
-        includes_usage, key_unknown, read_change, read_grace,
-    },
-    meter::Change,
-    problem::{Problem, codes},
-    quota::QuotaStatus,
-    request::{stalled, too_large, too_slow},
-    response::Response,
-    secret::AdminSecret,
-    tier::Tier,
+use shared::caller;
+use shared::idempotency::{IdempotencyKey, IssueStep};
+use shared::key::{ApiKey, KeyEntropy, KeyEnv, KeyId, KeyRecord, Subject, VerifiedKey};
+use shared::keys_api::{
+    IssueRequest, ListRequest, MAX_BODY, describe, describe_page, describe_rotated, describe_usage,
+    includes_usage, key_unknown, read_change, read_grace,
 };
+use shared::meter::Change;
+use shared::problem::{Problem, codes};
+use shared::quota::QuotaStatus;
+use shared::request::{stalled, too_large, too_slow};
+use shared::response::Response;
+use shared::secret::AdminSecret;
+use shared::tier::Tier;
 
 use tokio::task::spawn_blocking;
 
 use super::Context;
-use crate::{config::Authority, direct::authenticate};
-use transport::{
-    clock,
-    incoming::{BodyError, Incoming},
-};
+use crate::config::Authority;
+use crate::direct::authenticate;
+use transport::clock;
+use transport::incoming::{BodyError, Incoming};
 
 /// `GET /v1/keys/me`
 pub(super) fn read_own(context: &Context<'_>, quota: &mut Option<QuotaStatus>) -> Result<Response, Problem> {

@@ -1,8 +1,13 @@
 //! One line of the access log: a JSON object.
 
-use std::{fmt, io::Write as _};
+use std::fmt;
+use std::io::Write as _;
 
-use shared::{problem::Code, request_id::RequestId, route::CallMethod, time::UnixMillis, tool::Tool};
+use shared::problem::Code;
+use shared::request_id::RequestId;
+use shared::route::CallMethod;
+use shared::time::UnixMillis;
+use shared::tool::Tool;
 
 use crate::call::{Call, RefusedCall};
 use transport::record::Aborted;
@@ -168,15 +173,15 @@ impl Timings<'_> {
 
 #[cfg(test)]
 mod tests {
-    use shared::{key::KeyId, tier::Tier, trace::trace_id};
+    use shared::key::KeyId;
+    use shared::tier::Tier;
+    use shared::trace::trace_id;
 
     use shared::problem::codes;
 
     use super::*;
-    use crate::{
-        config::{PoolConfig, PoolSettings},
-        upstreams::{Pool, ResolvedNames},
-    };
+    use crate::config::{PoolConfig, PoolSettings};
+    use crate::upstreams::{Pool, ResolvedNames};
 
     fn line(call: Option<&Call>) -> Line<'_> {
         Line {

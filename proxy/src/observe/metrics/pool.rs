@@ -5,11 +5,10 @@ use shared::tool::Tool;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::register::{Register, signed};
-use crate::{
-    config::AdminState,
-    upstreams::{Pools, STATUS_CLASSES, Series},
-};
-use transport::{clock::Monotonic, record::Aborted};
+use crate::config::AdminState;
+use crate::upstreams::{Pools, STATUS_CLASSES, Series};
+use transport::clock::Monotonic;
+use transport::record::Aborted;
 
 pub(super) struct PoolMetrics {
     seconds: HistogramVec,

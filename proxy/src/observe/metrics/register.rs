@@ -1,8 +1,9 @@
 //! Metrics that are known to the registry from the moment they exist.
 
+use prometheus::core::Collector;
 use prometheus::{
     Error, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
-    Registry, core::Collector,
+    Registry,
 };
 use strum::VariantArray;
 

@@ -3,10 +3,8 @@
 use prometheus::{Error, IntGauge};
 
 use super::register::{Register, VariantCounters};
-use transport::{
-    http2::CloseReason,
-    tls::{Handshake, ServerTls},
-};
+use transport::http2::CloseReason;
+use transport::tls::{Handshake, ServerTls};
 
 /// Metrics of TLS handshakes, the certificate and HTTP/2 connections.
 pub(super) struct TlsMetrics {

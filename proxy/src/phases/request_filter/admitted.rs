@@ -1,6 +1,9 @@
 //! The result of authentication.
 
-use shared::{key::KeyId, problem::Problem, tier::Tier, time::UtcDay};
+use shared::key::KeyId;
+use shared::problem::Problem;
+use shared::tier::Tier;
+use shared::time::UtcDay;
 
 /// The key of an authenticated call, and the decision of its quota.
 pub(super) struct Admitted {

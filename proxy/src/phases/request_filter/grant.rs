@@ -1,19 +1,15 @@
 //! Authentication of a call by its grant, behind an edge.
 
-use shared::{
-    grant::{Grant, GrantError},
-    headers,
-    problem::Problem,
-    route::ToolCall,
-};
+use shared::grant::{Grant, GrantError};
+use shared::headers;
+use shared::problem::Problem;
+use shared::route::ToolCall;
 
-use crate::{
-    call::Record,
-    observe::metrics::LimitKind,
-    phases::outage,
-    replay::FirstUse,
-    state::{EdgeMode, State},
-};
+use crate::call::Record;
+use crate::observe::metrics::LimitKind;
+use crate::phases::outage;
+use crate::replay::FirstUse;
+use crate::state::{EdgeMode, State};
 use transport::request_head::RawHead;
 
 /// Verifies the grant of a call, which must be for this data center and unused. Writes the request

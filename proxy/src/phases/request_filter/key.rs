@@ -1,13 +1,13 @@
 //! Authentication of a call by its key, and the decision of its quota, in direct mode.
 
-use shared::{problem::Problem, quota::Decision, request::Head};
+use shared::problem::Problem;
+use shared::quota::Decision;
+use shared::request::Head;
 
 use super::admitted::Admitted;
-use crate::{
-    call::Record,
-    direct::{self, Direct, RequestScheme},
-    upstreams::Pool,
-};
+use crate::call::Record;
+use crate::direct::{self, Direct, RequestScheme};
+use crate::upstreams::Pool;
 
 /// Verifies the key of a call, and decides by its quota. Counts the call unless it is denied.
 ///

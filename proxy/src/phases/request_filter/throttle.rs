@@ -2,12 +2,11 @@
 
 use std::net::IpAddr;
 
-use shared::problem::{
-    Problem,
-    codes::{self, is_unauthenticated},
-};
+use shared::problem::Problem;
+use shared::problem::codes::{self, is_unauthenticated};
 
-use crate::{observe::metrics::LimitKind, state::State};
+use crate::observe::metrics::LimitKind;
+use crate::state::State;
 
 /// Counts a refusal of an unauthenticated request. Returns `too-many-requests` instead of the
 /// problem if the address exceeds its rate.

@@ -1,8 +1,10 @@
 //! A request over an HTTP/2 connection of its own, which shows whether a server is healthy.
 
-use std::{io, pin::pin};
+use std::io;
+use std::pin::pin;
 
-use http::{Request, Uri, uri::Scheme};
+use http::uri::Scheme;
+use http::{Request, Uri};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Sends a GET of this path. Returns the status of the response. Its body is not read.

@@ -3,10 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use super::Upstream;
-use crate::{
-    config::{AdminState, PoolSettings, ProbeConfig},
-    upstreams::health::{Evidence, Health},
-};
+use crate::config::{AdminState, PoolSettings, ProbeConfig};
+use crate::upstreams::health::{Evidence, Health};
 use transport::clock::Monotonic;
 
 /// The standing of an upstream that may get calls. Calls prefer the first one.

@@ -3,11 +3,9 @@
 //! Each direction has a token bucket of time. It is refilled while something else is awaited,
 //! because what a tool does not read or does not produce is not the client's time.
 
-use std::{
-    io,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::io;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::time::Instant;
 

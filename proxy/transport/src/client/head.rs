@@ -1,21 +1,20 @@
 //! Reads the head of a request within its limits of time and size. Bytes that cannot become a
 //! request are refused at once.
 
-use std::{
-    future::poll_fn,
-    task::{Context, Poll, ready},
-};
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
 
-use memchr::{memchr_iter, memmem::Finder};
+use memchr::memchr_iter;
+use memchr::memmem::Finder;
 use once_cell::sync::Lazy;
-use shared::{
-    problem::{Problem, codes},
-    request::MAX_HEADER_BYTES,
-    route::MAX_TARGET,
-};
+use shared::problem::{Problem, codes};
+use shared::request::MAX_HEADER_BYTES;
+use shared::route::MAX_TARGET;
 
 use super::ClientStream;
-use crate::{http2::PREFACE, idle_clients::IdleClients, limits::Limit};
+use crate::http2::PREFACE;
+use crate::idle_clients::IdleClients;
+use crate::limits::Limit;
 
 /// The outcome of reading the head of a request.
 #[derive(Debug)]
@@ -148,20 +147,17 @@ fn is_malformed(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        pin::{Pin, pin},
-        time::Duration,
-    };
+    use std::pin::{Pin, pin};
+    use std::time::Duration;
 
-    use tokio::{
-        io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
-        time::Instant,
-    };
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+    use tokio::time::Instant;
 
     use shared::problem::Code;
 
     use super::*;
-    use crate::{clock::Monotonic, limits::ClientOptions};
+    use crate::clock::Monotonic;
+    use crate::limits::ClientOptions;
 
     const OPTIONS: ClientOptions = ClientOptions {
         header_timeout: Duration::from_secs(20),

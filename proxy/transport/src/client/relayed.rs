@@ -1,19 +1,15 @@
 //! The client connection after the head of a request: its body, responses of the proxy, and the
 //! detection of a client that disconnects while it waits.
 
-use std::{
-    io,
-    net::IpAddr,
-    pin::Pin,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::io;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::BufMut as _;
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    time::timeout,
-};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::timeout;
 use tokio_util::io::poll_read_buf;
 
 use super::ClientStream;

@@ -2,15 +2,11 @@
 //! because h2 decodes all heads that it can read and holds them until they are accepted. Its frames
 //! are read along.
 
-use std::{
-    io,
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    task::{Context, Poll},
-};
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 
 use pingora::protocols::Stream;
 use tokio::io::{AsyncRead, ReadBuf};

@@ -1,10 +1,8 @@
 //! Reads an HTTP/2 message as HTTP/1.1.
 
-use std::{
-    collections::VecDeque,
-    pin::Pin,
-    task::{Context, Poll, ready},
-};
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
 use h2::RecvStream;

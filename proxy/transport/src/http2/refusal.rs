@@ -1,12 +1,16 @@
 //! Sends the rest of a refusal after its request has ended.
 
-use std::{future::poll_fn, io, task::Poll, time::Duration};
+use std::future::poll_fn;
+use std::io;
+use std::task::Poll;
+use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
 use h2::Reason;
 use tokio::time::timeout;
 
-use super::{sending::Sending, streams::StreamSlot};
+use super::sending::Sending;
+use super::streams::StreamSlot;
 use crate::limits::Limit;
 
 /// Sends the rest of a body. Resets the stream if the client does not receive all of it in time.

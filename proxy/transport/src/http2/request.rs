@@ -2,7 +2,8 @@
 //! so that the parser of request heads refuses them.
 
 use h2::RecvStream;
-use http::{Method, header, request::Parts};
+use http::request::Parts;
+use http::{Method, header};
 
 use super::receiving::Framing;
 use crate::headers::Headers as _;

@@ -1,18 +1,15 @@
 //! Sends an HTTP/1.1 response as HTTP/2. A response that is malformed resets the stream.
 
-use std::{
-    io,
-    task::{Context, Poll, ready},
-};
+use std::io;
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use h2::{Reason, server::SendResponse};
+use h2::Reason;
+use h2::server::SendResponse;
 use http::{Response, StatusCode};
 
-use super::{
-    head,
-    sending::{Framing, Sending},
-};
+use super::head;
+use super::sending::{Framing, Sending};
 
 /// A response that is written as HTTP/1.1 and sent as HTTP/2.
 #[derive(Debug)]

@@ -1,9 +1,7 @@
 //! Sends an HTTP/1.1 body as HTTP/2. The proxy writes it itself, so its framing is not checked.
 
-use std::{
-    io,
-    task::{Context, Poll, ready},
-};
+use std::io;
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use h2::{Reason, SendStream};

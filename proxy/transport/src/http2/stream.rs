@@ -1,33 +1,30 @@
 //! One stream of an HTTP/2 connection as Pingora's connection.
 
-use std::{
-    io,
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use h2::{Reason, RecvStream, server::SendResponse};
+use h2::server::SendResponse;
+use h2::{Reason, RecvStream};
 use http::Method;
+use pingora::protocols::raw_connect::ProxyDigest;
+use pingora::protocols::tls::ALPN;
 use pingora::protocols::{
     GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream,
-    TimingDigest, UniqueID, UniqueIDType, raw_connect::ProxyDigest, tls::ALPN,
+    TimingDigest, UniqueID, UniqueIDType,
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{
-    receiving::{Framing, Receiving},
-    refusal, request,
-    response::ResponseSender,
-    streams::{StreamSlot, Streams},
-    trailers::MalformedTrailers,
-};
+use super::receiving::{Framing, Receiving};
+use super::response::ResponseSender;
+use super::streams::{StreamSlot, Streams};
+use super::trailers::MalformedTrailers;
+use super::{refusal, request};
 
 /// One request and its response, as a connection with one HTTP/1.1 request. Dropping it before the
 /// response is complete resets the stream.

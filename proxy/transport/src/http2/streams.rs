@@ -1,18 +1,17 @@
 //! The streams of one connection: their number, their resets, and the bytes that they hold.
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::time::Duration;
 
-use tokio::{sync::Notify, task::yield_now, time::sleep};
+use tokio::sync::Notify;
+use tokio::task::yield_now;
+use tokio::time::sleep;
 
 use super::close_reason::CloseReason;
-use crate::{idle_clients::IdleClients, limits::Limit};
+use crate::idle_clients::IdleClients;
+use crate::limits::Limit;
 
 /// The streams of one connection.
 pub(super) struct Streams {

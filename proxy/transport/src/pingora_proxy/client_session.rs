@@ -1,24 +1,21 @@
 //! The client of a request, as a downstream session of Pingora's. It reads and writes HTTP/1.1 over
 //! the client's connection.
 
-use std::{future::poll_fn, task::Poll, time::Duration};
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::Stream;
 use http::{HeaderMap, Method};
 use pingora::http::{RequestHeader, ResponseHeader};
-use pingora::{
-    Error, ErrorType, Result,
-    protocols::{
-        Digest,
-        http::{
-            HttpTask,
-            custom::{CustomMessageWrite, server::Session},
-        },
-        l4::socket::SocketAddr,
-    },
-};
+use pingora::protocols::Digest;
+use pingora::protocols::http::HttpTask;
+use pingora::protocols::http::custom::CustomMessageWrite;
+use pingora::protocols::http::custom::server::Session;
+use pingora::protocols::l4::socket::SocketAddr;
+use pingora::{Error, ErrorType, Result};
 
 use super::exchange::{Aborted, Exchange, Shared};
 use crate::hooks::Phases;

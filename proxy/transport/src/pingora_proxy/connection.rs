@@ -7,40 +7,28 @@
 //!
 //! Why: docs/decisions/proxy.md, "To Pingora an HTTP/1.1 connection is a socket for one call".
 
-use std::{
-    fmt, io,
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::{Context, Poll, ready},
-};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::{fmt, io};
 
 use async_trait::async_trait;
-use pingora::{
-    Error, ErrorType, Result,
-    connectors::L4Connect,
-    protocols::{
-        Stream,
-        l4::{
-            socket::SocketAddr as PeerAddress,
-            stream::Stream as L4Stream,
-            virt::{VirtualSockOpt, VirtualSocket, VirtualSocketStream},
-        },
-        tls::ALPN,
-    },
-};
+use pingora::connectors::L4Connect;
+use pingora::protocols::Stream;
+use pingora::protocols::l4::socket::SocketAddr as PeerAddress;
+use pingora::protocols::l4::stream::Stream as L4Stream;
+use pingora::protocols::l4::virt::{VirtualSockOpt, VirtualSocket, VirtualSocketStream};
+use pingora::protocols::tls::ALPN;
+use pingora::{Error, ErrorType, Result};
 use thiserror::Error as ThisError;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::response_scan::ResponseScan;
-use crate::{
-    clock::Monotonic,
-    connect::ConnectTarget,
-    hooks::Cause,
-    relay::connect::{Connected, UpstreamConnector},
-};
+use crate::clock::Monotonic;
+use crate::connect::ConnectTarget;
+use crate::hooks::Cause;
+use crate::relay::connect::{Connected, UpstreamConnector};
 
 /// The server chose the other version of HTTP.
 pub(super) const OTHER_VERSION: ErrorType = ErrorType::Custom("OtherHttpVersion");

@@ -6,33 +6,29 @@ mod response;
 mod timeouts;
 mod upload;
 
-use std::{
-    any::Any,
-    sync::Arc,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::any::Any;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use shared::problem::{Problem, codes};
 
-use self::{download::Download, upload::Upload};
-use super::{connection::Http1Connection, head::RequestHead};
-use crate::{
-    client::ClientStream,
-    drain::InFlightGuard,
-    hooks::{Attempt, Event, Limit, Phases},
-    record::Record,
-    relay::{
-        exchange::ExchangeError,
-        head::BodyDelimiter,
-        outcome::{Next, Outcome},
-        request::RequestFraming,
-        respond::refuse,
-        retry::{FailedAttempt, Recovery, record_abort, recover},
-    },
-    response_deadline::{ResponseDeadline, ResponseTimeout},
-};
+use self::download::Download;
+use self::upload::Upload;
+use super::connection::Http1Connection;
+use super::head::RequestHead;
+use crate::client::ClientStream;
+use crate::drain::InFlightGuard;
+use crate::hooks::{Attempt, Event, Limit, Phases};
+use crate::record::Record;
+use crate::relay::exchange::ExchangeError;
+use crate::relay::head::BodyDelimiter;
+use crate::relay::outcome::{Next, Outcome};
+use crate::relay::request::RequestFraming;
+use crate::relay::respond::refuse;
+use crate::relay::retry::{FailedAttempt, Recovery, record_abort, recover};
+use crate::response_deadline::{ResponseDeadline, ResponseTimeout};
 
 tokio::task_local! {
     /// The exchange, of any product, whose request Pingora is polled for. Pingora asks for the

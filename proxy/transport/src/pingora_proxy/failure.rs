@@ -5,7 +5,8 @@ use std::io;
 use pingora::{Error, ErrorType, RetryType};
 
 use super::connection::ResponseError;
-use crate::{hooks::Cause, relay::exchange::ExchangeError};
+use crate::hooks::Cause;
+use crate::relay::exchange::ExchangeError;
 
 /// Returns how a call broke off that was sent to an upstream.
 pub(super) fn of_upstream(error: &Error) -> ExchangeError {

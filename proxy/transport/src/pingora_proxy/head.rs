@@ -3,17 +3,17 @@
 use std::fmt::Write as _;
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderValue, Method, Uri, Version, header::TRANSFER_ENCODING, uri::Scheme};
+use http::header::TRANSFER_ENCODING;
+use http::uri::Scheme;
+use http::{HeaderValue, Method, Uri, Version};
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::{Error, ErrorType, OrErr as _, Result};
 
-use crate::{
-    framing::Framing,
-    hooks::{Headers, Phases, UpstreamRequest},
-    record::Record,
-    relay::head::{BodyHeader, body_header, forwarded},
-    request_head::RawHead,
-};
+use crate::framing::Framing;
+use crate::hooks::{Headers, Phases, UpstreamRequest};
+use crate::record::Record;
+use crate::relay::head::{BodyHeader, body_header, forwarded};
+use crate::request_head::RawHead;
 
 /// Length of the headers that the product usually writes.
 const COPIES: usize = 256;

@@ -2,34 +2,27 @@
 //! For HTTP/2 with TLS it is given a local socket, whose other end is the connection that was
 //! encrypted as the relay does: with the authorities that were compiled once, and the same errors.
 
-use std::{
-    fmt, io,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use std::{fmt, io};
 
 use async_trait::async_trait;
-use pingora::{
-    Error, ErrorType, OrErr as _, Result,
-    connectors::L4Connect,
-    protocols::{
-        l4::{socket::SocketAddr as PeerAddress, stream::Stream as L4Stream},
-        tls::ALPN,
-    },
-    server::configuration::ServerConf,
-    upstreams::peer::{HttpPeer, HttpUpstreamRequestPolicy},
-};
-use tokio::{io::copy_bidirectional_with_sizes, net::UnixStream};
+use pingora::connectors::L4Connect;
+use pingora::protocols::l4::socket::SocketAddr as PeerAddress;
+use pingora::protocols::l4::stream::Stream as L4Stream;
+use pingora::protocols::tls::ALPN;
+use pingora::server::configuration::ServerConf;
+use pingora::upstreams::peer::{HttpPeer, HttpUpstreamRequestPolicy};
+use pingora::{Error, ErrorType, OrErr as _, Result};
+use tokio::io::copy_bidirectional_with_sizes;
+use tokio::net::UnixStream;
 
 use super::connection::{Http1Connection, OTHER_VERSION};
-use crate::{
-    connect::{ConnectTarget, ConnectionLimits},
-    relay::{connect::UpstreamConnector, dial::Dialer},
-};
+use crate::connect::{ConnectTarget, ConnectionLimits};
+use crate::relay::connect::UpstreamConnector;
+use crate::relay::dial::Dialer;
 
 /// Maximum number of calls on one HTTP/2 connection.
 const STREAMS: u32 = 100;

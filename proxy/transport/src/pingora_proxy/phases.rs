@@ -6,26 +6,21 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::Method;
 use pingora::http::{RequestHeader, ResponseHeader};
+use pingora::modules::http::HttpModules;
+use pingora::protocols::Digest;
 use pingora::proxy::{FailToProxy, ProxyHttp, ProxyWarnLogContext, Session};
-use pingora::{
-    Error, ErrorType, Result, modules::http::HttpModules, protocols::Digest, upstreams::peer::HttpPeer,
-};
+use pingora::upstreams::peer::HttpPeer;
+use pingora::{Error, ErrorType, Result};
 
-use super::{
-    connection::is_other_version,
-    exchange::{Exchange, Forward, Shared},
-    failure,
-    head::{self, RequestHead},
-    peer::{Peer, Peers},
-};
-use crate::{
-    failure::connect_error,
-    hooks::{AfterFailure, Phases},
-    relay::{
-        buffer::await_body,
-        decision::{Decision, Forwarded, Settlement, decide, settle},
-    },
-};
+use super::connection::is_other_version;
+use super::exchange::{Exchange, Forward, Shared};
+use super::failure;
+use super::head::{self, RequestHead};
+use super::peer::{Peer, Peers};
+use crate::failure::connect_error;
+use crate::hooks::{AfterFailure, Phases};
+use crate::relay::buffer::await_body;
+use crate::relay::decision::{Decision, Forwarded, Settlement, decide, settle};
 
 /// The product as Pingora calls it.
 pub(super) struct Adapter<P> {

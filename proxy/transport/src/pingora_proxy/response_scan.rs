@@ -1,10 +1,8 @@
 //! Finds the end of a response, and faults in it, while another parser reads it.
 
-use crate::{
-    framing::{Framing, Part},
-    hooks::Cause,
-    relay::head::{ResponseHead, read_response},
-};
+use crate::framing::{Framing, Part};
+use crate::hooks::Cause;
+use crate::relay::head::{ResponseHead, read_response};
 
 /// A scan of the responses to one request: informational ones, and the final one.
 #[derive(Debug, Default)]

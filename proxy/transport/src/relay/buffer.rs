@@ -7,13 +7,15 @@ use std::time::Instant;
 
 use shared::problem::Problem;
 
-use super::{exchange::ExchangeError, outcome::Outcome, request::RequestFraming, respond::refuse, retry};
-use crate::{
-    client::ClientStream,
-    framing::{Framing, FramingError},
-    hooks::Phases,
-    record::Record,
-};
+use super::exchange::ExchangeError;
+use super::outcome::Outcome;
+use super::request::RequestFraming;
+use super::respond::refuse;
+use super::retry;
+use crate::client::ClientStream;
+use crate::framing::{Framing, FramingError};
+use crate::hooks::Phases;
+use crate::record::Record;
 
 /// Maximum number of bytes that are buffered before an upstream is chosen.
 const MAX_BUFFERED: usize = 64 << 10;

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use pingora::{ErrorType, protocols::Stream, server::configuration::ServerConf};
+use pingora::ErrorType;
+use pingora::protocols::Stream;
+use pingora::server::configuration::ServerConf;
 
 use super::dial::Dialer;
-use crate::{
-    clock::Monotonic,
-    connect::{ConnectTarget, ConnectionLimits},
-    connection_limit::Semaphore,
-    failure::{OUT_OF_FILES, connect_error},
-    idle::OwnerThread,
-};
+use crate::clock::Monotonic;
+use crate::connect::{ConnectTarget, ConnectionLimits};
+use crate::connection_limit::Semaphore;
+use crate::failure::{OUT_OF_FILES, connect_error};
+use crate::idle::OwnerThread;
 
 /// The source of connections to upstreams.
 pub(crate) struct UpstreamConnector {

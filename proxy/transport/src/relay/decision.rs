@@ -1,24 +1,21 @@
 //! Parses the head of a request and decides on it.
 
-use shared::{problem::Problem, request::Head};
+use shared::problem::Problem;
+use shared::request::Head;
 
-use super::{
-    buffer,
-    exchange::ExchangeError,
-    outcome::{Next, Outcome},
-    request::RequestFraming,
-    respond::{refuse_unread, respond},
-};
-use crate::{
-    client::ClientStream,
-    framing::Framing,
-    hooks::{Handler, Phases, Request, RequestAction},
-    incoming::Incoming,
-    linger::LingeringClose,
-    record::Record,
-    request_head::RawHead,
-    response::Response,
-};
+use super::buffer;
+use super::exchange::ExchangeError;
+use super::outcome::{Next, Outcome};
+use super::request::RequestFraming;
+use super::respond::{refuse_unread, respond};
+use crate::client::ClientStream;
+use crate::framing::Framing;
+use crate::hooks::{Handler, Phases, Request, RequestAction};
+use crate::incoming::Incoming;
+use crate::linger::LingeringClose;
+use crate::record::Record;
+use crate::request_head::RawHead;
+use crate::response::Response;
 
 /// The decision about a request.
 pub(crate) enum Decision<C, H> {

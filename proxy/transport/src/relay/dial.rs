@@ -2,18 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use pingora::{
-    Error, ErrorType, Result,
-    connectors::{ConnectorOptions, TransportConnector},
-    protocols::Stream,
-    server::configuration::ServerConf,
-};
+use pingora::connectors::{ConnectorOptions, TransportConnector};
+use pingora::protocols::Stream;
+use pingora::server::configuration::ServerConf;
+use pingora::{Error, ErrorType, Result};
 use tokio::time::timeout;
 
-use crate::{
-    connect::ConnectTarget,
-    tls::{Connector, HandshakeError, SecureStream},
-};
+use crate::connect::ConnectTarget;
+use crate::tls::{Connector, HandshakeError, SecureStream};
 
 /// The dialer of new connections.
 pub(crate) struct Dialer(TransportConnector);

@@ -12,13 +12,13 @@ use std::task::{Context, Poll, ready};
 
 use pingora::protocols::Stream;
 
-pub(crate) use self::{download::Download, error::ExchangeError, upload::Upload};
-use crate::{
-    client::ClientStream,
-    hooks::{Event, Limit, Phases, Timeouts},
-    record::Record,
-    response_deadline::{ResponseDeadline, ResponseTimeout},
-};
+pub(crate) use self::download::Download;
+pub(crate) use self::error::ExchangeError;
+pub(crate) use self::upload::Upload;
+use crate::client::ClientStream;
+use crate::hooks::{Event, Limit, Phases, Timeouts};
+use crate::record::Record;
+use crate::response_deadline::{ResponseDeadline, ResponseTimeout};
 
 /// A call in flight.
 pub(super) struct Exchange<'a, P: Phases> {

@@ -4,23 +4,19 @@ use std::time::Instant;
 
 use shared::problem::Problem;
 
-use super::{
-    buffer::await_body,
-    connect::{Connected, UpstreamConnector},
-    exchange::{Download, Exchange, Upload},
-    head,
-    outcome::{Next, Outcome},
-    request::RequestFraming,
-    respond::refuse,
-    retry::{FailedAttempt, Recovery, record_abort, recover},
-};
-use crate::{
-    client::ClientStream,
-    clock::Monotonic,
-    hooks::{AfterFailure, Attempt, Phases},
-    record::Record,
-    response_deadline::ResponseDeadline,
-};
+use super::buffer::await_body;
+use super::connect::{Connected, UpstreamConnector};
+use super::exchange::{Download, Exchange, Upload};
+use super::head;
+use super::outcome::{Next, Outcome};
+use super::request::RequestFraming;
+use super::respond::refuse;
+use super::retry::{FailedAttempt, Recovery, record_abort, recover};
+use crate::client::ClientStream;
+use crate::clock::Monotonic;
+use crate::hooks::{AfterFailure, Attempt, Phases};
+use crate::record::Record;
+use crate::response_deadline::ResponseDeadline;
 
 /// A request on its way to an upstream.
 pub(super) struct OutgoingRequest<'a> {

@@ -4,17 +4,13 @@
 use std::io::Write as _;
 
 use pingora::protocols::http::date::get_cached_date;
-use shared::{
-    headers::{Nominated, reaches_client, reaches_tool, tokens},
-    request::MAX_HEADER_BYTES,
-};
+use shared::headers::{Nominated, reaches_client, reaches_tool, tokens};
+use shared::request::MAX_HEADER_BYTES;
 
-use crate::{
-    framing::{ChunkState, Framing, FramingError, Part},
-    hooks::{Cause, Headers, Phases, UpstreamRequest, UpstreamResponse},
-    record::Record,
-    request_head::RawHead,
-};
+use crate::framing::{ChunkState, Framing, FramingError, Part};
+use crate::hooks::{Cause, Headers, Phases, UpstreamRequest, UpstreamResponse};
+use crate::record::Record;
+use crate::request_head::RawHead;
 
 /// Maximum number of header lines of a response.
 pub(crate) const MAX_LINES: usize = 256;

@@ -1,11 +1,11 @@
 //! The framing of a request.
 
-use shared::{headers::tokens, problem::Problem, request::Head};
+use shared::headers::tokens;
+use shared::problem::Problem;
+use shared::request::Head;
 
-use crate::{
-    framing::{ChunkState, Framing},
-    request_head::RawHead,
-};
+use crate::framing::{ChunkState, Framing};
+use crate::request_head::RawHead;
 
 /// The framing of a request, and its requirements for the connection.
 #[derive(Clone, Copy, Debug)]

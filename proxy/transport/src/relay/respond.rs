@@ -5,18 +5,14 @@ use std::io;
 use shared::problem::Problem;
 use tokio::time::timeout;
 
-use super::{
-    outcome::{Next, Outcome},
-    request::RequestFraming,
-};
-use crate::{
-    client::ClientStream,
-    framing::Framing,
-    hooks::{Event, Limit, Phases},
-    linger::BRIEF,
-    record::Record,
-    response::Response,
-};
+use super::outcome::{Next, Outcome};
+use super::request::RequestFraming;
+use crate::client::ClientStream;
+use crate::framing::Framing;
+use crate::hooks::{Event, Limit, Phases};
+use crate::linger::BRIEF;
+use crate::record::Record;
+use crate::response::Response;
 
 /// Maximum length of a body that is read to its end, so that the connection can be reused after a
 /// refusal.

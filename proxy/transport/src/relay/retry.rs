@@ -1,17 +1,13 @@
 //! Decides what follows a failed exchange: a retry, a refusal or nothing.
 
-use shared::{
-    problem::{Problem, codes},
-    request::{stalled, too_slow},
-};
+use shared::problem::{Problem, codes};
+use shared::request::{stalled, too_slow};
 
 use super::exchange::ExchangeError;
-use crate::{
-    client::{ClientStream, ClientTimeout, Direction},
-    hooks::{AfterFailure, Attempt, Cause, Failure, FailureKind, Phases},
-    record::{Aborted, Record},
-    response_deadline::ResponseTimeout,
-};
+use crate::client::{ClientStream, ClientTimeout, Direction};
+use crate::hooks::{AfterFailure, Attempt, Cause, Failure, FailureKind, Phases};
+use crate::record::{Aborted, Record};
+use crate::response_deadline::ResponseTimeout;
 
 /// The decision about a call that failed before its response started.
 pub(crate) enum Recovery {

@@ -1,10 +1,8 @@
 //! A write buffer.
 
-use std::{
-    io,
-    pin::Pin,
-    task::{Context, Poll, ready},
-};
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use tokio::io::AsyncWrite;
 

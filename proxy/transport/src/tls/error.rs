@@ -1,12 +1,12 @@
 //! Errors of TLS settings. No message contains anything of a certificate or a key.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::io;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use tokio_rustls::rustls::{self, pki_types::pem, server::VerifierBuilderError};
+use tokio_rustls::rustls::pki_types::pem;
+use tokio_rustls::rustls::server::VerifierBuilderError;
+use tokio_rustls::rustls::{self};
 
 /// An error in the TLS settings of clients or upstreams.
 #[derive(Debug, Error)]

@@ -2,13 +2,9 @@
 
 use std::path::Path;
 
-use tokio_rustls::rustls::{
-    RootCertStore,
-    pki_types::{
-        CertificateDer, PrivateKeyDer,
-        pem::{self, PemObject},
-    },
-};
+use tokio_rustls::rustls::RootCertStore;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::TlsError;
 

@@ -1,26 +1,23 @@
 //! TLS towards clients: the settings and the handshake.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
 use pingora::protocols::Stream;
 use tokio::time::timeout;
-use tokio_rustls::{
-    TlsAcceptor,
-    rustls::{
-        CertificateError, Error, RootCertStore, ServerConfig, SupportedProtocolVersion,
-        crypto::{CryptoProvider, ring},
-        pki_types::{CertificateDer, PrivateKeyDer},
-        server::WebPkiClientVerifier,
-        sign::{CertifiedKey, SingleCertAndKey},
-        version::{TLS12, TLS13},
-    },
-};
-use x509_parser::{parse_x509_certificate, public_key::PublicKey};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
+use tokio_rustls::rustls::version::{TLS12, TLS13};
+use tokio_rustls::rustls::{CertificateError, Error, RootCertStore, ServerConfig, SupportedProtocolVersion};
+use x509_parser::parse_x509_certificate;
+use x509_parser::public_key::PublicKey;
 
-use super::{
-    Handshake, SecureStream, TlsError,
-    protocol::{HTTP1, HTTP2},
-};
+use super::protocol::{HTTP1, HTTP2};
+use super::{Handshake, SecureStream, TlsError};
 
 /// The TLS settings of a listener: a certificate with its key, and the clients that are accepted.
 #[derive(Clone)]

@@ -1,15 +1,15 @@
 //! A TLS connection as Pingora's connection.
 
-use std::{
-    io,
-    pin::Pin,
-    task::{Context, Poll},
-};
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use async_trait::async_trait;
-use pingora::protocols::{Shutdown, Ssl, Stream, tls::ALPN};
+use pingora::protocols::tls::ALPN;
+use pingora::protocols::{Shutdown, Ssl, Stream};
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
-use tokio_rustls::{TlsStream, rustls::CommonState};
+use tokio_rustls::TlsStream;
+use tokio_rustls::rustls::CommonState;
 
 use super::protocol::HTTP2;
 use crate::delegate::{delegate_connection, delegate_write};

@@ -1,25 +1,20 @@
 //! TLS towards upstreams: trusted authorities, and the name that a certificate must be valid for.
 
-use std::{
-    fmt,
-    hash::{DefaultHasher, Hash, Hasher},
-    io,
-    path::Path,
-    sync::Arc,
-};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::sync::Arc;
+use std::{fmt, io};
 
 use once_cell::sync::Lazy;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_rustls::{
-    TlsConnector,
-    client::TlsStream,
-    rustls::{ClientConfig, Error, RootCertStore, crypto::ring, pki_types::ServerName},
-};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, Error, RootCertStore};
 
-use super::{
-    TlsError, pem,
-    protocol::{HTTP1, HTTP2},
-};
+use super::protocol::{HTTP1, HTTP2};
+use super::{TlsError, pem};
 
 /// The authorities that upstreams' certificates must be of.
 #[derive(Clone)]

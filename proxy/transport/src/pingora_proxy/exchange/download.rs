@@ -1,6 +1,7 @@
 //! The state of a response.
 
-use crate::relay::{head::BodyDelimiter, write_buf::WriteBuf};
+use crate::relay::head::BodyDelimiter;
+use crate::relay::write_buf::WriteBuf;
 
 /// The response to the client.
 pub(super) struct Download {

@@ -1,16 +1,15 @@
 //! The body of the request: read from the client, and handed to Pingora.
 
-use std::{
-    pin::Pin,
-    task::{Context, Poll, ready},
-    time::Instant,
-};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use tokio_util::io::poll_read_buf;
 
 use super::{Aborted, Exchange, Forward};
-use crate::{hooks::Phases, relay::exchange::ExchangeError};
+use crate::hooks::Phases;
+use crate::relay::exchange::ExchangeError;
 
 /// Size of one read of a body.
 const READ_SIZE: usize = 64 << 10;

@@ -1,22 +1,19 @@
 //! The response: taken from Pingora, and written to the client.
 
-use std::{
-    task::{Context, Poll, ready},
-    time::Instant,
-};
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
+use pingora::Error;
 use pingora::http::ResponseHeader;
-use pingora::{Error, protocols::http::HttpTask};
+use pingora::protocols::http::HttpTask;
 
 use super::{Aborted, Exchange, Forward};
-use crate::{
-    framing::{self, LAST_CHUNK},
-    hooks::{Cause, Phases},
-    pingora_proxy::head,
-    relay::{
-        exchange::ExchangeError,
-        head::{BodyDelimiter, MAX_LINES, ResponseFraming, ResponseHead, StatusLine, write_response},
-    },
+use crate::framing::{self, LAST_CHUNK};
+use crate::hooks::{Cause, Phases};
+use crate::pingora_proxy::head;
+use crate::relay::exchange::ExchangeError;
+use crate::relay::head::{
+    BodyDelimiter, MAX_LINES, ResponseFraming, ResponseHead, StatusLine, write_response,
 };
 
 impl<P: Phases> Exchange<P> {

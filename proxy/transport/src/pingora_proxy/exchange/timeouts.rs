@@ -1,15 +1,11 @@
 //! The timeouts of an exchange. Either the client or the upstream is awaited.
 
-use std::{
-    task::{Context, Poll},
-    time::Instant,
-};
+use std::task::{Context, Poll};
+use std::time::Instant;
 
 use super::{Exchange, Forward};
-use crate::{
-    hooks::{Phases, Timeouts},
-    response_deadline::ResponseTimeout,
-};
+use crate::hooks::{Phases, Timeouts};
+use crate::response_deadline::ResponseTimeout;
 
 impl<P: Phases> Exchange<P> {
     /// Completes once when the deadline of the upstream expires.

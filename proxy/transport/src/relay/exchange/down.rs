@@ -1,20 +1,18 @@
 //! Sends the response to the client.
 
-use std::{
-    pin::Pin,
-    task::{Context, Poll, ready},
-    time::Instant,
-};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use bytes::Buf as _;
 use tokio_util::io::poll_read_buf;
 
-use super::{Exchange, READ_SIZE, download::Download, error::ExchangeError};
-use crate::{
-    framing::{self, Framing, LAST_CHUNK},
-    hooks::{Cause, Phases},
-    relay::head::{self, BodyDelimiter, ResponseFraming, StatusLine},
-};
+use super::download::Download;
+use super::error::ExchangeError;
+use super::{Exchange, READ_SIZE};
+use crate::framing::{self, Framing, LAST_CHUNK};
+use crate::hooks::{Cause, Phases};
+use crate::relay::head::{self, BodyDelimiter, ResponseFraming, StatusLine};
 
 /// Size of a read before the head of the response is complete.
 const HEAD_READ_SIZE: usize = 4 << 10;

@@ -2,10 +2,8 @@
 
 use bytes::BytesMut;
 
-use crate::relay::{
-    head::{BodyDelimiter, ResponseHead},
-    write_buf::WriteBuf,
-};
+use crate::relay::head::{BodyDelimiter, ResponseHead};
+use crate::relay::write_buf::WriteBuf;
 
 /// A response that is sent to a client.
 pub(crate) struct Download {

@@ -2,11 +2,9 @@
 
 use shared::problem::Problem;
 
-use crate::{
-    client::{ClientStream, ClientTimeout, Direction},
-    hooks::{Cause, Event, Limit, Phases},
-    response_deadline::ResponseTimeout,
-};
+use crate::client::{ClientStream, ClientTimeout, Direction};
+use crate::hooks::{Cause, Event, Limit, Phases};
+use crate::response_deadline::ResponseTimeout;
 
 /// An error that ends a call before its response is complete.
 #[derive(Debug)]

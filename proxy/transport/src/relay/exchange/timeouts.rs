@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use super::Exchange;
-use crate::{hooks::Phases, response_deadline::ResponseTimeout};
+use crate::hooks::Phases;
+use crate::response_deadline::ResponseTimeout;
 
 impl<P: Phases> Exchange<'_, P> {
     /// Records that the whole request was sent, and arms the timeout of the response.

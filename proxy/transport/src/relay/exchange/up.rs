@@ -1,18 +1,16 @@
 //! Sends the request to the upstream.
 
-use std::{
-    pin::Pin,
-    task::{Context, Poll, ready},
-};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use bytes::Buf as _;
 use tokio_util::io::poll_read_buf;
 
-use super::{Exchange, READ_SIZE, error::ExchangeError, upload::UploadStage};
-use crate::{
-    framing::{self, LAST_CHUNK},
-    hooks::Phases,
-};
+use super::error::ExchangeError;
+use super::upload::UploadStage;
+use super::{Exchange, READ_SIZE};
+use crate::framing::{self, LAST_CHUNK};
+use crate::hooks::Phases;
 
 /// Maximum length of a body that is kept for a retry.
 const MAX_REPLAY: usize = 64 << 10;

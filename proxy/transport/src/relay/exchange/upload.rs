@@ -2,10 +2,8 @@
 
 use bytes::BytesMut;
 
-use crate::{
-    framing::{self, Framing, LAST_CHUNK},
-    relay::write_buf::WriteBuf,
-};
+use crate::framing::{self, Framing, LAST_CHUNK};
+use crate::relay::write_buf::WriteBuf;
 
 /// A request that is sent to an upstream.
 pub(crate) struct Upload {
