@@ -21,7 +21,7 @@ mod toolset;
 
 pub use message::{Message, MessageHeaders, Method};
 pub use outcome::ToolOutcome;
-pub use request::ToolRequest;
+pub use request::{ArgumentError, ToolRequest};
 pub use responder::Responder;
 pub use rpc_error::RpcError;
 pub use selection::select;

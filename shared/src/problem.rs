@@ -57,7 +57,7 @@ pub struct Problem {
 pub struct FieldError {
     /// JSON Pointer (RFC 6901) to the value, as a URI fragment: `#/email`.
     pub pointer: String,
-    /// What is wrong, and what would be right.
+    /// The fault, and what would be right.
     pub detail: String,
 }
 

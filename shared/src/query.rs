@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::problem::{Problem, codes};
 
-/// What clients add to the name of a list's parameter.
+/// The suffixes that clients add to the name of a list's parameter.
 const BRACKETS: [&str; 3] = ["[]", "%5B%5D", "%5b%5d"];
 
 /// Returns the parameters of a query, percent-decoded. A `+` stands for itself, because e-mail

@@ -24,8 +24,8 @@ pub struct SegmentColumns<'a> {
     pub dimensions: [Option<&'a [u8]>; Dimension::COUNT],
 }
 
-/// What a row counts as: the place of its count in a [`Histogram`]. The first four are those of a
-/// [`Tally`](super::tally::Tally).
+/// The classes that a row counts as: the place of its count in a [`Histogram`]. The first four are
+/// those of a [`Tally`](super::tally::Tally).
 pub(super) mod class {
     pub(in super::super) const VIEW: u8 = 0;
     pub(in super::super) const CLICK: u8 = 1;

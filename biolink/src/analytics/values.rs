@@ -12,7 +12,7 @@ pub(super) struct GroupReport {
     pub(super) other: Tally,
 }
 
-/// What was counted of one value of a group.
+/// The counts of one value of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ValueCount {
     pub(super) value: String,

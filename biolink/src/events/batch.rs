@@ -48,7 +48,7 @@ pub struct Part {
     pub rows: PageRows,
 }
 
-/// What several batches have for one page.
+/// The events of several batches for one page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageDelivery {
     /// The page's account.

@@ -30,7 +30,7 @@ const EVENT_BYTES: usize = 32;
 /// Pages whose last batch is known.
 const MAX_PAGES: usize = 10_000;
 
-/// What is to be done after an event was added.
+/// The action after an event was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
     /// Send what there is.

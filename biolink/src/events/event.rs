@@ -51,7 +51,7 @@ pub enum Dimension {
     UtmCampaign,
     UtmTerm,
     UtmContent,
-    /// Why the event is not counted: `head`, `prefetch`, `preview`, `own`, `flood`, or `bot:` and the
+    /// The reason why the event is not counted: `head`, `prefetch`, `preview`, `own`, `flood`, or `bot:` and the
     /// class. Empty for one that is counted.
     Ignored,
 }

@@ -44,7 +44,7 @@ pub struct PageDocument {
     pub links: Vec<Link>,
     /// The products, at most 50.
     pub products: Products,
-    /// What search engines and previews show.
+    /// The texts that search engines and previews show.
     pub seo: Seo,
     /// A question that visitors must confirm before they see the page.
     pub gate: Option<Gate>,
@@ -87,7 +87,7 @@ pub enum Direction {
 
 shared::named!(Direction);
 
-/// What search engines and link previews show of a page.
+/// The texts that search engines and link previews show of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Seo {
@@ -99,12 +99,12 @@ pub struct Seo {
     pub image: Option<Image>,
     /// Whether search engines are asked to leave the page out.
     pub noindex: bool,
-    /// What the page is about.
+    /// The subject of the page.
     #[serde(rename = "type")]
     pub kind: Subject,
 }
 
-/// What a page is about (schema.org).
+/// The subject of a page (schema.org).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {

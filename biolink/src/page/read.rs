@@ -56,16 +56,16 @@ pub const READ_ONLY: &[&str] = &[
     "suspended",
 ];
 
-/// What a client writes of a page.
+/// The members of a page that a client writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageInput {
     /// The slug; `None` keeps the one there is, and draws one for a new page.
     pub slug: Option<Slug>,
     /// The client's own name for the page.
     pub external_id: Option<String>,
-    /// What is to happen to the live page.
+    /// The change of the live page.
     pub status: Option<StatusChange>,
-    /// What visitors see.
+    /// The content that visitors see.
     pub document: PageDocument,
     /// The client's labels.
     pub tags: Vec<String>,
@@ -78,7 +78,7 @@ pub struct PageInput {
 pub enum StatusChange {
     /// The live page stays as it is.
     Keep,
-    /// What was written goes live.
+    /// The content that was written goes live.
     Publish,
     /// The live page is taken down.
     Unpublish,

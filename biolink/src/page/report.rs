@@ -13,13 +13,13 @@ pub const MAX_REPORT_DETAILS: usize = 1_000;
 /// A report, as the form of a page sends it. It holds nothing about who sent it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AbuseReport {
-    /// What is wrong with the page.
+    /// The fault of the page.
     pub reason: ReportReason,
     /// More about it; empty for nothing.
     pub details: String,
 }
 
-/// What is wrong with a page.
+/// The fault of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(EnumString, IntoStaticStr, VariantArray)]

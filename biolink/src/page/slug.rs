@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use thiserror::Error as ThisError;
 
 /// 3 to 40 lower case letters, digits, `.`, `_` and `-`, with a letter or digit at both ends; not
 /// reserved.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Slug(String);
 
 /// A text that cannot be a slug.

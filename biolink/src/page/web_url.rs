@@ -5,14 +5,17 @@ mod parts;
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub(crate) use parts::UrlParts;
 
 /// A public `http` or `https` address in the normal form of the URL standard: the host in lower
 /// case and punycode, everything else percent-encoded where browsers would.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// A stored address is read as it is, because it may break a rule that came later.
+/// [`WebUrl::is_allowed`] checks it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebUrl(String);
 
 /// A text that is not an address which a page may link to.
@@ -131,20 +134,6 @@ pub(crate) fn is_at_or_below(name: &str, parent: &str) -> bool {
 impl fmt::Display for WebUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-impl Serialize for WebUrl {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for WebUrl {
-    /// Takes a stored address as it is, because it may break a rule that came later.
-    /// [`WebUrl::is_allowed`] checks it again.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self)
     }
 }
 

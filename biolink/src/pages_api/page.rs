@@ -26,7 +26,7 @@ pub struct PageMeta {
     /// Slugs that it had before.
     #[serde(default)]
     pub former_slugs: Vec<FormerSlug>,
-    /// What its QR codes lead to: a slug that never changes and is never freed. A page from before
+    /// The target of its QR codes: a slug that never changes and is never freed. A page from before
     /// there were codes has none; its slug does as one.
     pub code: Option<Slug>,
     /// The client's own name for it. No other page of the account has it.
@@ -92,7 +92,7 @@ shared::named!(PageStatus);
 /// The content of a page in one revision.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// What visitors see.
+    /// The content that visitors see.
     pub document: PageDocument,
     /// The client's notes, which visitors do not see.
     #[serde(default)]

@@ -13,11 +13,11 @@ pub(super) const FOREVER: UnixMillis = UnixMillis(u64::MAX);
 pub struct Snapshot {
     /// The account that has, or had, the slug.
     pub account: KeyId,
-    /// What visitors get.
+    /// The state that visitors get.
     pub state: SnapshotState,
 }
 
-/// What visitors of a slug get.
+/// The state of a slug for its visitors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "a snapshot lives for one request and is never kept in bulk")]
@@ -30,7 +30,7 @@ pub enum SnapshotState {
         revision: u64,
         /// The moment at which it went live.
         published_at: UnixMillis,
-        /// What its QR codes lead to, if not its slug.
+        /// The target of its QR codes, if not its slug.
         code: Option<Slug>,
         /// Its content.
         document: PageDocument,
@@ -48,7 +48,7 @@ pub enum SnapshotState {
     Gone,
 }
 
-/// What a visitor is served.
+/// The content that a visitor is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "it lives for one request and is never kept in bulk")]
 pub enum Served {
@@ -62,7 +62,7 @@ pub enum Served {
         revision: u64,
         /// The moment at which it went live.
         published_at: UnixMillis,
-        /// What its QR codes lead to, if not its slug.
+        /// The target of its QR codes, if not its slug.
         code: Option<Slug>,
         /// Its content.
         document: PageDocument,

@@ -16,12 +16,12 @@ use crate::{
     route::VisitPart,
 };
 
-/// What a visitor opens, and where.
+/// The page that a visitor opens, and its address.
 #[derive(Clone, Copy, Debug)]
 pub struct Opened<'a> {
     /// The slug.
     pub slug: &'a Slug,
-    /// What of it.
+    /// The part of it.
     pub part: VisitPart,
     /// The query.
     pub query: Option<&'a str>,

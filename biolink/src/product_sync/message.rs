@@ -19,9 +19,9 @@ pub enum SourceMessage {
     },
     /// The source is no longer there.
     Delete,
-    /// How is it? The reply is the member `sync` of a source.
+    /// Asks for its state. The reply is the member `sync` of a source.
     Status,
-    /// What happened? The reply is the list of runs.
+    /// Asks for its runs. The reply is the list of runs.
     Runs,
     /// Fetch the feed now. The reply is a [`RefreshReply`].
     Refresh,
@@ -39,7 +39,7 @@ pub enum RefreshReply {
     TooEarly(u64),
 }
 
-/// What became of a push.
+/// The result of a push.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PushReply {

@@ -57,7 +57,7 @@ pub enum Pushed {
         upserts: Vec<FeedProduct>,
         /// Names of products that are gone.
         deletes: Vec<String>,
-        /// Why other products cannot be shown.
+        /// The reasons why other products cannot be shown.
         errors: Vec<ProductError>,
     },
     /// It is about something else.

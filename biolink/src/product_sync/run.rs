@@ -10,7 +10,7 @@ use crate::product_feed::FeedFormat;
 /// Faults of items that are kept with a run.
 pub(super) const MAX_FAULTS: usize = 5;
 
-/// Why a source ran.
+/// The reason of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
@@ -26,7 +26,7 @@ pub enum RunTrigger {
     Push,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
@@ -51,11 +51,11 @@ shared::named!(RunTrigger, RunOutcome);
 pub struct Run {
     /// The moment at which it began.
     pub at: UnixMillis,
-    /// Why it ran.
+    /// Its reason.
     pub trigger: RunTrigger,
-    /// How it ended.
+    /// Its end.
     pub outcome: RunOutcome,
-    /// How long it took, in milliseconds.
+    /// Its duration in milliseconds.
     #[serde(default)]
     pub duration_ms: u64,
     /// The status of the last response.
@@ -83,7 +83,7 @@ pub struct Run {
     /// Products that left the page.
     #[serde(default)]
     pub removed: usize,
-    /// Why it failed, or was held.
+    /// The reason why it failed, or was held.
     pub error: Option<String>,
 }
 

@@ -27,9 +27,9 @@ pub struct SourceSettings {
     pub format: Option<FeedFormat>,
     /// The currency of prices without one.
     pub currency: Option<String>,
-    /// Where the shop is, if its feed lies elsewhere: Shopify's products are linked to below it.
+    /// The address of the shop, if its feed lies elsewhere: Shopify's products are linked to below it.
     pub store_url: Option<WebUrl>,
-    /// What it takes of the feed.
+    /// The part of the feed that it takes.
     pub selection: Selection,
     /// Whether the shop may push changes.
     #[serde(default)]

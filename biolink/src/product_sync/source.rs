@@ -37,7 +37,7 @@ pub struct Source {
     pub synced: u64,
 }
 
-/// What a client writes of a source, with what the shell found out before: it knows the gateway's
+/// The members of a source that a client writes, with what the shell found out before: it knows the gateway's
 /// hosts and the keys of secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceWrite {

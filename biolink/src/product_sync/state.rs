@@ -122,7 +122,7 @@ pub struct SyncAttempt {
     started: UnixMillis,
 }
 
-/// What an edit changed on the page.
+/// The changes of an edit to the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
     /// Products of the source on the page.

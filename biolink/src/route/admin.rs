@@ -8,7 +8,7 @@ use crate::page::{PageId, Slug};
 /// A call of the operator.
 pub type AdminCall<'a> = EndpointCall<AdminEndpoint, AdminTarget<'a>>;
 
-/// What a path of the operator names.
+/// The object that a path of the operator names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminTarget<'a> {
     /// All pages.

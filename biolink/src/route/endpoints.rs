@@ -13,9 +13,9 @@ pub(super) trait Endpoint: Copy + 'static {
 /// A call of an API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointCall<E, T> {
-    /// What is called.
+    /// The endpoint that is called.
     pub endpoint: E,
-    /// What it is called for.
+    /// The object for which it is called.
     pub target: T,
 }
 

@@ -8,7 +8,7 @@ use crate::page::{LinkId, PageId, SourceId};
 /// A call of the pages API.
 pub type PagesCall = EndpointCall<PagesEndpoint, PagesTarget>;
 
-/// What a path of the pages API names.
+/// The object that a path of the pages API names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PagesTarget {
     /// The account of the key.

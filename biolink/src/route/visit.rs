@@ -8,12 +8,12 @@ use crate::{
     page::{LinkId, ProductId, Slug},
 };
 
-/// What a visitor opens, below a slug.
+/// A path that a visitor opens, below a slug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit<'a> {
     /// The slug as it was written: in capital letters perhaps.
     slug: &'a str,
-    /// What of it.
+    /// The part of it.
     pub part: VisitPart,
 }
 

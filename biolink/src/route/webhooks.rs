@@ -8,7 +8,7 @@ use crate::webhooks::{DeliveryId, EndpointId, EventId, WebhookKind};
 /// A call of the webhooks API.
 pub type WebhooksCall = EndpointCall<WebhooksEndpoint, WebhooksTarget>;
 
-/// What a path of the webhooks API names.
+/// The object that a path of the webhooks API names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WebhooksTarget {
     /// The account of the key.

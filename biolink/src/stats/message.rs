@@ -49,7 +49,7 @@ pub enum StatsMessage {
     Export(u64),
 }
 
-/// What a store keeps apart from events.
+/// The data that a store keeps apart from events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
@@ -63,7 +63,7 @@ pub struct Settings {
     pub unsent: u64,
     /// Events before this moment are dropped.
     pub reset_at: UnixMillis,
-    /// What was received before it, so that the batches after it show no gap.
+    /// The batches that were received before it, so that the batches after it show no gap.
     pub received: Received,
     /// Whether the page was deleted.
     pub purged: bool,

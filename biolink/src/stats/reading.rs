@@ -37,7 +37,7 @@ pub struct PageReading {
     pub report: PageReport,
     /// The report about the previous period.
     pub previous: Option<PageReport>,
-    /// How complete they are.
+    /// Their completeness.
     pub delivery: Completeness,
     /// The counts of all times.
     pub lifetime: Lifetime,

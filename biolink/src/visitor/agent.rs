@@ -12,7 +12,7 @@ use words::Words;
 /// what a malicious one costs: less than 0.1 ms.
 const MAX_LEN: usize = 1024;
 
-/// What a user agent says about device and program.
+/// The device and the program that a user agent names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agent {
     /// The kind of the device. `Other` for a bot.

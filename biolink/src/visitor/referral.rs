@@ -7,7 +7,7 @@ use super::{Agent, Channel, Utm};
 use campaign::Named;
 use sources::Source;
 
-/// Where a visit came from.
+/// The origin of a visit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Referral {
     /// The host of the page before, in lower case and without `www.`, or the package of an app on

@@ -51,7 +51,7 @@ pub struct ProductCard {
     pub id: String,
     /// Its title; `None` for a product that is not on the page any more.
     pub title: Option<String>,
-    /// Where it is sold.
+    /// The address at which it is sold.
     pub url: Option<String>,
 }
 

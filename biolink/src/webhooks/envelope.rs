@@ -13,7 +13,7 @@ pub const API_VERSION: &str = "2026-11-01";
 /// The largest envelope, in bytes.
 pub const MAX_ENVELOPE: usize = 20_480;
 
-/// What an envelope has whatever its kind.
+/// The members that an envelope has whatever its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventHead {
     /// The event.

@@ -73,7 +73,7 @@ pub struct DeliveryAttempt {
     pub status: Option<u16>,
     /// Time until the response, in milliseconds.
     pub duration_ms: u64,
-    /// Why there is no response.
+    /// The reason why there is no response.
     pub error: Option<String>,
     /// The first bytes of the response.
     pub response: Option<String>,

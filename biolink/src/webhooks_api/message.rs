@@ -32,7 +32,7 @@ pub enum WebhooksMessage {
         page: PageId,
         /// The page's version, by which a repeated message is known.
         version: u64,
-        /// What was published.
+        /// The publication.
         publication: Publication,
     },
     /// A page was deleted: drop its events.
@@ -59,7 +59,7 @@ pub struct WebhooksRequest {
     /// The pages of the account.
     #[serde(default)]
     pub pages: Vec<PageId>,
-    /// What is wanted.
+    /// The operation.
     pub operation: WebhooksOperation,
     /// Whether it is only tried.
     #[serde(default)]

@@ -14,7 +14,7 @@ use crate::{
     webhooks::{DeliveryId, EndpointId, EventId},
 };
 
-/// What a call wants. Bodies are JSON objects as text.
+/// An operation that a call asks for. Bodies are JSON objects as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WebhooksOperation {

@@ -100,7 +100,7 @@ pub(crate) async fn read(
                         access.action = Some(name);
                         return Ok(Step::Call { responder, call });
                     }
-                    Some(Err(reason)) => responder.failed(&reason),
+                    Some(Err(error)) => responder.failed(&error.to_string()),
                     None => responder.unknown_tool(&name),
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Buf as _;
 use shared::problem::{Code, codes};
 
 use super::{CallError, CallOutcome, CallRecord};
@@ -48,15 +49,15 @@ pub(super) fn pack(record: &CallRecord, into: &mut Vec<u8>) {
 
 /// Reads a record. Returns `None` if it is not one. `codes` are the problem codes by number.
 pub(super) fn unpack(bytes: &[u8; RECORD_BYTES], codes: &[Option<Code>]) -> Option<CallRecord> {
-    let mut fields = Fields(bytes);
-    let due = Duration::from_micros(u64::from_le_bytes(fields.take()?));
-    let sent = due + Duration::from_micros(fields.u32()?.into());
-    let waited = Duration::from_micros(fields.u32()?.into());
-    let done = sent + Duration::from_micros(fields.u32()?.into());
-    let (size, key, minute_quota) = (fields.u32()?, fields.u32()?, fields.u32()?);
-    let request = u16::from_le_bytes(fields.take()?);
-    let status = u16::from_le_bytes(fields.take()?);
-    let [code, flags] = fields.take()?;
+    let mut fields = bytes.as_slice();
+    let due = Duration::from_micros(fields.try_get_u64_le().ok()?);
+    let mut number = || fields.try_get_u32_le().ok();
+    let sent = due + Duration::from_micros(number()?.into());
+    let waited = Duration::from_micros(number()?.into());
+    let done = sent + Duration::from_micros(number()?.into());
+    let (size, key, minute_quota) = (number()?, number()?, number()?);
+    let (request, status) = (fields.try_get_u16_le().ok()?, fields.try_get_u16_le().ok()?);
+    let (code, flags) = (fields.try_get_u8().ok()?, fields.try_get_u8().ok()?);
     let outcome = if status == 0 {
         CallOutcome::Failed(*CallError::ALL.get(usize::from(code))?)
     } else {
@@ -82,20 +83,6 @@ fn micros(time: Duration) -> u32 {
 fn number<T: PartialEq>(all: &[T], one: &T) -> u8 {
     let at = all.iter().position(|other| other == one);
     at.and_then(|at| u8::try_from(at).ok()).unwrap_or(u8::MAX)
-}
-
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (field, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(*field)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_le_bytes)
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 use shared::headers::Header;
+use thiserror::Error;
 
 use super::toolset::{Toolset, Toolsets};
 use crate::{endpoint::Endpoint, route::Route};
@@ -23,6 +24,26 @@ pub struct ToolRequest {
     pub body: Option<String>,
 }
 
+/// A refusal of the arguments of a call, in a message for the client.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ArgumentError {
+    /// An argument in the path is missing or malformed.
+    #[error("`{0}` is required: letters, digits and -._~")]
+    NotSegment(String),
+    /// An argument cannot be the value of a header.
+    #[error("`{0}` is the value of a header: visible ASCII and spaces")]
+    NotHeader(String),
+    /// The query of a tool of the gateway has another type.
+    #[error("`query` must be an object of strings, numbers, booleans, and lists of them")]
+    NotQuery,
+    /// The tool has no such argument.
+    #[error("unknown argument `{0}`; the tool's inputSchema has all")]
+    Unknown(String),
+    /// The arguments make a request of another operation than the tool's.
+    #[error("these arguments are of another operation; the tool's inputSchema has the values")]
+    OtherOperation,
+}
+
 /// The header arguments that tools have.
 pub(super) const HEADERS: [(&str, &str); 2] =
     [("if_match", "if-match"), ("idempotency_key", "idempotency-key")];
@@ -32,14 +53,13 @@ impl ToolRequest {
     /// Returns `None` if `toolsets` have no tool of this name.
     ///
     /// # Errors
-    /// Returns the message for the client if an argument is missing, unknown or malformed, or if the
-    /// arguments make a request of another operation than the tool's.
+    /// Returns an error if an argument is missing, unknown or malformed, or if the arguments make a request of another operation than the tool's.
     pub fn new(
         requests: &str,
         toolsets: &Toolsets,
         name: &str,
         arguments: &Value,
-    ) -> Option<Result<Self, String>> {
+    ) -> Option<Result<Self, ArgumentError>> {
         let table: Value = serde_json::from_str(requests).ok()?;
         let row = table.get(name)?;
         let toolset =
@@ -49,7 +69,7 @@ impl ToolRequest {
         toolsets.allow(toolset).then(|| Self::of(row, arguments)?.held_to(row))
     }
 
-    fn of(row: &Value, arguments: &Map<String, Value>) -> Result<Self, String> {
+    fn of(row: &Value, arguments: &Map<String, Value>) -> Result<Self, ArgumentError> {
         let names = |member: &str| {
             let list = row.get(member).and_then(Value::as_array).into_iter().flatten();
             list.filter_map(Value::as_str).collect::<Vec<_>>()
@@ -60,7 +80,7 @@ impl ToolRequest {
         for name in &in_path {
             let value = arguments.get(*name).filter(|value| value.is_string() || value.is_u64()).map(plain);
             let value = value.filter(|value| is_segment(value));
-            let value = value.ok_or_else(|| format!("`{name}` is required: letters, digits and -._~"))?;
+            let value = value.ok_or_else(|| ArgumentError::NotSegment((*name).to_owned()))?;
             path = path.replace(&format!("{{{name}}}"), &value);
         }
         let body = arguments.get("body").filter(|body| takes_body && !body.is_null());
@@ -75,14 +95,12 @@ impl ToolRequest {
                 (argument, Some((_, header))) => {
                     let text = plain(value);
                     if !text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
-                        return Err(format!(
-                            "`{argument}` is the value of a header: visible ASCII and spaces"
-                        ));
+                        return Err(ArgumentError::NotHeader(argument.to_owned()));
                     }
                     headers.push(((*header).into(), text.into()));
                 }
                 (argument, None) if in_query.contains(&argument) => query.extend(parameters(argument, value)),
-                _ => return Err(format!("unknown argument `{name}`; the tool's inputSchema has all")),
+                _ => return Err(ArgumentError::Unknown(name.clone())),
             }
         }
         let target = if query.is_empty() { path } else { format!("{path}?{}", encoded(&query)) };
@@ -98,19 +116,13 @@ impl ToolRequest {
     /// Returns the request if it is one of the tool's operation. An argument in the path may name
     /// another one: `keys` and `issue` in place of a tool and its action. What has no route passes,
     /// because the API refuses it.
-    fn held_to(self, row: &Value) -> Result<Self, String> {
+    fn held_to(self, row: &Value) -> Result<Self, ArgumentError> {
         let is_held = match Route::read(&self.method, &self.target) {
             Ok((Route::CallTool(_), _)) => text(row, "method") == "*",
             Ok((route, _)) => Endpoint::of(&route).path() == text(row, "path"),
             Err(_) => true,
         };
-        match is_held {
-            true => Ok(self),
-            false => {
-                Err("these arguments are of another operation; the tool's inputSchema has the values"
-                    .to_owned())
-            }
-        }
+        if is_held { Ok(self) } else { Err(ArgumentError::OtherOperation) }
     }
 }
 
@@ -119,14 +131,13 @@ fn text<'a>(row: &'a Value, member: &str) -> &'a str {
 }
 
 /// Returns the members of a query that a tool of the gateway takes.
-fn free_query(value: &Value) -> Result<Vec<(String, String)>, String> {
+fn free_query(value: &Value) -> Result<Vec<(String, String)>, ArgumentError> {
     let is_value = |value: &Value| match value {
         Value::Array(items) => items.iter().all(is_scalar),
         single => is_scalar(single),
     };
     let members = value.as_object().filter(|members| members.values().all(is_value));
-    let members =
-        members.ok_or("`query` must be an object of strings, numbers, booleans, and lists of them")?;
+    let members = members.ok_or(ArgumentError::NotQuery)?;
     Ok(members.iter().flat_map(|(name, value)| parameters(name, value)).collect())
 }
 
@@ -168,7 +179,8 @@ mod tests {
     const PAGE: &str = "pg_0123456789abcdefg";
 
     fn request_at(query: Option<&str>, name: &str, arguments: &Value) -> Option<Result<ToolRequest, String>> {
-        ToolRequest::new(&requests(), &Toolsets::parse(query).unwrap(), name, arguments)
+        let request = ToolRequest::new(&requests(), &Toolsets::parse(query).unwrap(), name, arguments);
+        request.map(|request| request.map_err(|error| error.to_string()))
     }
 
     fn request(name: &str, arguments: &Value) -> Result<ToolRequest, String> {

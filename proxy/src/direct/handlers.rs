@@ -22,7 +22,7 @@ use transport::clock::Moment;
 use transport::hooks::Request;
 use transport::incoming::Incoming;
 
-/// What a proxy in direct mode serves itself.
+/// The routes that a proxy in direct mode serves itself.
 pub enum OwnRoute {
     /// A request of the keys API.
     Keys(KeysRoute),

@@ -1,5 +1,6 @@
 //! A counter as bytes, for the process that replaces this one.
 
+use bytes::{Buf as _, BufMut as _};
 use thiserror::Error;
 
 use super::{Counter, minute::Minute, today::Today};
@@ -24,13 +25,13 @@ impl Counter {
             return;
         }
         out.extend_from_slice(id.as_bytes());
-        put_u32(out, current.day);
-        put_u32(out, current.day_used);
-        put_u64(out, current.last_used.0);
+        out.put_u32_le(current.day);
+        out.put_u32_le(current.day_used);
+        out.put_u64_le(current.last_used.0);
         put_count(out, buckets.len());
         for (bucket, count) in buckets {
-            put_u64(out, bucket);
-            put_u32(out, count);
+            out.put_u64_le(bucket);
+            out.put_u32_le(count);
         }
         current.today.write(out);
     }
@@ -49,11 +50,11 @@ impl Counter {
 
     fn take(bytes: &mut &[u8]) -> Option<(KeyId, Self)> {
         let id = KeyId::new(take(bytes)?);
-        let (day, day_used) = (take_u32(bytes)?, take_u32(bytes)?);
-        let last_used = UnixMillis(take_u64(bytes)?);
+        let (day, day_used) = (bytes.try_get_u32_le().ok()?, bytes.try_get_u32_le().ok()?);
+        let last_used = UnixMillis(bytes.try_get_u64_le().ok()?);
         let mut minute = Minute::default();
-        for _ in 0..take_u16(bytes)? {
-            minute.add_to(take_u64(bytes)?, take_u32(bytes)?);
+        for _ in 0..bytes.try_get_u16_le().ok()? {
+            minute.add_to(bytes.try_get_u64_le().ok()?, bytes.try_get_u32_le().ok()?);
         }
         let today = Today::take(bytes)?;
         Some((id, Self { minute, today, last_used, day, day_used }))
@@ -71,8 +72,8 @@ impl Today {
                 put_count(out, few.iter().count());
                 for (tool, status, calls) in few.iter() {
                     out.push(tool.code());
-                    put_u16(out, status);
-                    put_u16(out, calls);
+                    out.put_u16_le(status);
+                    out.put_u16_le(calls);
                 }
             }
             Self::Many(tally) => {
@@ -80,12 +81,12 @@ impl Today {
                 put_count(out, tally.by_tool.len());
                 for (tool, calls) in &tally.by_tool {
                     out.push(tool.code());
-                    put_u32(out, *calls);
+                    out.put_u32_le(*calls);
                 }
                 put_count(out, tally.by_status.len());
                 for (status, calls) in &tally.by_status {
-                    put_u16(out, *status);
-                    put_u32(out, *calls);
+                    out.put_u16_le(*status);
+                    out.put_u32_le(*calls);
                 }
             }
         }
@@ -93,12 +94,13 @@ impl Today {
 
     fn take(bytes: &mut &[u8]) -> Option<Self> {
         let [kind] = take(bytes)?;
-        let places = take_u16(bytes)?;
+        let places = bytes.try_get_u16_le().ok()?;
         let mut today = Self::default();
         match (kind, &mut today) {
             (Self::FEW, Self::Few(few)) => {
                 for _ in 0..places {
-                    let ([tool], status, calls) = (take(bytes)?, take_u16(bytes)?, take_u16(bytes)?);
+                    let ([tool], status, calls) =
+                        (take(bytes)?, bytes.try_get_u16_le().ok()?, bytes.try_get_u16_le().ok()?);
                     // A tool that only another version knows is left out.
                     if let Some(tool) = Tool::from_code(tool) {
                         few.add(tool, status, calls)?;
@@ -109,13 +111,13 @@ impl Today {
             (Self::MANY, _) => {
                 let mut tally = Tally::default();
                 for _ in 0..places {
-                    let ([tool], calls) = (take(bytes)?, take_u32(bytes)?);
+                    let ([tool], calls) = (take(bytes)?, bytes.try_get_u32_le().ok()?);
                     if let Some(tool) = Tool::from_code(tool) {
                         tally.by_tool.insert(tool, calls);
                     }
                 }
-                for _ in 0..take_u16(bytes)? {
-                    let (status, calls) = (take_u16(bytes)?, take_u32(bytes)?);
+                for _ in 0..bytes.try_get_u16_le().ok()? {
+                    let (status, calls) = (bytes.try_get_u16_le().ok()?, bytes.try_get_u32_le().ok()?);
                     tally.by_status.insert(status, calls);
                 }
                 Some(Self::Many(Box::new(tally)))
@@ -125,38 +127,14 @@ impl Today {
     }
 }
 
-fn put_u16(out: &mut Vec<u8>, number: u16) {
-    out.extend_from_slice(&number.to_le_bytes());
-}
-
-fn put_u32(out: &mut Vec<u8>, number: u32) {
-    out.extend_from_slice(&number.to_le_bytes());
-}
-
-fn put_u64(out: &mut Vec<u8>, number: u64) {
-    out.extend_from_slice(&number.to_le_bytes());
-}
-
 /// Writes the number of entries that follow: buckets of a minute and statuses of a tally are few by
 /// their own bounds.
 fn put_count(out: &mut Vec<u8>, count: usize) {
-    put_u16(out, u16::try_from(count).unwrap_or(u16::MAX));
+    out.put_u16_le(u16::try_from(count).unwrap_or(u16::MAX));
 }
 
 fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (first, rest) = bytes.split_first_chunk::<N>()?;
     *bytes = rest;
     Some(*first)
-}
-
-fn take_u16(bytes: &mut &[u8]) -> Option<u16> {
-    take(bytes).map(u16::from_le_bytes)
-}
-
-fn take_u32(bytes: &mut &[u8]) -> Option<u32> {
-    take(bytes).map(u32::from_le_bytes)
-}
-
-fn take_u64(bytes: &mut &[u8]) -> Option<u64> {
-    take(bytes).map(u64::from_le_bytes)
 }

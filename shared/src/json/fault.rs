@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de;
 use thiserror::Error;
 
-/// What is wrong. In a box, because every reader of a type moves it.
+/// A fault. In a box, because every reader of a type moves it.
 #[derive(Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub(super) struct Fault(Box<FaultKind>);

@@ -2,7 +2,7 @@
 
 use crate::problem::codes;
 
-/// How a call ended that was counted.
+/// The end of a call that was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallEnd {
     /// The tool responded.

@@ -13,7 +13,7 @@ use crate::page::{LinkId, UrlError, WebUrl};
 pub struct Link {
     /// Its name, which an edit keeps.
     pub id: LinkId,
-    /// What it is.
+    /// Its type.
     #[serde(rename = "type")]
     pub kind: LinkType,
     /// Its text, at most 120 characters; for [`LinkType::Text`] at most 500. Empty for a divider
@@ -48,7 +48,7 @@ pub struct Link {
     pub rel: Vec<Rel>,
 }
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]

@@ -15,13 +15,13 @@ pub struct Products {
     pub enabled: bool,
     /// The heading above them, at most 80 characters; empty for none.
     pub title: String,
-    /// How they are laid out.
+    /// Their layout.
     pub layout: Layout,
     /// The products, at most 50, in the order in which they are shown.
     pub items: Vec<Product>,
 }
 
-/// How products are laid out.
+/// A layout of products.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
@@ -43,7 +43,7 @@ pub struct Product {
     pub title: String,
     /// A second line, at most 200 characters.
     pub description: Option<String>,
-    /// Where it is sold.
+    /// The address at which it is sold.
     pub url: WebUrl,
     /// Its image.
     pub image: Option<Image>,

@@ -139,7 +139,7 @@ pub enum Preset {
     Contrast,
 }
 
-/// Which mode a page is shown in.
+/// The color scheme in which a page is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {

@@ -11,7 +11,7 @@ use crate::page::document::Color;
 pub struct QrOptions {
     /// The side in pixels, 64 to 2,048.
     pub size: u16,
-    /// How much of the code may be damaged.
+    /// The share of the code that may be damaged.
     pub correction: Correction,
     /// The margin in modules, 4 to 16: what readers need around a code (ISO/IEC 18004).
     pub margin: u8,

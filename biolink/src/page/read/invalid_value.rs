@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::page::{SlugError, UrlError};
 
-/// What is wrong with a value, and what would be right.
+/// The fault of a value, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub(crate) struct InvalidValue(String);

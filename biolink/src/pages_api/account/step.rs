@@ -8,7 +8,7 @@ use crate::{
     pages_api::{admission::Admission, page::Content, reply::Reply, slug::SlugMessage},
 };
 
-/// What a call needs from the account's store.
+/// The rows that a call needs from the account's store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// The content of the page as it is.
@@ -21,7 +21,7 @@ pub struct Needs {
     pub reply: Option<String>,
 }
 
-/// What the store had of it.
+/// The rows that the store had.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// As [`Needs::content`].
@@ -86,7 +86,7 @@ pub enum Step {
     },
 }
 
-/// Why an operation does not end in this step.
+/// The reason why an operation does not end in this step.
 pub(super) enum Unfinished {
     Refused(Problem),
     /// It is allowed, and others handle it. It is about these pages.

@@ -66,7 +66,7 @@ pub enum FetchError {
     NoItem {
         /// The number of items.
         items: usize,
-        /// What is wrong with the first one.
+        /// The fault of the first one.
         reason: String,
     },
 }

@@ -11,7 +11,7 @@ use table::{
 /// A name and its rank.
 type Ranked = Option<(u8, &'static str)>;
 
-/// What the words of a user agent say. A word is a run of letters, digits and `_`.
+/// The meaning of the words of a user agent. A word is a run of letters, digits and `_`.
 #[derive(Default)]
 pub(super) struct Words {
     flags: u16,

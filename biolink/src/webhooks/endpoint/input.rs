@@ -79,7 +79,7 @@ const HINTS: Hints = &[
     ("signing_secret", "write `secret`: \"whsec_…\", or leave it out for a new one"),
 ];
 
-/// What an owner writes of an endpoint.
+/// The members of an endpoint that an owner writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointInput {
     /// The address; `None` if events are only to be logged.

@@ -4,8 +4,7 @@
 use biolink::{
     page::{PageId, Slug},
     pages_api::{
-        Decision, DeniedHosts, MAX_BODY, Operation, ReportsQuery, account_unavailable, check_no_query,
-        page_not_known,
+        Decision, DeniedHosts, Operation, ReportsQuery, account_unavailable, check_no_query, page_not_known,
     },
     route::{AdminCall, AdminEndpoint, AdminTarget},
 };
@@ -17,7 +16,7 @@ use crate::{
     biolink::{denied_hosts, page_store, pages_client, reports, suspensions},
     context::RequestContext,
     gateway::{admin, meter_client},
-    runtime::{body, log},
+    runtime::log,
 };
 
 pub(crate) async fn handle(
@@ -27,10 +26,7 @@ pub(crate) async fn handle(
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
     admin::authorize(context).await?;
-    let body = match called.endpoint.has_body() {
-        true => body::read(context.request, &context.head, MAX_BODY).await?,
-        false => Vec::new(),
-    };
+    let body = pages_api::read_body(context, called.endpoint.has_body()).await?;
     let (account, page) = match called.target {
         AdminTarget::Service if called.endpoint == AdminEndpoint::ListReports => {
             let query = ReportsQuery::read(query)?;

@@ -33,14 +33,8 @@ pub(crate) async fn handle(
     if called.endpoint.needs_plan() {
         plan_required(record.biolink_plan)?;
     }
-    let body = match called.endpoint.has_body() {
-        true => body::read(context.request, &context.head, MAX_BODY).await?,
-        false => Vec::new(),
-    };
-    let once = match called.endpoint.takes_idempotency_key() {
-        true => once(context, &body)?,
-        false => None,
-    };
+    let body = read_body(context, called.endpoint.has_body()).await?;
+    let once = once(context, called.endpoint.takes_idempotency_key(), &body)?;
     let account = record.account();
     let body = match called.endpoint {
         PagesEndpoint::CreateSource | PagesEndpoint::PatchSource => {
@@ -120,9 +114,19 @@ pub(super) fn response(reply: Reply, access: &mut AccessRecord) -> Response {
     reply.into_response()
 }
 
-/// Returns the `Idempotency-Key` of a `POST`.
-pub(super) fn once(context: &RequestContext<'_>, body: &[u8]) -> Result<Option<Once>, Problem> {
-    let key = IdempotencyKey::read(context.request.header(IDEMPOTENCY_KEY))?;
+/// Reads the body of a call; an empty one if the endpoint takes none.
+pub(super) async fn read_body(context: &RequestContext<'_>, has_body: bool) -> Result<Vec<u8>, Problem> {
+    if has_body { body::read(context.request, &context.head, MAX_BODY).await } else { Ok(Vec::new()) }
+}
+
+/// Returns the `Idempotency-Key` of a `POST`, if the endpoint takes one.
+pub(super) fn once(
+    context: &RequestContext<'_>,
+    takes_key: bool,
+    body: &[u8],
+) -> Result<Option<Once>, Problem> {
+    let header = context.request.header(IDEMPOTENCY_KEY).filter(|_| takes_key);
+    let key = IdempotencyKey::read(header)?;
     let target = context.address.target;
     Ok(key.map(|key| Once::new(key.as_str(), Method::Post.as_str(), target, body)))
 }

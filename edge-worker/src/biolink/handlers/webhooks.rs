@@ -1,19 +1,19 @@
 //! The REST API of webhooks and events. The account admits each call, and its webhooks handle it.
 
 use biolink::{
-    pages_api::{Decision, MAX_BODY, Operation, check_no_query, plan_required},
+    pages_api::{Decision, Operation, check_no_query, plan_required},
     route::{WebhooksCall, WebhooksTarget},
     webhooks::describe_schema,
     webhooks_api::{WebhooksMessage, WebhooksOperation, WebhooksRequest},
 };
 use shared::{problem::Problem, response::Response};
 
-use super::pages_api::{call, key_record, once, response};
+use super::pages_api::{call, key_record, once, read_body, response};
 use crate::{
     access_log::AccessRecord,
     biolink::{pages_client, webhooks_client},
     context::RequestContext,
-    runtime::{body, entropy},
+    runtime::entropy,
 };
 
 pub(crate) async fn handle(
@@ -28,14 +28,8 @@ pub(crate) async fn handle(
         check_no_query(query)?;
         return Ok(Response::json(describe_schema(kind)));
     }
-    let body = match called.endpoint.has_body() {
-        true => body::read(context.request, &context.head, MAX_BODY).await?,
-        false => Vec::new(),
-    };
-    let once = match called.endpoint.takes_idempotency_key() {
-        true => once(context, &body)?,
-        false => None,
-    };
+    let body = read_body(context, called.endpoint.has_body()).await?;
+    let once = once(context, called.endpoint.takes_idempotency_key(), &body)?;
     let (operation, dry_run) = WebhooksOperation::parse(called, query, body)?;
     let seed =
         entropy::random::<32>().map_err(|error| entropy::unavailable(&error, Some(context.request.id)))?;

@@ -94,7 +94,7 @@ pub(super) struct Exchange<P: Phases> {
     pub(super) forward: Option<Forward>,
     /// The outcome of the request, once it has ended.
     pub(super) outcome: Option<Outcome>,
-    /// What follows on the client's connection.
+    /// The next state of the client's connection.
     pub(super) next: Next,
     /// Whether Pingora has polled the client's session in this turn.
     is_watched: bool,

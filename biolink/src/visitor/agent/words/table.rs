@@ -2,7 +2,7 @@
 
 use Sign::{App, Browser, Flag, Os};
 
-/// What a word says.
+/// The meaning of a word.
 #[derive(Clone, Copy)]
 pub(super) enum Sign {
     /// One of the flags below.
