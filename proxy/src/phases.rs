@@ -66,20 +66,20 @@ impl Listener for Gateway {
         let metrics = &self.state.metrics;
         match event {
             Event::Handshake(outcome) => {
-                metrics.record_handshake(outcome);
+                metrics.tls.handshakes.inc(outcome);
                 if outcome == Handshake::Timeout {
-                    metrics.record_limit(LimitKind::HeaderTimeout);
+                    metrics.limits.record(LimitKind::HeaderTimeout);
                 }
             }
             Event::Http2Closed(reason) => {
-                metrics.record_http2_close(reason);
+                metrics.tls.http2.inc(reason);
                 match reason {
-                    CloseReason::Timeout => metrics.record_limit(LimitKind::HeaderTimeout),
-                    CloseReason::Idle => metrics.record_limit(LimitKind::IdleTimeout),
+                    CloseReason::Timeout => metrics.limits.record(LimitKind::HeaderTimeout),
+                    CloseReason::Idle => metrics.limits.record(LimitKind::IdleTimeout),
                     CloseReason::Closed | CloseReason::Done | CloseReason::Broken | CloseReason::Flood => {}
                 }
             }
-            Event::LimitExceeded(limit) => metrics.record_limit(limit_kind(limit)),
+            Event::LimitExceeded(limit) => metrics.limits.record(limit_kind(limit)),
         }
     }
 }

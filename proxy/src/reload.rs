@@ -62,7 +62,7 @@ impl Reloader {
             Ok(config) => self.apply(config).await,
             Err(error) => self.reject(&error),
         };
-        self.state.metrics.record_reload(outcome);
+        self.state.metrics.config.reloads.inc(outcome);
     }
 
     /// Loads the file and the files that it names. Each is recorded before it is read, so that no

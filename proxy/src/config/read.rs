@@ -29,7 +29,8 @@ pub(super) fn config(file: &str, text: &str, env: Lookup<'_>) -> Result<Config, 
     let (document, syntax) = DeTable::parse_recoverable(text);
     syntax.iter().for_each(|error| faults.syntax(error));
     let parts = parts(&mut Section::root(Reading { faults: &faults, env }, &document));
-    let (files, secret_files, places) = (faults.files(), faults.secret_files(), faults.places());
+    let (files, secret_files, places) =
+        (faults.files.borrow().clone(), faults.secret_files.take(), faults.places());
     match faults.into_result(file, parts)? {
         Some(config) => Ok(Config { files, secret_files, places, ..config }),
         None => Err(Faults { file: file.to_owned(), list: Vec::new(), files }),
@@ -42,7 +43,7 @@ pub(super) fn dump(file: &str, text: &str, env: Lookup<'_>) -> Result<String, Fa
     let faults = FaultSink::new(text);
     let (document, _syntax) = DeTable::parse_recoverable(text);
     let _config = parts(&mut Section::root(Reading { faults: &faults, env }, &document));
-    Ok(faults.into_effective().into_text())
+    Ok(faults.effective.into_text())
 }
 
 /// Reads all sections. Returns `None` if a part without a default is invalid.
@@ -92,7 +93,7 @@ pub(super) fn keys() -> BTreeSet<String> {
     let faults = FaultSink::new(&text);
     let (document, _syntax) = DeTable::parse_recoverable(&text);
     let _unread = parts(&mut Section::root(Reading { faults: &faults, env: &|_name| None }, &document));
-    faults.into_keys().into_known()
+    faults.keys.known.into_inner()
 }
 
 fn server(section: &mut Section<'_>) -> ServerConfig {

@@ -24,24 +24,23 @@ use self::pool::PoolMetrics;
 pub use self::pool::RetryCause;
 use self::register::{Register, signed};
 use self::tls::TlsMetrics;
-use crate::config::{ReloadOutcome, ReloadReport};
+use crate::config::ReloadReport;
 use crate::direct::Direct;
 use crate::per_tool::PerTool;
 use crate::replay::ReplayCache;
 use crate::upstreams::{Pools, STATUS_CLASSES};
 use crate::version;
-use transport::http2::CloseReason;
-use transport::tls::{Handshake, ServerTls};
+use transport::tls::ServerTls;
 
 /// Every metric of the proxy.
 pub struct Metrics {
     registry: Registry,
     calls: PerTool<[[IntCounter; STATUS_CLASSES.len()]; Tier::ALL.len()]>,
     refusals: Vec<(Code, IntCounter)>,
-    pools: PoolMetrics,
-    tls: TlsMetrics,
-    config: ConfigMetrics,
-    limits: LimitMetrics,
+    pub(crate) pools: PoolMetrics,
+    pub(crate) tls: TlsMetrics,
+    pub(crate) config: ConfigMetrics,
+    pub(crate) limits: LimitMetrics,
     keys: KeyMetrics,
     overhead_seconds: Histogram,
     requests: IntGauge,
@@ -140,55 +139,15 @@ impl Metrics {
         }
     }
 
-    /// Counts that a limit was exceeded.
-    pub fn record_limit(&self, limit: LimitKind) {
-        self.limits.record(limit);
-    }
-
     /// Records the time from the end of a request's head to sending the request to the tool.
     pub fn record_overhead(&self, overhead: Duration) {
         self.overhead_seconds.observe(overhead.as_secs_f64());
-    }
-
-    /// Counts a connection that could not be opened.
-    pub fn record_connect_failure(&self, tool: Tool, upstream: &str) {
-        self.pools.record_connect_failure(tool, upstream);
-    }
-
-    /// Counts a failed DNS lookup of an upstream name.
-    pub fn record_resolution_failure(&self) {
-        self.pools.record_resolution_failure();
-    }
-
-    /// Counts a retry.
-    pub fn record_retry(&self, tool: Tool, cause: RetryCause) {
-        self.pools.record_retry(tool, cause);
-    }
-
-    /// Counts an ejection of an upstream.
-    pub fn record_ejection(&self, tool: Tool, upstream: &str) {
-        self.pools.record_ejection(tool, upstream);
-    }
-
-    /// Counts a reload of the configuration.
-    pub fn record_reload(&self, outcome: ReloadOutcome) {
-        self.config.record_reload(outcome);
     }
 
     /// Removes the series of upstreams that `after` does not contain, and adds those of new ones.
     pub fn replace_series(&self, before: &Pools, after: &Pools) {
         self.pools.remove_series(before, after);
         self.pools.add_series(after);
-    }
-
-    /// Counts a TLS handshake with a client.
-    pub fn record_handshake(&self, outcome: Handshake) {
-        self.tls.record_handshake(outcome);
-    }
-
-    /// Counts a client HTTP/2 connection that was closed.
-    pub fn record_http2_close(&self, reason: CloseReason) {
-        self.tls.record_http2_close(reason);
     }
 
     /// Updates the gauges from the state of the process, and returns all metrics in the text format

@@ -42,19 +42,19 @@ pub(super) fn connection_filter(
         if !state.idle_clients.close_oldest(Monotonic::now()) {
             return full(state);
         }
-        state.metrics.record_limit(LimitKind::OpenFiles);
+        state.metrics.limits.record(LimitKind::OpenFiles);
     }
     ConnectionAction::Accept(ConnectionPermit::Connection(permit))
 }
 
 fn full(state: &State) -> ConnectionAction<ConnectionPermit> {
-    state.metrics.record_limit(LimitKind::Connections);
+    state.metrics.limits.record(LimitKind::Connections);
     ConnectionAction::Close
 }
 
 /// Refuses a connection of an address that has as many as it may have.
 fn refuse_address(state: &State) -> ConnectionAction<ConnectionPermit> {
-    state.metrics.record_limit(LimitKind::ConnectionsPerAddress);
+    state.metrics.limits.record(LimitKind::ConnectionsPerAddress);
     match state.limits.try_refuse() {
         Some(permit) => {
             let problem = Problem::new(codes::TOO_MANY_REQUESTS, "too many connections from this address");

@@ -66,7 +66,7 @@ pub(super) fn unavailable(pool: &Pool, method: CallMethod, what: &str) -> Proble
 
 /// Records that a limit on concurrent work was exceeded, and returns the problem.
 pub(super) fn full(state: &State, limit: LimitKind, detail: &'static str) -> Problem {
-    state.metrics.record_limit(limit);
+    state.metrics.limits.record(limit);
     overloaded(detail)
 }
 

@@ -35,7 +35,7 @@ pub(super) fn fail_to_connect(
     let in_time = record.buffered_at().elapsed() < call.pool.config.settings.answer_timeout;
     match found.filter(|_| in_time) {
         Some(attempt) => {
-            state.metrics.record_retry(call.tool, RetryCause::Connect);
+            state.metrics.pools.record_retry(call.tool, RetryCause::Connect);
             AfterFailure::Retry(attempt)
         }
         None => give_up(call, Cause::from(error), Execution::None),
@@ -90,7 +90,7 @@ fn plan_retry(state: &State, call: &mut Call, record: &Record, failure: Failure)
     let now = Monotonic::now();
     if is_free_retry(call, failure.kind) {
         call.free_retries += 1;
-        state.metrics.record_retry(call.tool, retry_cause(failure.kind));
+        state.metrics.pools.record_retry(call.tool, retry_cause(failure.kind));
         return upstream_peer::current(call, now);
     }
     let tried = call.tried_with_current();
@@ -98,11 +98,11 @@ fn plan_retry(state: &State, call: &mut Call, record: &Record, failure: Failure)
         return None;
     }
     if !std::mem::take(&mut call.is_retry_reserved) && !call.pool.try_spend_retry(now) {
-        state.metrics.record_limit(LimitKind::RetryPercent);
+        state.metrics.limits.record(LimitKind::RetryPercent);
         return None;
     }
     call.tried = tried;
-    state.metrics.record_retry(call.tool, RetryCause::Response);
+    state.metrics.pools.record_retry(call.tool, RetryCause::Response);
     upstream_peer::next(call, now)
 }
 
@@ -151,7 +151,7 @@ pub(super) fn record_outcome(
         upstream.record_failure();
     }
     if call.pool.record_outcome(upstream, failed, now) {
-        state.metrics.record_ejection(call.tool, &upstream.name);
+        state.metrics.pools.record_ejection(call.tool, &upstream.name);
         log::warn!(
             "upstream ejected: tool={} upstream={} for_ms={}",
             call.tool,
@@ -163,9 +163,9 @@ pub(super) fn record_outcome(
 
 fn record_connect_failure(state: &State, call: &Call, error: &ErrorType, now: Monotonic) {
     let Some(upstream) = call.upstream() else { return };
-    state.metrics.record_connect_failure(call.tool, &upstream.name);
+    state.metrics.pools.record_connect_failure(call.tool, &upstream.name);
     if *error == ErrorType::ConnectTimedout {
-        state.metrics.record_limit(LimitKind::ConnectTimeout);
+        state.metrics.limits.record(LimitKind::ConnectTimeout);
     }
     call.pool.record_evidence(upstream, Evidence::ConnectFailed, error.as_str(), now);
 }

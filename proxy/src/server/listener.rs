@@ -15,7 +15,7 @@ use pingora::services::Service;
 use pingora::services::listening::Service as Listening;
 use tokio::sync::watch;
 
-use transport::drain::Drain;
+use transport::drain::{Drain, WorkKind};
 
 /// A listening socket.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ impl<A: ServerApp + Send + Sync + 'static> Service for BoundService<A> {
             _ = ending.changed() => return,
         }
         let shutdown = self.shutdown.clone().unwrap_or(shutdown);
-        let _listening = self.drain.track_listener();
+        let _listening = self.drain.track(WorkKind::Listener);
         self.service.start_service(fds, shutdown, listeners_per_fd).await;
     }
 

@@ -23,7 +23,7 @@ use super::record::{self, END, QUEUE, SyncRecord};
 use crate::server::listener::Socket;
 use crate::server::shutdown::ShutdownReason;
 use crate::state::State;
-use transport::drain::{InFlightGuard, Phase};
+use transport::drain::{InFlightGuard, Phase, WorkKind};
 
 /// The background service that takes over from the old process, if there is one, and then waits for
 /// a new process.
@@ -170,7 +170,7 @@ impl Parts {
             state.mode.mirror_to(None);
             return Err(error);
         }
-        let new = NewProcess { stream, queue, unsent: state.drain.track_sending() };
+        let new = NewProcess { stream, queue, unsent: state.drain.track(WorkKind::Sending) };
         self.leave(state);
         Ok(new)
     }

@@ -146,7 +146,7 @@ impl Lookups {
                     }
                 }
                 Err(error) => {
-                    state.metrics.record_resolution_failure();
+                    state.metrics.pools.record_resolution_failure();
                     if self.failing.insert(name.clone()) {
                         log::warn!(
                             "upstream name not resolved, last known addresses stay in use: name={name} error=\"{error}\""

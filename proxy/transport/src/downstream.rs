@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::client::{self, ClientStream, HeadRead};
 use crate::connect::ConnectionLimits;
-use crate::drain::Phase;
+use crate::drain::{Phase, WorkKind};
 use crate::hooks::{ConnectionAction, Event, Limit, Phases};
 use crate::http2::{self, CloseReason, Http2Stream};
 use crate::linger::LingeringClose;
@@ -230,7 +230,7 @@ impl<P: Phases> Downstream<P> {
 #[async_trait]
 impl<P: Phases> ServerApp for Downstream<P> {
     async fn process_new(self: &Arc<Self>, stream: Stream, _: &ShutdownWatch) -> Option<Stream> {
-        let _open = self.phases.drain().track_connection();
+        let _open = self.phases.drain().track(WorkKind::Connection);
         let (stream, _permit) = self.filter(stream).await?;
         let mut phase = self.phases.drain().phase();
         let AcceptedConnection { stream, protocol, is_tls } = self.handshake(stream, &mut phase).await?;

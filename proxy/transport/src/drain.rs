@@ -41,49 +41,35 @@ pub enum Phase {
 #[must_use]
 pub struct InFlightGuard {
     drain: Arc<Drain>,
-    kind: Kind,
+    kind: WorkKind,
 }
 
+/// A kind of work that is counted as in flight.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+pub enum WorkKind {
+    /// A socket that accepts connections.
     Listener,
+    /// A request.
     Request,
+    /// A connection.
     Connection,
+    /// Data that must be sent although no request waits for it.
     Sending,
 }
 
 impl Drain {
-    /// Counts a listener that accepts connections. Dropping the guard ends it.
-    pub fn track_listener(self: &Arc<Self>) -> InFlightGuard {
-        self.track(Kind::Listener)
-    }
-
-    /// Counts a request. Dropping the guard ends it.
-    pub fn track_request(self: &Arc<Self>) -> InFlightGuard {
-        self.track(Kind::Request)
-    }
-
-    /// Counts a connection. Dropping the guard ends it.
-    pub fn track_connection(self: &Arc<Self>) -> InFlightGuard {
-        self.track(Kind::Connection)
-    }
-
-    /// Counts data that must be sent although no request waits for it. Dropping the guard ends it.
-    pub fn track_sending(self: &Arc<Self>) -> InFlightGuard {
-        self.track(Kind::Sending)
-    }
-
-    fn track(self: &Arc<Self>, kind: Kind) -> InFlightGuard {
+    /// Counts work as in flight. Dropping the guard ends it.
+    pub fn track(self: &Arc<Self>, kind: WorkKind) -> InFlightGuard {
         self.counter(kind).fetch_add(1, Ordering::Relaxed);
         InFlightGuard { drain: Arc::clone(self), kind }
     }
 
-    const fn counter(&self, kind: Kind) -> &AtomicUsize {
+    const fn counter(&self, kind: WorkKind) -> &AtomicUsize {
         match kind {
-            Kind::Listener => &self.listeners,
-            Kind::Request => &self.requests,
-            Kind::Connection => &self.connections,
-            Kind::Sending => &self.sending,
+            WorkKind::Listener => &self.listeners,
+            WorkKind::Request => &self.requests,
+            WorkKind::Connection => &self.connections,
+            WorkKind::Sending => &self.sending,
         }
     }
 

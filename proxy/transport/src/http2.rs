@@ -33,7 +33,7 @@ use self::stream::Peer;
 use self::streams::Streams;
 use self::trailers::FrameReader;
 
-use crate::drain::{Drain, InFlightGuard, Phase};
+use crate::drain::{Drain, InFlightGuard, Phase, WorkKind};
 use crate::idle_clients::IdleClients;
 use crate::limits::{ClientOptions, Limit};
 
@@ -174,7 +174,7 @@ impl Http2Connection {
         poll_fn(|context| {
             let accepted = pin!(self.inner.accept()).poll(context);
             match (self.inner.has_streams(), &self.unsent) {
-                (true, None) => self.unsent = Some(self.drain.track_sending()),
+                (true, None) => self.unsent = Some(self.drain.track(WorkKind::Sending)),
                 (false, Some(_)) => self.unsent = None,
                 (true, Some(_)) | (false, None) => {}
             }

@@ -25,6 +25,7 @@ use self::forward::{Forwarder, OutgoingRequest};
 use self::outcome::Next;
 use crate::client::ClientStream;
 use crate::connect::ConnectionLimits;
+use crate::drain::WorkKind;
 use crate::hooks::Phases;
 use crate::record::Record;
 
@@ -47,7 +48,7 @@ impl Relay {
         client: &mut ClientStream,
         is_last: bool,
     ) -> Next {
-        let in_flight = phases.drain().track_request();
+        let in_flight = phases.drain().track(WorkKind::Request);
         let mut record = Record::new(phases.new_log(client.is_tls()), client.max_body());
         client.begin_body();
         let bytes = client.take_head();

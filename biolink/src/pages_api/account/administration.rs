@@ -4,7 +4,7 @@ use crate::codes;
 use serde_json::json;
 use shared::{problem::Problem, response::Response, time::UnixMillis};
 
-use super::{Account, Call, Write};
+use super::{Account, Call, Task, Write};
 use crate::{
     page::PageId,
     pages_api::{
@@ -116,7 +116,7 @@ impl Account {
         // Nothing is known of these slugs any more, so their snapshots are removed.
         self.freed.clear();
         if self.subscriptions.take().is_some() {
-            self.outbox.erase_webhooks(call.account, now);
+            self.outbox.add(Task::EraseWebhooks(call.account), now);
         }
         Ok((Response::no_content(), vec![Write::Erase]))
     }

@@ -105,11 +105,6 @@ impl Outbox {
         self.add(Task::Index { account, page }, now);
     }
 
-    /// Has the events of a deleted page dropped.
-    pub(super) fn purge_events(&mut self, page: PageId, now: UnixMillis) {
-        self.add(Task::PurgeEvents(page), now);
-    }
-
     /// Has the store of a page know which events the webhooks want.
     pub(super) fn subscribe(&mut self, account: KeyId, page: PageId, now: UnixMillis) {
         self.add(Task::Subscribe { account, page }, now);
@@ -131,21 +126,6 @@ impl Outbox {
         }
         let publication = Box::new(publication);
         self.add(Task::Published { account, page, version, publication }, now);
-    }
-
-    /// Has the webhooks drop the events of a deleted page.
-    pub(super) fn purge_webhooks(&mut self, account: KeyId, page: PageId, now: UnixMillis) {
-        self.add(Task::PurgeWebhooks { account, page }, now);
-    }
-
-    /// Has the webhooks dropped.
-    pub(super) fn erase_webhooks(&mut self, account: KeyId, now: UnixMillis) {
-        self.add(Task::EraseWebhooks(account), now);
-    }
-
-    /// Has the object of a product source take its settings.
-    pub(super) fn configure_source(&mut self, account: KeyId, source: SourceId, now: UnixMillis) {
-        self.add(Task::ConfigureSource { account, source }, now);
     }
 
     /// Has a slug claimed that is never freed.
@@ -210,7 +190,7 @@ impl Outbox {
         self.0.iter().map(|pending| pending.due).min()
     }
 
-    fn add(&mut self, task: Task, due: UnixMillis) {
+    pub(super) fn add(&mut self, task: Task, due: UnixMillis) {
         match self.0.iter_mut().find(|pending| pending.task == task) {
             Some(pending) => {
                 pending.due = pending.due.min(due);

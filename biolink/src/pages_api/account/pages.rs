@@ -6,7 +6,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Account, Call, ClaimOutcome, DeniedHosts, Loaded, Unfinished, Write};
+use super::{Account, Call, ClaimOutcome, DeniedHosts, Loaded, Task, Unfinished, Write};
 use crate::{
     page::{IdSource, PageId, PageInput, Reader, Slug, StatusChange},
     pages_api::{
@@ -195,9 +195,9 @@ impl Account {
         let (owner, until) = (Owner { account, page: meta.id }, now.plus(RESERVED_MS));
         self.pages.retain(|page| page.id != meta.id);
         self.outbox.index(account, meta.id, now);
-        self.outbox.purge_events(meta.id, now);
+        self.outbox.add(Task::PurgeEvents(meta.id), now);
         if self.subscriptions.is_some() {
-            self.outbox.purge_webhooks(account, meta.id, now);
+            self.outbox.add(Task::PurgeWebhooks { account, page: meta.id }, now);
         }
         self.outbox.release(&meta.slug, owner, meta.claim, until, now);
         for slug in meta.slugs() {

@@ -3,7 +3,7 @@
 use serde_json::json;
 use shared::{problem::Problem, response::Response, time::UnixMillis};
 
-use super::{Account, Call, DeniedHosts, Loaded, SourceCall, Unfinished, Write, pages::changed};
+use super::{Account, Call, DeniedHosts, Loaded, SourceCall, Task, Unfinished, Write, pages::changed};
 use crate::{
     page::{IdSource, PageDocument, PageId, PageInput, SourceId, StatusChange},
     pages_api::{
@@ -61,7 +61,7 @@ impl Account {
                 let shown = source.secret.as_ref().filter(|_| source.secret != before.secret);
                 let body = source.describe(shown).to_string();
                 if !call.dry_run {
-                    self.outbox.configure_source(call.account, *id, now);
+                    self.outbox.add(Task::ConfigureSource { account: call.account, source: *id }, now);
                     self.sources
                         .iter_mut()
                         .filter(|other| other.id == *id)
@@ -106,7 +106,7 @@ impl Account {
     /// Removes sources, and has their objects told.
     pub(super) fn drop_sources(&mut self, call: &Call, is_gone: impl Fn(&Source) -> bool, now: UnixMillis) {
         for source in self.sources.iter().filter(|source| is_gone(source)) {
-            self.outbox.configure_source(call.account, source.id, now);
+            self.outbox.add(Task::ConfigureSource { account: call.account, source: source.id }, now);
         }
         self.sources.retain(|source| !is_gone(source));
     }
@@ -127,7 +127,7 @@ impl Account {
         if call.dry_run {
             return Ok(Response::json(body));
         }
-        self.outbox.configure_source(call.account, id, now);
+        self.outbox.add(Task::ConfigureSource { account: call.account, source: id }, now);
         self.sources.push(source);
         Ok(Response::created(body, format!("/pages/{page}/product-sources/{id}")))
     }

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use super::ValueError;
 use super::effective::quoted;
 use super::env::{self, Lookup, ReferenceError};
-use super::fault::FaultSink;
+use super::fault::{FaultSink, SecretFile};
 
 /// The context of reading one file.
 #[derive(Clone, Copy)]
@@ -51,7 +51,7 @@ impl<'a> Entry<'a> {
 
     /// Records the value in the effective configuration.
     fn record(&self, value: String) {
-        self.reading.faults.effective().record(&self.path, value);
+        self.reading.faults.effective.record(&self.path, value);
     }
 
     /// Returns the string like [`Self::text`]. The value never appears in a message.
@@ -89,14 +89,15 @@ impl<'a> Entry<'a> {
     /// Returns the path of a file to read, and records it among the files of the configuration.
     pub(crate) fn path(&self) -> Result<PathBuf, ValueError> {
         let path = self.absolute_path()?;
-        self.reading.faults.add_file(path.clone());
+        self.reading.faults.files.borrow_mut().push(path.clone());
         Ok(path)
     }
 
     /// Returns the path of a file with a secret, like [`Self::path`].
     pub(crate) fn secret_path(&self) -> Result<PathBuf, ValueError> {
         let path = self.path()?;
-        self.reading.faults.add_secret_file(&self.path, path.clone());
+        let file = SecretFile { key: self.path.clone(), path: path.clone() };
+        self.reading.faults.secret_files.borrow_mut().push(file);
         Ok(path)
     }
 
@@ -171,7 +172,7 @@ impl<'a> Entry<'a> {
             DeValue::String(text) => ValueError::NotArray { value: text.to_string() },
             _ => self.type_error("an array"),
         })?;
-        self.reading.faults.effective().record_array(&self.path);
+        self.reading.faults.effective.record_array(&self.path);
         let element =
             |(index, value)| Self { reading: self.reading, path: format!("{}[{index}]", self.path), value };
         Ok(array.iter().enumerate().map(element).collect())

@@ -63,12 +63,15 @@ impl Places {
 pub(crate) struct FaultSink<'a> {
     text: &'a str,
     list: RefCell<Vec<Found>>,
-    keys: Keys,
-    files: RefCell<Vec<PathBuf>>,
-    secret_files: RefCell<Vec<SecretFile>>,
+    /// The known and unknown keys.
+    pub(crate) keys: Keys,
+    /// The other files that the configuration names.
+    pub(crate) files: RefCell<Vec<PathBuf>>,
+    /// The files whose content must be kept secret.
+    pub(crate) secret_files: RefCell<Vec<SecretFile>>,
     /// The offsets of the values that were read, by path.
-    offsets: RefCell<BTreeMap<String, usize>>,
-    effective: Effective,
+    pub(crate) offsets: RefCell<BTreeMap<String, usize>>,
+    pub(crate) effective: Effective,
 }
 
 /// An error and its kind.
@@ -126,56 +129,11 @@ impl<'a> FaultSink<'a> {
         self.list.borrow_mut().push(Found { span, kind, fault });
     }
 
-    /// Records another file that the configuration names.
-    pub(crate) fn add_file(&self, file: PathBuf) {
-        self.files.borrow_mut().push(file);
-    }
-
-    /// Returns the other files that the configuration names.
-    pub(crate) fn files(&self) -> Vec<PathBuf> {
-        self.files.borrow().clone()
-    }
-
-    /// Records a file whose content must be kept secret.
-    pub(crate) fn add_secret_file(&self, key: &str, path: PathBuf) {
-        self.secret_files.borrow_mut().push(SecretFile { key: key.to_owned(), path });
-    }
-
-    /// Returns the files whose content must be kept secret.
-    pub(crate) fn secret_files(&self) -> Vec<SecretFile> {
-        self.secret_files.borrow().clone()
-    }
-
-    /// Records the position of a value.
-    pub(crate) fn add_place(&self, path: &str, span: &Range<usize>) {
-        self.offsets.borrow_mut().insert(path.to_owned(), span.start);
-    }
-
     /// Returns the positions of all values that were read.
     pub(crate) fn places(&self) -> Places {
         let offsets = self.offsets.borrow();
         let place = |(path, offset): (&String, &usize)| (path.clone(), position(self.text, *offset));
         Places(offsets.iter().map(place).collect())
-    }
-
-    /// Returns the known and unknown keys.
-    pub(crate) const fn keys(&self) -> &Keys {
-        &self.keys
-    }
-
-    /// Returns the effective configuration.
-    pub(crate) const fn effective(&self) -> &Effective {
-        &self.effective
-    }
-
-    /// Returns the effective configuration.
-    pub(crate) fn into_effective(self) -> Effective {
-        self.effective
-    }
-
-    /// Returns the keys that were read.
-    pub(crate) fn into_keys(self) -> Keys {
-        self.keys
     }
 
     /// Returns `value`, or all errors if there are any.

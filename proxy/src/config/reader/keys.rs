@@ -11,8 +11,10 @@ use shared::tool::Tool;
 /// The known and unknown keys of one file.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
-    known: RefCell<BTreeSet<String>>,
-    unknown: RefCell<Vec<UnknownKey>>,
+    /// Every known key in its general form, such as `pools.{tool}.upstreams`.
+    pub(crate) known: RefCell<BTreeSet<String>>,
+    /// The keys of the file that were not read.
+    pub(super) unknown: RefCell<Vec<UnknownKey>>,
 }
 
 /// A key of the file that the reader does not know.
@@ -32,16 +34,6 @@ impl Keys {
     /// Adds a key that the reader reads.
     pub(super) fn add_known(&self, path: &str) {
         self.known.borrow_mut().insert(general(path));
-    }
-
-    /// Adds a key of the file that was not read.
-    pub(super) fn add_unknown(&self, key: UnknownKey) {
-        self.unknown.borrow_mut().push(key);
-    }
-
-    /// Returns every known key in its general form, such as `pools.{tool}.upstreams`.
-    pub(crate) fn into_known(self) -> BTreeSet<String> {
-        self.known.into_inner()
     }
 
     /// Returns the unknown keys with error messages that suggest a known key. Must be called when

@@ -45,9 +45,9 @@ impl<'a> Section<'a> {
     /// Returns the value of a key, or `None` if it is missing.
     pub(crate) fn entry(&mut self, key: &'static str) -> Option<Entry<'a>> {
         self.known.push(key);
-        self.reading.faults.keys().add_known(&self.path_of(key));
+        self.reading.faults.keys.add_known(&self.path_of(key));
         let value = self.table?.get(key)?;
-        self.reading.faults.add_place(&self.path_of(key), &value.span());
+        self.reading.faults.offsets.borrow_mut().insert(self.path_of(key), value.span().start);
         Some(Entry { reading: self.reading, path: self.path_of(key), value })
     }
 
@@ -63,7 +63,7 @@ impl<'a> Section<'a> {
             && self.has_defaults()
             && let Some(value) = default.to_toml()
         {
-            self.reading.faults.effective().record(&self.path_of(key), value);
+            self.reading.faults.effective.record(&self.path_of(key), value);
         }
         entry.and_then(|entry| entry.read(parse)).unwrap_or(default)
     }
@@ -134,7 +134,7 @@ impl<'a> Section<'a> {
         for (key, _) in self.table.into_iter().flatten() {
             let name = key.get_ref().as_ref();
             if !self.known.contains(&name) {
-                self.reading.faults.keys().add_unknown(UnknownKey {
+                self.reading.faults.keys.unknown.borrow_mut().push(UnknownKey {
                     span: key.span(),
                     path: self.path_of(name),
                     name: name.to_owned(),

@@ -5,8 +5,8 @@ use prometheus::{Error, IntGauge};
 use super::register::{Register, VariantCounters, signed};
 use crate::config::{ReloadOutcome, ReloadReport};
 
-pub(super) struct ConfigMetrics {
-    reloads: VariantCounters<ReloadOutcome>,
+pub(crate) struct ConfigMetrics {
+    pub(crate) reloads: VariantCounters<ReloadOutcome>,
     generation: IntGauge,
     loaded_at: IntGauge,
     rejected: IntGauge,
@@ -37,10 +37,6 @@ impl ConfigMetrics {
             needs_restart: register
                 .gauge("utg_config_needs_restart", "Changed settings that need a restart to take effect.")?,
         })
-    }
-
-    pub(super) fn record_reload(&self, outcome: ReloadOutcome) {
-        self.reloads.inc(outcome);
     }
 
     /// Copies the report.

@@ -67,7 +67,7 @@ impl LimitKind {
     }
 }
 
-pub(super) struct LimitMetrics(VariantCounters<LimitKind>);
+pub(crate) struct LimitMetrics(VariantCounters<LimitKind>);
 
 impl LimitMetrics {
     /// Registers the counters.
@@ -81,7 +81,7 @@ impl LimitMetrics {
             .map(Self)
     }
 
-    pub(super) fn record(&self, limit: LimitKind) {
+    pub(crate) fn record(&self, limit: LimitKind) {
         self.0.inc(limit);
     }
 

@@ -10,7 +10,7 @@ use crate::upstreams::{Pools, STATUS_CLASSES, Series};
 use transport::clock::Monotonic;
 use transport::record::Aborted;
 
-pub(super) struct PoolMetrics {
+pub(crate) struct PoolMetrics {
     seconds: HistogramVec,
     requests: IntCounterVec,
     aborted: IntCounterVec,
@@ -145,19 +145,19 @@ impl PoolMetrics {
         }
     }
 
-    pub(super) fn record_connect_failure(&self, tool: Tool, upstream: &str) {
+    pub(crate) fn record_connect_failure(&self, tool: Tool, upstream: &str) {
         self.connect_failures.with_label_values(&[tool.as_str(), upstream]).inc();
     }
 
-    pub(super) fn record_resolution_failure(&self) {
+    pub(crate) fn record_resolution_failure(&self) {
         self.resolution_failures.inc();
     }
 
-    pub(super) fn record_retry(&self, tool: Tool, cause: RetryCause) {
+    pub(crate) fn record_retry(&self, tool: Tool, cause: RetryCause) {
         self.retries.with_label_values(&[tool.as_str(), cause.into_str()]).inc();
     }
 
-    pub(super) fn record_ejection(&self, tool: Tool, upstream: &str) {
+    pub(crate) fn record_ejection(&self, tool: Tool, upstream: &str) {
         self.ejections.with_label_values(&[tool.as_str(), upstream]).inc();
     }
 

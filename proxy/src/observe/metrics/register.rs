@@ -65,10 +65,10 @@ impl Register<'_> {
 }
 
 /// One counter for each variant of an enum.
-pub(super) struct VariantCounters<E>(Box<[(E, IntCounter)]>);
+pub(crate) struct VariantCounters<E>(Box<[(E, IntCounter)]>);
 
 impl<E: PartialEq> VariantCounters<E> {
-    pub(super) fn inc(&self, variant: E) {
+    pub(crate) fn inc(&self, variant: E) {
         if let Some((_, counter)) = self.0.iter().find(|(other, _)| *other == variant) {
             counter.inc();
         }

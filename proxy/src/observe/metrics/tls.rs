@@ -7,10 +7,10 @@ use transport::http2::CloseReason;
 use transport::tls::{Handshake, ServerTls};
 
 /// Metrics of TLS handshakes, the certificate and HTTP/2 connections.
-pub(super) struct TlsMetrics {
-    handshakes: VariantCounters<Handshake>,
+pub(crate) struct TlsMetrics {
+    pub(crate) handshakes: VariantCounters<Handshake>,
     expires: IntGauge,
-    http2: VariantCounters<CloseReason>,
+    pub(crate) http2: VariantCounters<CloseReason>,
 }
 
 impl TlsMetrics {
@@ -32,14 +32,6 @@ impl TlsMetrics {
                 "Unix time at which the server certificate expires. 0 without TLS.",
             )?,
         })
-    }
-
-    pub(super) fn record_handshake(&self, outcome: Handshake) {
-        self.handshakes.inc(outcome);
-    }
-
-    pub(super) fn record_http2_close(&self, reason: CloseReason) {
-        self.http2.inc(reason);
     }
 
     /// Copies the expiry of the certificate.

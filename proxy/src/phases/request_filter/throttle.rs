@@ -23,7 +23,7 @@ pub(crate) fn throttle_refusal(
     let is_shared = state.mode.is_behind_tls();
     match address().filter(|_| !is_shared) {
         Some(address) if state.limits.record_refusal(address, &config.clients) => {
-            state.metrics.record_limit(LimitKind::RefusalsPerSecond);
+            state.metrics.limits.record(LimitKind::RefusalsPerSecond);
             Problem::new(codes::TOO_MANY_REQUESTS, "too many requests without a valid grant or key")
                 .retry_after(1)
         }

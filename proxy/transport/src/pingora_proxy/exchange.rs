@@ -19,7 +19,7 @@ use self::upload::Upload;
 use super::connection::Http1Connection;
 use super::head::RequestHead;
 use crate::client::ClientStream;
-use crate::drain::InFlightGuard;
+use crate::drain::{InFlightGuard, WorkKind};
 use crate::hooks::{Attempt, Event, Limit, Phases};
 use crate::record::Record;
 use crate::relay::exchange::ExchangeError;
@@ -157,7 +157,7 @@ impl<P: Phases> Exchange<P> {
     pub(super) fn new(phases: P, mut client: Box<ClientStream>, is_last: bool) -> Self {
         client.begin_body();
         let record = Record::new(phases.new_log(client.is_tls()), client.max_body());
-        let in_flight = Some(phases.drain().track_request());
+        let in_flight = Some(phases.drain().track(WorkKind::Request));
         Self {
             phases,
             client,
