@@ -11,6 +11,9 @@ pub const CALLS_PER_HOUR: u32 = 1_000;
 pub const PAGES: u32 = 25;
 /// Events of one visitor of a page that count within a minute.
 pub const EVENTS_PER_MINUTE: u32 = 60;
+/// Events of one network with a page that count within a minute. Whole offices, schools and carriers share
+/// an address.
+pub const NETWORK_EVENTS_PER_MINUTE: u32 = 600;
 /// Days over which analytics reach back (specification, section 8).
 pub const ANALYTICS_DAYS: u32 = 90;
 /// The same without a plan.

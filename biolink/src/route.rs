@@ -4,6 +4,7 @@
 mod endpoints;
 
 mod admin;
+mod corrected;
 mod malformed_id;
 mod pages;
 mod pages_host;
@@ -20,6 +21,7 @@ use shared::{
 use crate::page::SourceId;
 
 pub use admin::{AdminCall, AdminEndpoint, AdminTarget};
+pub use corrected::corrected;
 pub use endpoints::{EndpointCall, EndpointPath};
 pub use pages::{PagesCall, PagesEndpoint, PagesTarget};
 pub use pages_host::{PagesHost, ServedBy};

@@ -18,7 +18,7 @@ pub use bot::BotClass;
 pub use channel::Channel;
 pub use device::Device;
 pub use header::{is_speculative, language, opts_out};
-pub use id::VisitorId;
+pub use id::{VisitorId, network_of};
 pub use referral::Referral;
 pub use unknown_pages::check_unknown_pages;
 pub use utm::Utm;

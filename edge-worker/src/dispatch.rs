@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 
+use biolink::route::corrected;
 use portal::{
     console,
     endpoint::Endpoint,
@@ -42,7 +43,10 @@ pub(crate) async fn dispatch(
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
     let address = Address::parse(&request.url).ok_or_else(malformed_url)?;
-    let (route, Target { query, .. }) = Route::read(&request.method, address.target)?;
+    let (route, Target { query, .. }) = match Route::read(&request.method, address.target) {
+        Ok(read) => read,
+        Err(problem) => return redirect_to_page(request, &address).ok_or(problem),
+    };
     access.endpoint = Some(Endpoint::of(&route));
     access.record_call(&route);
     let head = Head::read(request.lines())?;
@@ -65,6 +69,12 @@ pub(crate) async fn dispatch(
     };
     log_refusal(context, &outcome, access);
     outcome
+}
+
+/// Returns the redirect of an address that is no route, but means a page.
+fn redirect_to_page(request: &ClientRequest, address: &Address<'_>) -> Option<ClientResponse> {
+    let to = corrected(address.target).filter(|_| matches!(request.method.as_str(), "GET" | "HEAD"))?;
+    Some(ClientResponse::Own(Response::redirect(301, to).into_bytes()))
 }
 
 /// Handles a request, whatever its route.

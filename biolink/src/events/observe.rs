@@ -70,7 +70,7 @@ where
 {
     let header = request.header;
     let agent = Agent::read(header("user-agent"));
-    let reason = ignored(request, &agent);
+    let reason = ignored(occurrence.kind, request, &agent);
     if !reason.is_empty() {
         return (occurrence.ignored(request.at, reason), false);
     }
@@ -108,7 +108,11 @@ where
 }
 
 /// Returns why the request does not count; an empty text if it does. The first reason wins.
-fn ignored<'a, H: Fn(&str) -> Option<&'a str> + Copy>(request: &Request<'a, H>, agent: &Agent) -> String {
+fn ignored<'a, H: Fn(&str) -> Option<&'a str> + Copy>(
+    kind: EventKind,
+    request: &Request<'a, H>,
+    agent: &Agent,
+) -> String {
     if request.method == "HEAD" {
         return "head".to_owned();
     }
@@ -118,7 +122,23 @@ fn ignored<'a, H: Fn(&str) -> Option<&'a str> + Copy>(request: &Request<'a, H>, 
     if is_own_visit(request.query) {
         return "own".to_owned();
     }
+    if is_embedded(kind, request) {
+        return "embed".to_owned();
+    }
     agent.bot.map(|class| format!("bot:{}", class.as_str())).unwrap_or_default()
+}
+
+/// Returns true if a page has the request sent, and no visitor: a page of any site can have an image or a
+/// script of these addresses. A browser that opens one says `document` (Fetch Metadata), and with a ping
+/// it sends the page's own origin.
+fn is_embedded<'a, H: Fn(&str) -> Option<&'a str> + Copy>(kind: EventKind, request: &Request<'a, H>) -> bool {
+    let header = request.header;
+    if request.method == "POST" {
+        let origin = header("origin").map(|origin| origin.split_once("://").map_or(origin, |(_, host)| host));
+        let host = origin.map(|origin| origin.rsplit_once(':').map_or(origin, |(host, _)| host));
+        return host.is_some_and(|host| request.own_host.is_none_or(|own| !own.eq_ignore_ascii_case(host)));
+    }
+    kind != EventKind::Confirm && header("sec-fetch-dest").is_some_and(|to| to != "document")
 }
 
 /// Returns true if the owner of the page made the request, and it is not to count.
@@ -184,6 +204,33 @@ mod tests {
             at: NOW,
         };
         observe(occurrence, &request)
+    }
+
+    #[test]
+    fn request_that_a_page_has_sent_does_not_count() {
+        let ping = |origin: &'static str| {
+            observed(&occurrence(EventKind::Click), "POST", None, &[PERSON, ("origin", origin)]).0
+        };
+        for kind in [EventKind::View, EventKind::Click, EventKind::Scan] {
+            for (to, reason) in
+                [("image", "embed"), ("empty", "embed"), ("iframe", "embed"), ("document", "")]
+            {
+                let (event, _) = observed(&occurrence(kind), "GET", None, &[PERSON, ("sec-fetch-dest", to)]);
+                assert_eq!(event.value(Dimension::Ignored), reason, "{to}");
+            }
+        }
+        let seen =
+            observed(&occurrence(EventKind::Confirm), "GET", None, &[PERSON, ("sec-fetch-dest", "image")]);
+        assert!(seen.0.is_counted(), "the page's own image");
+        for (origin, reason) in [
+            ("https://ada.example", ""),
+            ("https://ADA.example:8443", ""),
+            ("https://evil.example", "embed"),
+            ("https://ada.example.evil.example", "embed"),
+            ("null", "embed"),
+        ] {
+            assert_eq!(ping(origin).value(Dimension::Ignored), reason, "{origin}");
+        }
     }
 
     fn viewed(query: Option<&str>, headers: &[(&'static str, &'static str)]) -> (Event, bool) {

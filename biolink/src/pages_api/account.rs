@@ -74,6 +74,9 @@ pub struct Account {
     /// Slugs of deleted pages, while they are reserved.
     #[serde(default)]
     freed: Vec<FormerSlug>,
+    /// The slugs that it held when it was erased, which are reserved for it.
+    #[serde(default)]
+    reserved: Vec<FormerSlug>,
     /// The operator's order to show none of the pages.
     suspended: Option<Suspension>,
     #[serde(default)]
@@ -369,6 +372,7 @@ impl Account {
     fn expire(&mut self, now: UnixMillis) {
         self.busy.retain(|busy| now < busy.until);
         self.freed.retain(|freed| now < freed.until);
+        self.reserved.retain(|reserved| now < reserved.until);
         for page in &mut self.pages {
             page.former_slugs.retain(|former| now < former.until);
         }

@@ -86,7 +86,7 @@ pub fn respond(
         VisitPart::Link(id) => (follow(&document, id, now)?, followed(id.to_string())),
         VisitPart::Product(id) => (follow_product(&document, id)?, followed(id.to_string())),
         VisitPart::Ping(id) => {
-            let is_there = document.link(&id).is_some_and(|link| link.is_visible(now));
+            let is_there = document.link(&id).is_some_and(|link| link.is_visible(now) && link.leads_itself());
             (Response::no_content().into_bytes(), is_there.then(|| followed(id.to_string())).flatten())
         }
         VisitPart::Seen(token) => {
@@ -211,7 +211,11 @@ mod tests {
     const NOW: UnixMillis = UnixMillis(1_795_000_000_000);
 
     fn served() -> Served {
-        let body = json!({ "title": "Ada", "slug": "ada" });
+        let body = json!({ "title": "Ada", "slug": "ada", "links": [
+            { "title": "Through", "url": "https://example.com" },
+            { "title": "Direct", "url": "https://example.com", "direct": true },
+            { "title": "Mail", "type": "email", "url": "ada@example.com" },
+            { "title": "Asked", "type": "email", "url": "ada@example.com", "gate": { "kind": "sensitive" } } ] });
         let page =
             Reader::new(None, IdSource::new([7; 16])).page(body.as_object().cloned().unwrap()).unwrap();
         Served::Page {
@@ -226,10 +230,14 @@ mod tests {
 
     /// Opens the page. Returns its HTML, and what the visit counts as.
     fn open(query: Option<&str>) -> (String, Option<EventKind>) {
+        open_part(VisitPart::Page, query)
+    }
+
+    fn open_part(part: VisitPart, query: Option<&str>) -> (String, Option<EventKind>) {
         let slug = Slug::parse("ada").unwrap();
         let opened = Opened {
             slug: &slug,
-            part: VisitPart::Page,
+            part,
             query,
             base: "https://p.example",
             speculative: false,
@@ -248,5 +256,12 @@ mod tests {
         assert!(has_image(None) && has_image(Some("utm_source=a")));
         assert!(!has_image(Some("notrack")));
         assert_eq!(open(Some("notrack")).1, Some(EventKind::View), "which is recorded as ignored");
+    }
+
+    #[test]
+    fn ping_counts_for_links_that_do_not_lead_through_the_page() {
+        let Served::Page { document, .. } = served() else { panic!() };
+        let counted = document.links.iter().map(|link| open_part(VisitPart::Ping(link.id), None).1.is_some());
+        assert_eq!(counted.collect::<Vec<_>>(), [false, true, true, false]);
     }
 }

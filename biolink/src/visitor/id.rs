@@ -1,5 +1,7 @@
 //! The pseudonym of a visitor.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use shared::{caller::network, secret::MacKey};
 
 use crate::page::PageId;
@@ -33,6 +35,15 @@ impl VisitorId {
         let short = mac.first_chunk().copied().map_or(0, u64::from_be_bytes) >> 16;
         Self(short.max(1))
     }
+}
+
+/// Returns a number for a client's network and a page, for counters in memory. It is no pseudonym: without
+/// a salt, the address can be found. `None` if the address cannot be read.
+pub fn network_of(page: &PageId, address: &str) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    network(address.trim().parse().ok()?).hash(&mut hasher);
+    page.hash(&mut hasher);
+    Some(hasher.finish())
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use std::cell::RefCell;
 
 use biolink::{
     events::{Event, Flood, Occurrence, Request, observe},
-    visitor::VisitorId,
+    policy::{EVENTS_PER_MINUTE, NETWORK_EVENTS_PER_MINUTE},
+    visitor::{VisitorId, network_of},
 };
 use shared::problem::Problem;
 use wasm_bindgen::JsValue;
@@ -24,7 +25,8 @@ use crate::{
 };
 
 thread_local! {
-    static FLOOD: RefCell<Flood> = const { RefCell::new(Flood::new()) };
+    static FLOOD: RefCell<Flood> = const { RefCell::new(Flood::new(EVENTS_PER_MINUTE)) };
+    static NETWORKS: RefCell<Flood> = const { RefCell::new(Flood::new(NETWORK_EVENTS_PER_MINUTE)) };
 }
 
 /// The visitor of an event until the number is known. It is in memory only.
@@ -72,6 +74,10 @@ pub(crate) fn record(
         at: context.request.now,
     };
     let (event, is_numbered) = observe(&occurrence, &request);
+    if event.is_counted() && is_from_flooding_network(context, &occurrence, &event) {
+        add(context, biolink, &occurrence, &occurrence.ignored(event.at, "flood"));
+        return Ok(());
+    }
     if !is_numbered {
         add(context, biolink, &occurrence, &event);
         return Ok(());
@@ -97,6 +103,15 @@ pub(crate) fn record(
         }
     });
     Ok(())
+}
+
+/// Records the event for the client's network, whatever its user agent is. Returns true if the network has
+/// sent too many. Without the platform's header, as in development, there is no limit.
+fn is_from_flooding_network(context: &RequestContext<'_>, occurrence: &Occurrence, event: &Event) -> bool {
+    let address = context.request.header(CLIENT_ADDRESS);
+    let network = address.and_then(|address| network_of(&occurrence.page, address));
+    network
+        .is_some_and(|network| NETWORKS.with_borrow_mut(|flood| flood.record(network, event.kind, event.at)))
 }
 
 fn add(context: &RequestContext<'_>, biolink: &BiolinkBindings, occurrence: &Occurrence, event: &Event) {

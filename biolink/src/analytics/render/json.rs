@@ -74,7 +74,7 @@ fn write_meta(meta: &mut Object<'_>, query: &AnalyticsQuery, report: &Report, de
 
 /// Writes why events were not counted. The reasons that are known are always there.
 fn write_ignored(object: &mut Object<'_>, counts: &[IgnoredCount]) {
-    const KNOWN: [&str; 5] = ["head", "prefetch", "preview", "own", "flood"];
+    const KNOWN: [&str; 6] = ["head", "prefetch", "preview", "own", "embed", "flood"];
     for reason in KNOWN {
         let count = counts.iter().find(|count| count.reason == reason);
         object.number(reason, count.map_or(0, |count| count.events));

@@ -207,7 +207,7 @@ fn report_without_events_has_zeros_and_every_bucket() {
     );
     assert_eq!(
         report["ignored"],
-        json!({"head": 0, "prefetch": 0, "preview": 0, "own": 0, "flood": 0, "bot": {}})
+        json!({"head": 0, "prefetch": 0, "preview": 0, "own": 0, "embed": 0, "flood": 0, "bot": {}})
     );
     assert_eq!(report["groups"]["timeseries"].as_array().map(Vec::len), Some(7));
     for group in ["link", "country", "page"] {

@@ -115,6 +115,16 @@ impl Link {
         self.enabled && is_within(self.visible_from, self.visible_until, now)
     }
 
+    /// Returns true if the page links to the destination itself, and not through `/l/`, which counts.
+    pub const fn leads_itself(&self) -> bool {
+        match self.kind {
+            LinkType::Vcard => true,
+            LinkType::Email | LinkType::Phone | LinkType::Sms => self.gate.is_none(),
+            LinkType::Link | LinkType::Whatsapp | LinkType::File => self.direct && self.gate.is_none(),
+            LinkType::Heading | LinkType::Text | LinkType::Divider => false,
+        }
+    }
+
     /// Returns the destination if it may be linked to. The rules are checked again, so that an
     /// address which was stored under weaker rules leads nowhere.
     pub fn destination(&self) -> Option<&str> {

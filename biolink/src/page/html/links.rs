@@ -45,12 +45,7 @@ fn address(link: &Link, slug: &Slug) -> Option<String> {
     match link.kind {
         LinkType::Heading | LinkType::Text | LinkType::Divider => None,
         LinkType::Vcard => Some(format!("/{slug}/card.vcf")),
-        LinkType::Email | LinkType::Phone | LinkType::Sms if link.gate.is_none() => {
-            link.destination().map(str::to_owned)
-        }
-        LinkType::Link | LinkType::Whatsapp | LinkType::File if link.direct && link.gate.is_none() => {
-            link.destination().map(str::to_owned)
-        }
+        _ if link.leads_itself() => link.destination().map(str::to_owned),
         _ => link.destination().map(|_| format!("/{slug}/l/{}", link.id)),
     }
 }
@@ -75,8 +70,7 @@ fn part(group: &[(&Link, Option<String>)], slug: &Slug) -> Markup {
 
 /// Returns a link. One that does not lead through the redirect, which counts, sends a ping.
 fn anchor(link: &Link, address: &str, slug: &Slug) -> Markup {
-    let is_counted = address.starts_with(&format!("/{slug}/l/"));
-    let ping = (!is_counted).then(|| format!("/{slug}/ping/{}", link.id));
+    let ping = link.leads_itself().then(|| format!("/{slug}/ping/{}", link.id));
     let rel = link.rel.iter().map(|rel| rel.as_str()).collect::<Vec<_>>().join(" ");
     // What a printed page shows, unless visitors are to confirm first.
     let to = link.destination().filter(|_| link.gate.is_none()).map(shown_address);

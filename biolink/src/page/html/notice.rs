@@ -26,7 +26,8 @@ pub fn gone() -> Response {
 pub fn problem_notice(problem: &Problem, request_id: &RequestId) -> Response {
     let Response { headers: own, status, .. } = problem.render(request_id);
     let page = match status {
-        404 => not_found(),
+        // A visitor has made no mistake that the words of a problem would help with.
+        400 | 404 => not_found(),
         410 => gone(),
         _ => {
             let title = problem.code().title();

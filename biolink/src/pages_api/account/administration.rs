@@ -114,7 +114,8 @@ impl Account {
             self.remove(call, meta, now);
         }
         // Nothing is known of these slugs any more, so their snapshots are removed.
-        self.freed.clear();
+        let freed = std::mem::take(&mut self.freed);
+        self.reserved.extend(freed.into_iter().filter(|freed| !freed.is_code));
         if self.subscriptions.take().is_some() {
             self.outbox.add(Task::EraseWebhooks(call.account), now);
         }

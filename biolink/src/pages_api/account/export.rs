@@ -13,8 +13,8 @@ use crate::{
 impl Account {
     /// Returns the first line, which is about the account.
     pub(super) fn begin_export(&self, call: &Call, now: UnixMillis) -> Response {
-        let freed =
-            self.freed.iter().map(|freed| json!({ "slug": freed.slug, "until": freed.until.to_rfc3339() }));
+        let freed = self.freed.iter().chain(&self.reserved).filter(|freed| !freed.is_code);
+        let freed = freed.map(|freed| json!({ "slug": freed.slug, "until": freed.until.to_rfc3339() }));
         let line = json!({
             "object": "account",
             "id": call.account,

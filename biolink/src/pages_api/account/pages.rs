@@ -228,7 +228,8 @@ impl Account {
     /// Checks that the account may have another slug: one that it holds already, or one within
     /// [`MAX_HELD`], so that no account keeps slugs from others by renaming or deleting pages.
     fn check_held(&self, slug: &Slug) -> Result<(), Problem> {
-        let former = self.pages.iter().flat_map(|page| &page.former_slugs).chain(&self.freed);
+        let former =
+            self.pages.iter().flat_map(|page| &page.former_slugs).chain(&self.freed).chain(&self.reserved);
         let former: Vec<_> = former.filter(|former| !former.is_code).collect();
         let held = self.pages.len().saturating_add(former.len());
         let Some(first) = former.iter().map(|former| former.until).min() else { return Ok(()) };
@@ -246,6 +247,7 @@ impl Account {
     /// No page redirects from a slug that another has now.
     fn forget_former(&mut self, slug: &Slug) {
         self.freed.retain(|freed| freed.slug != *slug);
+        self.reserved.retain(|reserved| reserved.slug != *slug);
         for page in &mut self.pages {
             page.former_slugs.retain(|former| former.slug != *slug);
         }

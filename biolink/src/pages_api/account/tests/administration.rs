@@ -212,3 +212,22 @@ fn export_has_every_page_and_revision_and_is_charged_once() {
     }
     assert_eq!(seen, [(pages[0], 1), (pages[1], 2), (pages[2], 1)]);
 }
+
+#[test]
+fn export_after_an_erasure_has_the_reserved_slugs() {
+    let mut world = World::default();
+    let page = page_id(&world.create(1, ada()));
+    world.edit(1, page, PageEdit::Patch(r#"{"slug":"lovelace"}"#.to_owned()));
+    world.call(1, Operation::Erase(Some(id(1).to_string())));
+    world.deliver(1);
+    let slugs = |world: &mut World| {
+        let line = world.call(1, Operation::Export).body;
+        let slugs = line["reserved_slugs"].as_array().unwrap().clone();
+        slugs.iter().map(|slug| slug["slug"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(slugs(&mut world), ["ada", "lovelace"]);
+    world.create(1, ada());
+    assert_eq!(slugs(&mut world), ["lovelace"], "it has the other one again");
+    world.now += 31 * 86_400_000;
+    assert_eq!(slugs(&mut world), [""; 0]);
+}
