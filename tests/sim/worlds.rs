@@ -4,12 +4,15 @@
 mod account;
 mod choices;
 mod durable;
+mod events;
+mod hooks;
 mod places;
 mod products;
 mod runtime;
 mod slug;
 mod slugs;
 mod source;
+mod stats;
 
 use std::{
     env, thread,
@@ -30,9 +33,10 @@ struct Kind {
     run: fn(&Sim),
 }
 
-const KINDS: [Kind; 2] = [
+const KINDS: [Kind; 3] = [
     Kind { name: "slugs", calm_at: slugs::CALM_AT, run: slugs::run },
     Kind { name: "products", calm_at: products::CALM_AT, run: products::run },
+    Kind { name: "events", calm_at: events::CALM_AT, run: events::run },
 ];
 
 impl Kind {

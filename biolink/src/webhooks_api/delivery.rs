@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use shared::time::UnixMillis;
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
-use crate::webhooks::{BatchId, DeliveryId, EndpointId};
+use crate::webhooks::{
+    AttemptResult, BatchId, DeliveryId, Endpoint, EndpointChange, EndpointId, FinishedAttempt, NextStep,
+};
 
 /// Attempts of a delivery that are kept: retries by hand included.
 const MAX_ATTEMPTS: usize = 20;
@@ -79,7 +81,60 @@ pub struct DeliveryAttempt {
     pub response: Option<String>,
 }
 
+/// An attempt that ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedAttempt {
+    /// The moment at which it began.
+    pub at: UnixMillis,
+    /// Its result; `None` if there was nothing to send any more.
+    pub result: Option<AttemptResult>,
+    /// The first bytes of the response.
+    pub response: Option<String>,
+}
+
 impl Delivery {
+    /// Records how an attempt ended: what follows for the delivery, and for its endpoint. `drawn` spreads
+    /// the next attempt.
+    pub fn record(
+        &mut self,
+        endpoint: &mut Endpoint,
+        ended: EndedAttempt,
+        drawn: u64,
+        now: UnixMillis,
+    ) -> EndpointChange {
+        let EndedAttempt { at, result, response } = ended;
+        let Some(result) = result else {
+            self.state = DeliveryState::Dropped;
+            return EndpointChange::None;
+        };
+        let duration_ms = now.since(at);
+        let error = result.error().map(str::to_owned);
+        self.add_attempt(DeliveryAttempt { at, status: result.status(), duration_ms, error, response });
+        // The owner's tests are sent once, and say nothing about the endpoint unless they succeed.
+        let is_failed_test = self.is_test() && !result.is_success();
+        let (step, change) = match is_failed_test {
+            true => (NextStep::Exhausted, EndpointChange::None),
+            false => {
+                let attempt =
+                    FinishedAttempt { number: self.tries, first_at: self.first_at, ended_at: now, result };
+                (attempt.next_step(drawn), endpoint.record_attempt(result, duration_ms, now))
+            }
+        };
+        let (events, statistics) = (self.events.len() as u64, &mut endpoint.statistics);
+        match step {
+            NextStep::Delivered => {
+                self.state = DeliveryState::Delivered;
+                statistics.delivered = statistics.delivered.saturating_add(events);
+            }
+            NextStep::RetryAt(due) => self.due = due,
+            NextStep::Exhausted | NextStep::Gone => {
+                self.state = DeliveryState::Failed;
+                statistics.failed = statistics.failed.saturating_add(events);
+            }
+        }
+        change
+    }
+
     /// Adds an attempt. The oldest give way.
     pub fn add_attempt(&mut self, attempt: DeliveryAttempt) {
         if self.tries == 0 {

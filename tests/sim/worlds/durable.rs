@@ -124,6 +124,16 @@ impl<S: Shell> Object<S> {
         Ok(())
     }
 
+    /// Returns the moment of the alarm by the object's clock.
+    pub(super) fn alarm(&self) -> Option<UnixMillis> {
+        self.alarm.get().map(|at| self.clock().plus(at.saturating_sub(self.sim.elapsed())))
+    }
+
+    /// Runs work in the background of an instance.
+    pub(super) fn spawn(&self, on: &Instance<S>, task: impl Future<Output = ()> + 'static) {
+        self.sim.spawn(&on.scope, task);
+    }
+
     /// Handles a message on one of the instances. There is no reply if it is evicted meanwhile.
     pub(super) async fn handle<R: 'static, F>(
         &self,

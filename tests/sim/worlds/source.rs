@@ -8,7 +8,7 @@ use std::{
 };
 
 use biolink::{
-    pages_api::{AccountMessage, Call, SourceCall},
+    pages_api::{AccountMessage, Call, Operation, SourceCall},
     product_feed::{Feed, FeedProduct, FormatChoice},
     product_sync::{Catalogue, EditOutcome, FetchError, Fetched, SourceMessage, SyncState},
 };
@@ -172,7 +172,7 @@ async fn give(object: &Object<SourceShell>, on: &Instance<SourceShell>) -> Resul
         at: object.clock(),
         seed: object.sim.bytes(),
         base: String::new(),
-        operation: SourceCall::sync(&edit),
+        operation: Operation::Sources(edit.page, SourceCall::sync(&edit)),
         dry_run: false,
         if_match: None,
         once: None,

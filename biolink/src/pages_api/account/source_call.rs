@@ -7,7 +7,7 @@ use shared::json;
 use crate::{
     codes,
     page::SourceId,
-    pages_api::{Decision, Operation},
+    pages_api::admission::Decision,
     product_feed::FeedProduct,
     product_sync::{EditOutcome, ProductEdit, SourceWrite},
 };
@@ -38,9 +38,9 @@ pub enum SourceCall {
 }
 
 impl SourceCall {
-    /// Returns the operation that makes an edit.
-    pub fn sync(edit: &ProductEdit) -> Operation {
-        Operation::Sources(edit.page, Self::Sync(edit.source, edit.products.clone(), edit.number))
+    /// Returns the call that makes an edit of its page.
+    pub fn sync(edit: &ProductEdit) -> Self {
+        Self::Sync(edit.source, edit.products.clone(), edit.number)
     }
 
     /// Returns the outcome of an edit, as the account's decision says it.

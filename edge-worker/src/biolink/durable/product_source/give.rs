@@ -1,7 +1,7 @@
 //! Gives products to the account, as an edit of the page.
 
 use biolink::{
-    pages_api::{AccountMessage, Call, SourceCall},
+    pages_api::{AccountMessage, Call, Operation, SourceCall},
     product_sync::{EditOutcome, ProductEdit},
 };
 use shared::json;
@@ -39,7 +39,7 @@ impl ProductSource {
             at: clock::now(),
             seed: entropy::random()?,
             base: String::new(),
-            operation: SourceCall::sync(edit),
+            operation: Operation::Sources(edit.page, SourceCall::sync(edit)),
             dry_run: false,
             if_match: None,
             once: None,

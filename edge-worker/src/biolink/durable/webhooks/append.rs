@@ -5,12 +5,12 @@ use biolink::{
     pages_api::AccountMessage,
     stats::OutboxRow,
     webhooks::{Card, EventHead, EventId, Excess, Publication, Visit, WebhookKind},
-    webhooks_api::{DeliveryNumbers, DeliveryState, LoggedEvent, fan_out},
+    webhooks_api::{DeliveryNumbers, DeliveryState, LoggedEvent, PageProgress, fan_out},
 };
 use shared::{json, key::KeyId, time::UnixMillis};
 use worker::Result;
 
-use super::{DONE, State, Webhooks, events::StoredEvent, pages::PageRow};
+use super::{DONE, State, Webhooks, events::StoredEvent};
 use crate::{
     bindings,
     runtime::{clock, durable_rpc, entropy, log},
@@ -25,7 +25,7 @@ struct PageLog<'a> {
     state: &'a mut State,
     ids: &'a mut IdSource,
     page: PageId,
-    row: PageRow,
+    progress: PageProgress,
     now: UnixMillis,
     logged: Vec<LoggedEvent>,
 }
@@ -39,8 +39,7 @@ impl Webhooks {
         rows: &[OutboxRow],
         dropped: u64,
     ) -> Result<String> {
-        let taken = self.pages_row(&page)?.taken;
-        if rows.iter().all(|row| row.number <= taken) {
+        if !self.progress(&page)?.has_new(rows) {
             // The alarm may not have been set when they were taken.
             self.wake(clock::now()).await?;
             return Ok(DONE.to_owned());
@@ -52,8 +51,7 @@ impl Webhooks {
         let mut ids = IdSource::new(entropy::random()?);
         self.change(|state| {
             let mut events = self.open_log(state, &mut ids, page)?;
-            for new in rows.iter().filter(|new| events.row.taken < new.number).collect::<Vec<_>>() {
-                events.row.taken = new.number;
+            for new in events.progress.take_new(rows) {
                 match new.segment() {
                     Ok(segment) => {
                         for visit in segment.events().filter_map(|event| Visit::of(&event)) {
@@ -84,7 +82,7 @@ impl Webhooks {
         let mut ids = IdSource::new(entropy::random()?);
         self.change(|state| {
             let mut events = self.open_log(state, &mut ids, page)?;
-            if !events.row.publish(version) {
+            if !events.progress.publish(version) {
                 return Ok(());
             }
             let render = |head: &EventHead| head.render_publication(publication, &card);
@@ -101,8 +99,8 @@ impl Webhooks {
         ids: &'a mut IdSource,
         page: PageId,
     ) -> Result<PageLog<'a>> {
-        let (row, now) = (self.pages.find(&page)?, clock::now());
-        Ok(PageLog { webhooks: self, state, ids, page, row, now, logged: Vec::new() })
+        let (progress, now) = (self.pages.find(&page)?, clock::now());
+        Ok(PageLog { webhooks: self, state, ids, page, progress, now, logged: Vec::new() })
     }
 
     /// Makes deliveries of events that were logged.
@@ -157,7 +155,7 @@ impl Webhooks {
         Ok(card)
     }
 
-    fn pages_row(&self, page: &PageId) -> Result<PageRow> {
+    fn progress(&self, page: &PageId) -> Result<PageProgress> {
         self.read(|_| self.pages.find(page))
     }
 }
@@ -176,9 +174,9 @@ impl PageLog<'_> {
         }
         let counters = &mut self.state.counters;
         counters.sequence = counters.sequence.saturating_add(1);
-        self.row.sequence = self.row.sequence.saturating_add(1);
+        self.progress.sequence = self.progress.sequence.saturating_add(1);
         let id = EventId::numbered(counters.sequence, eight(self.ids));
-        let (sequence, page_sequence) = (counters.sequence, self.row.sequence);
+        let (sequence, page_sequence) = (counters.sequence, self.progress.sequence);
         let head = EventHead { id, at, is_test: false, sequence, page_sequence };
         let body = render(&head);
         let bytes = body.len();
@@ -189,7 +187,7 @@ impl PageLog<'_> {
 
     /// Stores the page's row, and makes deliveries of the events.
     fn finish(self) -> Result<()> {
-        self.webhooks.pages.store(&self.page, &self.row)?;
+        self.webhooks.pages.store(&self.page, &self.progress)?;
         self.webhooks.fan_out(self.state, &self.logged, self.ids, self.now)
     }
 }

@@ -2,8 +2,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap};
 
-use biolink::{page::PageId, webhooks::Card};
-use serde::{Deserialize, Serialize};
+use biolink::{page::PageId, webhooks::Card, webhooks_api::PageProgress};
 use shared::time::UnixMillis;
 use worker::{Result, SqlStorage};
 
@@ -19,39 +18,12 @@ const PURGE: &str = "DELETE FROM page WHERE id = ?";
 const ERASE: &str = "DELETE FROM page";
 /// Time for which a card is used, in milliseconds.
 const CARD_MS: u64 = 60_000;
-/// Publications of a page that are remembered, so that a repeated one is known.
-const MAX_PUBLICATIONS: usize = 50;
 
 /// The table of pages.
 pub(super) struct PageTable {
     sql: SqlStorage,
     /// Cards, and the moments at which they were read.
     cards: RefCell<BTreeMap<PageId, (UnixMillis, Card)>>,
-}
-
-/// The progress of a page's events and publications.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct PageRow {
-    /// The number of the last row of its store's outbox that was taken.
-    pub(super) taken: u64,
-    /// The sequence of its last event among those of the page.
-    pub(super) sequence: u64,
-    /// The versions of the page that were published.
-    pub(super) published: Vec<u64>,
-}
-
-impl PageRow {
-    /// Notes a publication. Returns false for a repeated one.
-    pub(super) fn publish(&mut self, version: u64) -> bool {
-        if self.published.contains(&version) {
-            return false;
-        }
-        self.published.push(version);
-        let surplus = self.published.len().saturating_sub(MAX_PUBLICATIONS);
-        self.published.drain(..surplus);
-        true
-    }
 }
 
 impl PageTable {
@@ -65,13 +37,13 @@ impl PageTable {
     }
 
     /// Returns what arrived of a page.
-    pub(super) fn find(&self, page: &PageId) -> Result<PageRow> {
+    pub(super) fn find(&self, page: &PageId) -> Result<PageProgress> {
         let found = rows(&self.sql, FIND, vec![page.to_string().into()], text)?;
         found.first().map(|stored| parse(stored)).transpose().map(Option::unwrap_or_default)
     }
 
     /// Stores what arrived of a page.
-    pub(super) fn store(&self, page: &PageId, row: &PageRow) -> Result<()> {
+    pub(super) fn store(&self, page: &PageId, row: &PageProgress) -> Result<()> {
         let values = vec![page.to_string().into(), serde_json::to_string(row)?.into()];
         self.sql.exec(STORE, values).map(drop)
     }

@@ -6,10 +6,10 @@ use biolink::{
     fetch_url::FetchUrl,
     pages_api::AccountMessage,
     webhooks::{
-        ATTEMPT_TIMEOUT_MS, AttemptResult, Endpoint, EndpointChange, FinishedAttempt, MAX_EXCERPT, NextStep,
-        WebhookSecret, render_batch, retry_after_ms,
+        ATTEMPT_TIMEOUT_MS, AttemptResult, Endpoint, EndpointChange, MAX_EXCERPT, WebhookSecret,
+        render_batch, retry_after_ms,
     },
-    webhooks_api::{Delivery, DeliveryAttempt, DeliveryState, request_headers},
+    webhooks_api::{Delivery, DeliveryState, EndedAttempt, request_headers},
 };
 use futures_util::{StreamExt, future::select, stream::FuturesUnordered};
 use shared::time::UnixMillis;
@@ -103,7 +103,7 @@ impl Webhooks {
             }
         };
         self.in_flight.borrow_mut().end(&delivery);
-        if let Err(error) = self.record(&delivery, at, result, response) {
+        if let Err(error) = self.record(&delivery, EndedAttempt { at, result, response }) {
             self.state.replace(None);
             log::error("delivery not recorded", None, &[("delivery", &delivery.id), ("error", &error)]);
         }
@@ -175,57 +175,15 @@ impl Webhooks {
         endpoint.live_secrets(now).map(unseal).collect()
     }
 
-    /// Stores how an attempt ended. `None` is one that had nothing to send.
-    fn record(
-        &self,
-        delivery: &Delivery,
-        at: UnixMillis,
-        result: Option<AttemptResult>,
-        response: Option<String>,
-    ) -> Result<()> {
+    /// Stores how an attempt ended.
+    fn record(&self, delivery: &Delivery, ended: EndedAttempt) -> Result<()> {
         let (now, drawn) = (clock::now(), u64::from_be_bytes(entropy::random()?));
         let disabled = self.change(|state| {
             let found = self.deliveries.find(&delivery.endpoint, delivery.id.number())?;
             let endpoint = state.endpoints.find_mut(&delivery.endpoint);
             // Either may have been deleted meanwhile.
             let (Some(mut delivery), Some(endpoint)) = (found, endpoint) else { return Ok(false) };
-            let Some(result) = result else {
-                delivery.state = DeliveryState::Dropped;
-                return self.deliveries.store(&delivery).map(|()| false);
-            };
-            let duration_ms = now.since(at);
-            let error = result.error().map(str::to_owned);
-            delivery.add_attempt(DeliveryAttempt {
-                at,
-                status: result.status(),
-                duration_ms,
-                error,
-                response,
-            });
-            let step = match delivery.is_test() && !result.is_success() {
-                true => NextStep::Exhausted,
-                false => {
-                    let (number, first_at) = (delivery.tries, delivery.first_at);
-                    FinishedAttempt { number, first_at, ended_at: now, result }.next_step(drawn)
-                }
-            };
-            // The owner's tests say nothing about the endpoint unless they succeed.
-            let change = match delivery.is_test() && !result.is_success() {
-                true => EndpointChange::None,
-                false => endpoint.record_attempt(result, duration_ms, now),
-            };
-            let (events, statistics) = (delivery.events.len() as u64, &mut endpoint.statistics);
-            match step {
-                NextStep::Delivered => {
-                    delivery.state = DeliveryState::Delivered;
-                    statistics.delivered = statistics.delivered.saturating_add(events);
-                }
-                NextStep::RetryAt(due) => delivery.due = due,
-                NextStep::Exhausted | NextStep::Gone => {
-                    delivery.state = DeliveryState::Failed;
-                    statistics.failed = statistics.failed.saturating_add(events);
-                }
-            }
+            let change = delivery.record(endpoint, ended, drawn, now);
             self.deliveries.store(&delivery)?;
             if change == EndpointChange::Recovered {
                 self.deliveries.bring_forward(&endpoint.id, now)?;
