@@ -6,9 +6,15 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use biolink::webhooks::{WebhookSecret, sign};
 use serde_json::{Value, json};
 use shared::secret::MacKey;
-use tests::http::{Request, Response};
+use tests::{
+    http::{Request, Response},
+    shop::Page,
+};
 
-use super::product_sync::Store;
+use super::{
+    pages::until,
+    product_sync::{Store, rss},
+};
 
 /// The time within which a push is on the page.
 const ON_THE_PAGE: Duration = Duration::from_secs(5);
@@ -175,4 +181,21 @@ fn push_without_a_valid_signature_is_refused() {
     let renewed = patched.json()["push"]["secret"].as_str().unwrap().to_owned();
     assert_ne!(renewed, secret, "a new secret");
     store.wait_for_titles(&[]);
+}
+
+/// The feed is older than the push, and arrives after it.
+#[test]
+fn push_during_a_slow_fetch_is_not_overwritten() {
+    let store = Store::start();
+    store.shop.set("/feed", rss(&["Mug", "Pot"]));
+    let (id, secret) = with_push(&store, json!({}));
+    store.wait_for_titles(&["Mug", "Pot"]);
+    store.shop.set("/feed", Page::Hang);
+    let visits = store.shop.visits().len();
+    assert_eq!(store.call("POST", &format!("/{id}/refresh"), &json!(null)).status, 202);
+    until(|| store.shop.visits().len() > visits);
+    let pushed = standard(&store, &id, &secret, "msg_1", &json!({"delete": ["Mug"]}).to_string());
+    assert_eq!(pushed.json()["changed"], 1, "{}", pushed.text());
+    store.shop.release(&rss(&["Mug", "Pot", "Cup"]));
+    store.wait_for_titles(&["Pot", "Cup"]);
 }

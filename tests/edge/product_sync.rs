@@ -122,7 +122,7 @@ impl Store {
 }
 
 /// Returns a Merchant feed with products of these titles.
-fn rss(titles: &[&str]) -> Page {
+pub(crate) fn rss(titles: &[&str]) -> Page {
     let item = |title: &&str| {
         format!(
             "<item><g:id>{title}</g:id><g:title>{title}</g:title><g:link>https://shop.example/{title}</g:link><g:price>15.00 EUR</g:price></item>"

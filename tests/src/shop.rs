@@ -83,6 +83,13 @@ impl Shop {
         self.state.lock().unwrap().pages.insert(target.to_owned(), page);
     }
 
+    /// Responds to the requests that hang.
+    pub fn release(&self, page: &Page) {
+        for stream in std::mem::take(&mut self.state.lock().unwrap().hanging) {
+            respond(stream, page);
+        }
+    }
+
     /// Returns the requests so far.
     pub fn visits(&self) -> Vec<Visit> {
         self.state.lock().unwrap().visits.clone()
@@ -104,20 +111,23 @@ fn serve(stream: TcpStream, state: &Mutex<State>) {
         state.visits.push(visit);
         page.unwrap_or(Page::Response(404, Vec::new(), Vec::new()))
     };
-    let Page::Response(status, lines, body) = page else {
-        state.lock().unwrap().hanging.push(stream);
-        return;
-    };
+    match page {
+        Page::Hang => state.lock().unwrap().hanging.push(stream),
+        Page::Response(..) => respond(stream, &page),
+    }
+}
+
+fn respond(mut stream: TcpStream, page: &Page) {
+    let Page::Response(status, lines, body) = page else { return };
     let mut head = format!("HTTP/1.1 {status} Status\r\nconnection: close\r\n");
     for line in lines {
         head.push_str(&format!("{line}\r\n"));
     }
-    let length = if status == 304 { String::new() } else { format!("content-length: {}\r\n", body.len()) };
+    let length = if *status == 304 { String::new() } else { format!("content-length: {}\r\n", body.len()) };
     head.push_str(&format!("{length}\r\n"));
-    let mut stream = stream;
     // A client that has read enough closes the connection.
     // The worker may have hung up.
-    stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body)).ok();
+    stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).ok();
 }
 
 fn is_same(lines: &[String], visit: &Visit) -> bool {
