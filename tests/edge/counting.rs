@@ -217,7 +217,8 @@ fn ignored_events_are_reported_with_their_reason() {
     let report = site.report("metrics=views,clicks,scans,bots&group_by=bot_class,link&limit=100");
     assert_eq!(report["totals"], json!({"views": 0, "clicks": 0, "scans": 0, "bots": BOTS.len() + 1}));
     let bots: BTreeMap<_, _> = BOTS.map(|(class, _)| (class, 1 + u64::from(class == "library"))).into();
-    let expected = json!({"head": 3, "prefetch": 0, "preview": 0, "own": 2, "flood": 0, "bot": bots});
+    let expected =
+        json!({"head": 3, "prefetch": 0, "preview": 0, "own": 2, "embed": 0, "flood": 0, "bot": bots});
     assert_eq!(report["ignored"], expected);
     assert_eq!(report["groups"]["bot_class"].as_array().map(Vec::len), Some(BOTS.len()));
     let link = &report["groups"]["link"][0];

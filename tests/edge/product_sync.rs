@@ -89,7 +89,7 @@ impl Store {
         let count = self.runs(id).len();
         let object = Object::product_source(&self.site.edge, id);
         object.sql(
-            "UPDATE part SET j = json_set(j, '$.next_run.at', 0, '$.edited_at', NULL) WHERE k = 'state'",
+            "UPDATE part SET j = json_set(j, '$.next_run.at', 0, '$.held_at', 0, '$.edited_at', NULL) WHERE k = 'state'",
         );
         object.restart();
         object.run_alarm();

@@ -12,7 +12,10 @@ use tests::{
     wait::wait_for,
 };
 
-use super::pages::unique;
+use super::{
+    pages::unique,
+    site::{Site, person},
+};
 
 /// The header in which the platform names the client's address.
 const ADDRESS: &str = "CF-Connecting-IP";
@@ -370,4 +373,32 @@ fn hosts_and_contacts_are_checked_at_start() {
     });
     let same = ["PUBLIC_URL=https://api.example.com/", "PAGES_HOST=api.example.com"];
     assert_eq!(visit(&Edge::start_with(NOWHERE, &same), "/ada").status, 503);
+}
+
+/// Addresses that were copied with a slash or a space at their end.
+#[test]
+fn address_with_something_at_its_end_leads_to_the_page() {
+    let site = Site::shared();
+    for end in ["/", "%20", "/?utm_source=a"] {
+        let response = site.send(&person(&format!("{}{end}", site.path)));
+        let query = end.split_once('?').map(|(_, query)| format!("?{query}")).unwrap_or_default();
+        assert_eq!(
+            (response.status, response.header("location")),
+            (301, Some(&*format!("{}{query}", site.path)))
+        );
+    }
+}
+
+/// A page of any site can have an image with the address of a page or link.
+#[test]
+fn image_with_the_address_of_a_page_does_not_count() {
+    let site = Site::shared();
+    for path in [&site.path, &site.link(0)] {
+        site.send(&person(path).header("Sec-Fetch-Dest", "image"));
+        site.send(&person(path).header("Sec-Fetch-Dest", "document"));
+    }
+    site.events(4);
+    let totals = site.totals();
+    assert_eq!([&totals["views"], &totals["clicks"]], [1, 1]);
+    assert_eq!(site.report("")["ignored"]["embed"], 2);
 }
