@@ -1,18 +1,17 @@
 //! The access log: one JSON line for each request. It never contains a key, a secret, a query, an
 //! address or a user agent. Field names are those of the proxy's access log.
 
-use portal::{endpoint::Endpoint, route::Route};
+use portal::endpoint::Endpoint;
+use portal::route::Route;
 use serde::Serialize;
-use shared::{
-    key::{KeyId, VerifiedKey},
-    method::Method,
-    problem::Code,
-    sampling::Sampling,
-    tier::Tier,
-    time::UnixMillis,
-    tool::Tool,
-    trace::trace_id,
-};
+use shared::key::{KeyId, VerifiedKey};
+use shared::method::Method;
+use shared::problem::Code;
+use shared::sampling::Sampling;
+use shared::tier::Tier;
+use shared::time::UnixMillis;
+use shared::tool::Tool;
+use shared::trace::trace_id;
 use worker::console_log;
 
 use crate::runtime::client_request::ClientRequest;

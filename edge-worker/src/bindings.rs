@@ -1,18 +1,19 @@
 //! The bindings of the worker. Their names appear only here.
 
-use std::{cell::RefCell, rc::Rc};
+use std::cell::RefCell;
+use std::rc::Rc;
 
-use biolink::{fetch_url::FetchPolicy, route::PagesHost, webhooks::EncryptionKeys};
+use biolink::fetch_url::FetchPolicy;
+use biolink::route::PagesHost;
+use biolink::webhooks::EncryptionKeys;
 use portal::site::SecurityContact;
-use shared::{
-    key::KeyEnv,
-    origin::Origins,
-    problem::{Problem, codes},
-    request::MAX_BODY_BYTES,
-    sampling::Sampling,
-    secret::{AdminSecret, MacKeys},
-    url::Address,
-};
+use shared::key::KeyEnv;
+use shared::origin::Origins;
+use shared::problem::{Problem, codes};
+use shared::request::MAX_BODY_BYTES;
+use shared::sampling::Sampling;
+use shared::secret::{AdminSecret, MacKeys};
+use shared::url::Address;
 use worker::{Env, KvStore, ObjectNamespace, Queue};
 
 mod fetch_binding;

@@ -1,13 +1,13 @@
 //! The context of a request, which every handler receives.
 
 use biolink::fetch_url::FetchPolicy;
-use shared::{problem::Problem, request::Head, url::Address};
+use shared::problem::Problem;
+use shared::request::Head;
+use shared::url::Address;
 use worker::Context;
 
-use crate::{
-    bindings::{Bindings, BiolinkBindings},
-    runtime::client_request::ClientRequest,
-};
+use crate::bindings::{Bindings, BiolinkBindings};
+use crate::runtime::client_request::ClientRequest;
 
 /// A parsed request with the bindings of the worker.
 pub(crate) struct RequestContext<'a> {

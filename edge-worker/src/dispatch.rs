@@ -3,37 +3,28 @@
 use std::pin::Pin;
 
 use biolink::route::corrected;
-use portal::{
-    console,
-    endpoint::Endpoint,
-    route::{ConsoleCall, Route},
-    site,
-};
-use shared::{
-    problem::{Problem, codes},
-    request::Head,
-    response::Response,
-    route::{KeysRoute, Target},
-    url::Address,
-};
+use portal::endpoint::Endpoint;
+use portal::route::{ConsoleCall, Route};
+use portal::{console, site};
+use shared::problem::{Problem, codes};
+use shared::request::Head;
+use shared::response::Response;
+use shared::route::{KeysRoute, Target};
+use shared::url::Address;
 use worker::{Context, Env};
 
-use crate::{
-    access_log::AccessRecord,
-    bindings::Bindings,
-    biolink::handlers::{administer_pages, pages_api, push_products, visit, webhooks},
-    context::RequestContext,
-    gateway::{
-        handlers::{call_tool, change_key, issue_key, key_changes, list_keys, read_own_key, status},
-        meter_client,
-    },
-    portal::{
-        assets,
-        mcp::{self, Step},
-    },
-    respond::ClientResponse,
-    runtime::client_request::ClientRequest,
+use crate::access_log::AccessRecord;
+use crate::bindings::Bindings;
+use crate::biolink::handlers::{administer_pages, pages_api, push_products, visit, webhooks};
+use crate::context::RequestContext;
+use crate::gateway::handlers::{
+    call_tool, change_key, issue_key, key_changes, list_keys, read_own_key, status,
 };
+use crate::gateway::meter_client;
+use crate::portal::assets;
+use crate::portal::mcp::{self, Step};
+use crate::respond::ClientResponse;
+use crate::runtime::client_request::ClientRequest;
 
 /// Handles one request.
 pub(crate) async fn dispatch(

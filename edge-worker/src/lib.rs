@@ -17,14 +17,14 @@ mod portal;
 mod respond;
 mod runtime;
 
-use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
 use worker::{Context, Env, MessageBatch, console_error, event, web_sys, worker_sys};
 
-use crate::{
-    access_log::AccessRecord,
-    biolink::event_queue,
-    runtime::{body, client_request::ClientRequest, clock, task},
-};
+use crate::access_log::AccessRecord;
+use crate::biolink::event_queue;
+use crate::runtime::client_request::ClientRequest;
+use crate::runtime::{body, clock, task};
 
 /// Handles a request, for `entry.js`. `head` has method, URL, and names and values of the headers,
 /// one a line. Returns the response, or a promise of it.

@@ -3,18 +3,16 @@
 use biolink::page::problem_notice;
 use portal::endpoint::is_shown_as_page;
 use portal::route::ConsoleCall;
-use shared::{
-    headers::{self, Header},
-    problem::Problem,
-    response::Response,
-    url::Address,
-};
+use shared::headers::{self, Header};
+use shared::problem::Problem;
+use shared::response::Response;
+use shared::url::Address;
 use worker::web_sys;
 
-use crate::{
-    access_log::AccessRecord,
-    runtime::{calls, client_request::ClientRequest, clock, streamed_response::StreamedResponse},
-};
+use crate::access_log::AccessRecord;
+use crate::runtime::client_request::ClientRequest;
+use crate::runtime::streamed_response::StreamedResponse;
+use crate::runtime::{calls, clock};
 
 /// A response for a client.
 pub(crate) enum ClientResponse {

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use biolink::codes;
 use shared::problem::Code;
 
-use crate::{docs_page::DocsPage, script::Script};
+use crate::docs_page::DocsPage;
+use crate::script::Script;
 
 /// A text that is rendered at build time ([`rendering`](crate::rendering)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

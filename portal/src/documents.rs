@@ -1,15 +1,13 @@
 //! What a proxy in direct mode serves to people and programs: the reference of tools and keys.
 
-use biolink::{codes, page::robots_txt};
+use biolink::codes;
+use biolink::page::robots_txt;
 use shared::document::{Document, SERVER};
 
-use crate::{
-    docs::{self, Host},
-    docs_page::DocsPage,
-    openapi,
-    script::Script,
-    site,
-};
+use crate::docs::{self, Host};
+use crate::docs_page::DocsPage;
+use crate::script::Script;
+use crate::{openapi, site};
 
 /// Returns every document of direct mode once.
 pub fn of_direct_mode() -> Vec<Document> {

@@ -2,16 +2,12 @@
 //! from.
 
 use biolink::route::{self as biolink_route, AdminEndpoint, PagesEndpoint, VisitEndpoint, WebhooksEndpoint};
-use shared::{
-    method::Method,
-    route::{CallMethod, KeysRoute},
-    tool::Tool,
-};
+use shared::method::Method;
+use shared::route::{CallMethod, KeysRoute};
+use shared::tool::Tool;
 
-use crate::{
-    asset::Asset,
-    route::{ConsoleView, Route, SiteRoute},
-};
+use crate::asset::Asset;
+use crate::route::{ConsoleView, Route, SiteRoute};
 
 /// One method on one path template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -191,10 +187,8 @@ pub fn is_shown_as_page(endpoint: Option<Endpoint>, accept: Option<&str>) -> boo
 mod tests {
     use std::collections::HashSet;
 
-    use biolink::{
-        page::{LinkId, PageId, ProductId, Slug, SourceId},
-        webhooks::{DeliveryId, EndpointId, EventId},
-    };
+    use biolink::page::{LinkId, PageId, ProductId, Slug, SourceId};
+    use biolink::webhooks::{DeliveryId, EndpointId, EventId};
     use shared::key::KeyId;
 
     use super::*;

@@ -1,9 +1,12 @@
 //! Writes what is rendered when the service is built: `portal assets FOLDER` the static assets of the edge
 //! worker, and `portal documents FILE` what a proxy in direct mode serves.
 
-use std::{env, fs, io, path::Path};
+use std::path::Path;
+use std::{env, fs, io};
 
-use portal::{asset::Asset, documents, rendering::render};
+use portal::asset::Asset;
+use portal::documents;
+use portal::rendering::render;
 
 fn main() -> io::Result<()> {
     let mut arguments = env::args_os().skip(1);

@@ -2,13 +2,10 @@
 
 use shared::response::Response;
 
-use crate::{
-    asset::Asset,
-    console,
-    docs::{self, Host},
-    mcp,
-    openapi::{self, SERVER},
-};
+use crate::asset::Asset;
+use crate::docs::{self, Host};
+use crate::openapi::{self, SERVER};
+use crate::{console, mcp};
 
 /// Returns the text of the file of an asset, with a placeholder for the server's address.
 pub fn render(asset: Asset) -> String {
@@ -53,7 +50,8 @@ mod tests {
     use biolink::codes;
 
     use super::*;
-    use crate::{docs_page::DocsPage, script::Script};
+    use crate::docs_page::DocsPage;
+    use crate::script::Script;
 
     const URL: &str = "https://api.example.com";
 

@@ -3,17 +3,15 @@
 mod console;
 mod site;
 
-use biolink::{
-    codes,
-    route::{self as biolink_route, ServedBy},
-};
-use shared::{
-    method::{Method, Methods},
-    problem::Problem,
-    route::{self as gateway, KeysRoute, Path, Target, ToolCall, on_path},
-};
+use biolink::codes;
+use biolink::route::{self as biolink_route, ServedBy};
+use shared::method::{Method, Methods};
+use shared::problem::Problem;
+use shared::route::{self as gateway, KeysRoute, Path, Target, ToolCall, on_path};
 
-use crate::{asset::Asset, docs_page::DocsPage, script::Script};
+use crate::asset::Asset;
+use crate::docs_page::DocsPage;
+use crate::script::Script;
 
 pub use console::{ConsoleCall, ConsoleRead, ConsoleView};
 use console::{biolink_view, keys_view};

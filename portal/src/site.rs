@@ -3,11 +3,9 @@
 use std::fmt::Write as _;
 
 use biolink::page::robots_txt;
-use shared::{
-    problem::{Problem, codes},
-    response::Response,
-    time::UnixMillis,
-};
+use shared::problem::{Problem, codes};
+use shared::response::Response;
+use shared::time::UnixMillis;
 
 use crate::route::SiteRoute;
 

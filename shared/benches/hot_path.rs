@@ -10,25 +10,26 @@
     reason = "a bench fails by panicking and prints what it found"
 )]
 
-use std::{fs, hint::black_box, path::Path, time::Duration};
+use std::fs;
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Duration;
 
 use criterion::{BatchSize, Criterion};
-use shared::{
-    action::Action,
-    grant::Grant,
-    headers::reaches_tool,
-    key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey},
-    lease_cache::{LeaseCache, Step},
-    meter::{HeldShare, Message, Meter, MeterRequest, Reply},
-    policy::{LimitOverrides, Policy},
-    quota::Usage,
-    request_id::RequestId,
-    route::{CallMethod, Route, ToolCall},
-    secret::{MacKey, MacKeys},
-    tier::Tier,
-    time::UnixMillis,
-    tool::Tool,
-};
+use shared::action::Action;
+use shared::grant::Grant;
+use shared::headers::reaches_tool;
+use shared::key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey};
+use shared::lease_cache::{LeaseCache, Step};
+use shared::meter::{HeldShare, Message, Meter, MeterRequest, Reply};
+use shared::policy::{LimitOverrides, Policy};
+use shared::quota::Usage;
+use shared::request_id::RequestId;
+use shared::route::{CallMethod, Route, ToolCall};
+use shared::secret::{MacKey, MacKeys};
+use shared::tier::Tier;
+use shared::time::UnixMillis;
+use shared::tool::Tool;
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 const NOON: UnixMillis = UnixMillis(1_763_726_400_000);

@@ -4,16 +4,14 @@
 
 use std::time::{Duration, Instant};
 
-use shared::{
-    key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey},
-    lease_cache::{LeaseCache, Step},
-    meter::{Message, Meter, MeterRequest, Reply},
-    policy::LimitOverrides,
-    secret::MacKeys,
-    tier::Tier,
-    time::UnixMillis,
-    tool::Tool,
-};
+use shared::key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey};
+use shared::lease_cache::{LeaseCache, Step};
+use shared::meter::{Message, Meter, MeterRequest, Reply};
+use shared::policy::LimitOverrides;
+use shared::secret::MacKeys;
+use shared::tier::Tier;
+use shared::time::UnixMillis;
+use shared::tool::Tool;
 
 const NOON: UnixMillis = UnixMillis(1_763_726_400_000);
 /// Isolates and the calls of each in a second.

@@ -4,13 +4,11 @@ mod attempt_guard;
 
 pub use attempt_guard::{AttemptGuard, GuardStep};
 
-use crate::{
-    policy::ADMIN_ATTEMPTS,
-    problem::{Problem, codes},
-    quota::{Counts as _, Decision, Usage},
-    secret::MacKeys,
-    time::UnixMillis,
-};
+use crate::policy::ADMIN_ATTEMPTS;
+use crate::problem::{Problem, codes};
+use crate::quota::{Counts as _, Decision, Usage};
+use crate::secret::MacKeys;
+use crate::time::UnixMillis;
 use core::net::IpAddr;
 
 const DOMAIN: &[u8] = b"utg.caller.v1";

@@ -12,15 +12,13 @@ mod minute;
 mod stored;
 mod today;
 
-use crate::{
-    key::KeyRecord,
-    meter::{MeterResponse, MeterSnapshot},
-    policy::Policy,
-    problem::codes,
-    quota::{CallEnd, Counts, Decision, is_uncharged},
-    time::{UnixMillis, UtcDay},
-    tool::Tool,
-};
+use crate::key::KeyRecord;
+use crate::meter::{MeterResponse, MeterSnapshot};
+use crate::policy::Policy;
+use crate::problem::codes;
+use crate::quota::{CallEnd, Counts, Decision, is_uncharged};
+use crate::time::{UnixMillis, UtcDay};
+use crate::tool::Tool;
 use minute::Minute;
 pub use stored::CounterError;
 use today::Today;

@@ -5,19 +5,18 @@
 //!
 //! Why: docs/decisions/edge.md, "A grant is bound to one data center".
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use thiserror::Error;
 
-use crate::{
-    key::KeyId,
-    problem::{Problem, codes},
-    proof::Proof,
-    request_id::RequestId,
-    route::{CallMethod, ToolCall},
-    secret::{MacKeys, equal, sha256},
-    tier::Tier,
-    time::UnixMillis,
-};
+use crate::key::KeyId;
+use crate::problem::{Problem, codes};
+use crate::proof::Proof;
+use crate::request_id::RequestId;
+use crate::route::{CallMethod, ToolCall};
+use crate::secret::{MacKeys, equal, sha256};
+use crate::tier::Tier;
+use crate::time::UnixMillis;
 
 /// Lifetime of a grant on either side of the moment it was issued, in milliseconds.
 pub const VALID_MS: u64 = 30_000;
@@ -203,7 +202,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{action::Action, tool::Tool};
+    use crate::action::Action;
+    use crate::tool::Tool;
 
     const TARGET: &str = "/v1/qr/generate?url=x";
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);

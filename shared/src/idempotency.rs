@@ -10,10 +10,8 @@ pub use key::{IDEMPOTENCY_KEY, IdempotencyKey};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    problem::{Problem, codes},
-    time::UnixMillis,
-};
+use crate::problem::{Problem, codes};
+use crate::time::UnixMillis;
 
 /// Time for which a retry gets the same response, in milliseconds: a day.
 pub const KEEP_MS: u64 = 86_400_000;

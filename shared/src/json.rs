@@ -11,7 +11,8 @@ mod fault;
 mod reader;
 mod text;
 
-use serde::de::{Deserialize, DeserializeOwned, IntoDeserializer, value::StrDeserializer};
+use serde::de::value::StrDeserializer;
+use serde::de::{Deserialize, DeserializeOwned, IntoDeserializer};
 use thiserror::Error;
 
 use fault::Fault;

@@ -49,14 +49,12 @@ use round_trip::RoundTrip;
 pub use timeouts::{CallWait, STALL_MS, Timeouts, WaitEvent, WaitFailure, WaitStep};
 use waiting::Waiting;
 
-use crate::{
-    key::{KeyRecord, VerifiedKey},
-    meter::{MeterRequest, RefusedCalls},
-    problem::{Code, codes},
-    quota::{CallEnd, MARGIN_MS, QuotaStatus, is_uncharged},
-    time::{UnixMillis, UtcDay},
-    tool::Tool,
-};
+use crate::key::{KeyRecord, VerifiedKey};
+use crate::meter::{MeterRequest, RefusedCalls};
+use crate::problem::{Code, codes};
+use crate::quota::{CallEnd, MARGIN_MS, QuotaStatus, is_uncharged};
+use crate::time::{UnixMillis, UtcDay};
+use crate::tool::Tool;
 
 /// A lease that ends sooner than this is renewed with the next call, in milliseconds.
 const RENEW_WITHIN_MS: u64 = 2_000;

@@ -4,16 +4,15 @@
 //! It lets the proxy read what lies below `/internal`. It names no request, as all it can do is
 //! read the same again.
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use thiserror::Error;
 
-use crate::{
-    caller::bearer_token,
-    grant::VALID_MS,
-    problem::{Problem, codes},
-    secret::MacKeys,
-    time::UnixMillis,
-};
+use crate::caller::bearer_token;
+use crate::grant::VALID_MS;
+use crate::problem::{Problem, codes};
+use crate::secret::MacKeys;
+use crate::time::UnixMillis;
 
 const VERSION: u8 = 1;
 const DOMAIN: &[u8] = b"utg.origin.v1";

@@ -4,18 +4,17 @@
 mod code;
 pub mod codes;
 
-use std::{borrow::Cow, io::Write as _};
+use std::borrow::Cow;
+use std::io::Write as _;
 
 use serde_json::{Value, json};
 use thiserror::Error;
 
 pub use code::{Code, Retry, Row};
 
-use crate::{
-    headers::{self, Header},
-    request_id::RequestId,
-    response::Response,
-};
+use crate::headers::{self, Header};
+use crate::request_id::RequestId;
+use crate::response::Response;
 
 /// The media type of a rendered problem (RFC 9457 section 6.1).
 pub const MEDIA_TYPE: &str = "application/problem+json";

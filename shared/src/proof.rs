@@ -10,12 +10,11 @@
 
 use std::fmt;
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::{
-    request_id::RequestId,
-    secret::{MacKeys, equal},
-};
+use crate::request_id::RequestId;
+use crate::secret::{MacKeys, equal};
 
 const PROBE_DOMAIN: &[u8] = b"utg.probe.v1";
 const LEN: usize = 16;

@@ -4,11 +4,9 @@ mod host;
 
 pub(crate) use host::is_authority;
 
-use crate::{
-    headers::{self, tokens},
-    method::Method,
-    problem::{Problem, codes},
-};
+use crate::headers::{self, tokens};
+use crate::method::Method;
+use crate::problem::{Problem, codes};
 
 /// Maximum number of header lines of a request.
 pub const MAX_HEADER_LINES: usize = 128;

@@ -3,11 +3,9 @@
 
 use std::borrow::Cow;
 
-use crate::{
-    headers::{self, Header, tokens},
-    method::Methods,
-    time::UnixMillis,
-};
+use crate::headers::{self, Header, tokens};
+use crate::method::Methods;
+use crate::time::UnixMillis;
 
 const ETAG: &str = "etag";
 /// A GIF with one transparent pixel.

@@ -13,13 +13,11 @@ use place::Place;
 pub use refusal::unknown_route;
 pub use target::{MAX_TARGET, Target};
 
-use crate::{
-    action::Action,
-    key::KeyId,
-    method::{Method, Methods},
-    problem::{Problem, codes},
-    tool::Tool,
-};
+use crate::action::Action;
+use crate::key::KeyId;
+use crate::method::{Method, Methods};
+use crate::problem::{Problem, codes};
+use crate::tool::Tool;
 
 /// The two operations of a tool, with and without a body (spec section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{problem::Problem, time::UnixMillis, tool::Tool};
+use crate::problem::Problem;
+use crate::time::UnixMillis;
+use crate::tool::Tool;
 
 /// The availability of every tool, as the proxy sees it and the edge passes it on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

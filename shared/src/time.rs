@@ -1,10 +1,8 @@
 //! Points in time as plain numbers. Nothing here reads a clock: `now` is always an argument.
 
 use serde::{Deserialize, Serialize};
-use time::{
-    OffsetDateTime,
-    format_description::well_known::{Rfc2822, Rfc3339},
-};
+use time::OffsetDateTime;
+use time::format_description::well_known::{Rfc2822, Rfc3339};
 
 /// Milliseconds since the Unix epoch, UTC. The one timestamp of a request is taken once and passed
 /// down.

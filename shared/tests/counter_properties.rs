@@ -3,18 +3,17 @@
 
 use std::num::NonZeroU32;
 
-use proptest::{collection::vec, prelude::*};
-use shared::{
-    counter::{Counter, CounterError},
-    key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey},
-    meter::{Batch, HeldShare, Message, Meter, MeterRequest, MeterSnapshot, Reply, Verdict},
-    policy::LimitOverrides,
-    quota::{Clock, Counts as _, Decision, QuotaStatus},
-    secret::MacKeys,
-    tier::Tier,
-    time::{UnixMillis, UtcDay},
-    tool::Tool,
-};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use shared::counter::{Counter, CounterError};
+use shared::key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey};
+use shared::meter::{Batch, HeldShare, Message, Meter, MeterRequest, MeterSnapshot, Reply, Verdict};
+use shared::policy::LimitOverrides;
+use shared::quota::{Clock, Counts as _, Decision, QuotaStatus};
+use shared::secret::MacKeys;
+use shared::tier::Tier;
+use shared::time::{UnixMillis, UtcDay};
+use shared::tool::Tool;
 
 /// Ten minutes before a midnight, so that days end.
 const START: UnixMillis = UnixMillis(1_763_769_600_000 - 600_000);

@@ -2,14 +2,14 @@
 //! policy.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{collections::BTreeMap, num::NonZeroU32};
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
-use proptest::{collection::vec, prelude::*};
-use shared::{
-    policy::{Policy, Window},
-    quota::{Clock, Decision, Denial, Rolling, Usage},
-    time::{UnixMillis, UtcDay},
-};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use shared::policy::{Policy, Window};
+use shared::quota::{Clock, Decision, Denial, Rolling, Usage};
+use shared::time::{UnixMillis, UtcDay};
 
 const MINUTE_MS: u64 = 60_000;
 const DAY_MS: u64 = 86_400_000;

@@ -1,7 +1,9 @@
 //! A binding with a `fetch` of its own: a certificate for origins, or static assets.
 
-use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
-use worker::{js_sys::Promise, web_sys};
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+use worker::js_sys::Promise;
+use worker::web_sys;
 
 #[wasm_bindgen]
 extern "C" {

@@ -1,11 +1,10 @@
 //! The reader of the environment.
 
-use shared::{
-    origin::{Origins, OriginsError},
-    secret::SecretError,
-};
+use shared::origin::{Origins, OriginsError};
+use shared::secret::SecretError;
 use wasm_bindgen::JsCast;
-use worker::{Env, js_sys::Reflect};
+use worker::Env;
+use worker::js_sys::Reflect;
 
 use super::fetch_binding::FetchBinding;
 use crate::runtime::log;

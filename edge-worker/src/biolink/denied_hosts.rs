@@ -6,17 +6,17 @@
 //! links of every page would stop otherwise, because of a list that is nearly always right about
 //! none of them. KV is asked again after [`RETRY_MS`].
 
-use std::{cell::RefCell, rc::Rc};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 use biolink::pages_api::{DeniedHosts, account_unavailable};
-use shared::{problem::Problem, time::UnixMillis};
+use shared::problem::Problem;
+use shared::time::UnixMillis;
 use worker::KvStore;
 
-use crate::{
-    biolink::page_store,
-    context::RequestContext,
-    runtime::{clock, log},
-};
+use crate::biolink::page_store;
+use crate::context::RequestContext;
+use crate::runtime::{clock, log};
 
 /// Time for which the copy is used, in milliseconds.
 const MEMORY_MS: u64 = 30_000;

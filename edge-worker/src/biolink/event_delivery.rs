@@ -7,21 +7,18 @@
 //! Why: docs/decisions/analytics.md, "A batch goes directly to the stores, and to the queue if
 //! that fails".
 
-use std::{cell::RefCell, time::Duration};
+use std::cell::RefCell;
+use std::time::Duration;
 
-use biolink::{
-    events::{Batch, Buffer, Event, Flush, Occurrence, StoreBreaker, WAIT_MS, deliveries},
-    page::PageId,
-};
+use biolink::events::{Batch, Buffer, Event, Flush, Occurrence, StoreBreaker, WAIT_MS, deliveries};
+use biolink::page::PageId;
 use futures_util::future::join_all;
 use wasm_bindgen::JsValue;
 use worker::{Delay, ObjectNamespace, Queue, QueueContentType, RawMessageBuilder};
 
-use crate::{
-    bindings::BiolinkBindings,
-    biolink::stats_client,
-    runtime::{clock, entropy, log},
-};
+use crate::bindings::BiolinkBindings;
+use crate::biolink::stats_client;
+use crate::runtime::{clock, entropy, log};
 
 /// Time that a store has to take a batch, in milliseconds. The queue has it after that.
 const STORE_TIMEOUT_MS: u64 = 2_000;

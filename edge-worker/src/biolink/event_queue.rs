@@ -5,11 +5,9 @@ use futures_util::future::join_all;
 use shared::time::UnixMillis;
 use worker::{Env, MessageBatch, MessageExt, QueueRetryOptionsBuilder, RawMessage};
 
-use crate::{
-    bindings,
-    biolink::stats_client,
-    runtime::{clock, log},
-};
+use crate::bindings;
+use crate::biolink::stats_client;
+use crate::runtime::{clock, log};
 
 /// Stores that are written at once. The platform lets a worker have six connections.
 const AT_ONCE: usize = 6;

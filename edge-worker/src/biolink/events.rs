@@ -4,25 +4,19 @@
 
 use std::cell::RefCell;
 
-use biolink::{
-    events::{Event, Flood, Occurrence, Request, observe},
-    policy::{EVENTS_PER_MINUTE, NETWORK_EVENTS_PER_MINUTE},
-    visitor::{VisitorId, network_of},
-};
+use biolink::events::{Event, Flood, Occurrence, Request, observe};
+use biolink::policy::{EVENTS_PER_MINUTE, NETWORK_EVENTS_PER_MINUTE};
+use biolink::visitor::{VisitorId, network_of};
 use shared::problem::Problem;
 use wasm_bindgen::JsValue;
 use worker::js_sys::Reflect;
 
-use crate::{
-    bindings::BiolinkBindings,
-    biolink::{
-        event_delivery::{EventSinks, push},
-        visitor_salt,
-    },
-    context::RequestContext,
-    runtime::client_request::CLIENT_ADDRESS,
-    runtime::log,
-};
+use crate::bindings::BiolinkBindings;
+use crate::biolink::event_delivery::{EventSinks, push};
+use crate::biolink::visitor_salt;
+use crate::context::RequestContext;
+use crate::runtime::client_request::CLIENT_ADDRESS;
+use crate::runtime::log;
 
 thread_local! {
     static FLOOD: RefCell<Flood> = const { RefCell::new(Flood::new(EVENTS_PER_MINUTE)) };

@@ -2,10 +2,8 @@
 
 use biolink::fetch_url::FetchUrl;
 use wasm_bindgen::{JsCast, JsValue};
-use worker::{
-    js_sys::{self, Reflect, Uint8Array},
-    web_sys,
-};
+use worker::js_sys::{self, Reflect, Uint8Array};
+use worker::web_sys;
 
 use crate::runtime::promise;
 

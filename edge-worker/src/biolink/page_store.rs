@@ -1,17 +1,14 @@
 //! Published snapshots in KV, one for each slug; which account has a page; and the deny list. KV is eventually consistent and caches absence, so
 //! a missing snapshot proves nothing: the account knows.
 
-use biolink::{
-    page::{PageId, Slug},
-    pages_api::Snapshot,
-};
-use shared::{key::KeyId, problem::Problem};
+use biolink::page::{PageId, Slug};
+use biolink::pages_api::Snapshot;
+use shared::key::KeyId;
+use shared::problem::Problem;
 use worker::{KvError, KvStore};
 
-use crate::{
-    context::RequestContext,
-    runtime::{log, promise},
-};
+use crate::context::RequestContext;
+use crate::runtime::{log, promise};
 
 /// Time for which a location may respond from its own copy, in seconds: within it, changes show
 /// everywhere.

@@ -1,23 +1,19 @@
 //! The client of accounts and slugs, which are Durable Objects.
 
-use biolink::{
-    analytics::Labels,
-    page::{PageId, Slug},
-    pages_api::{
-        AccountMessage, Call, Decision, Owner, SlugMessage, SlugReply, Snapshot, SuspendedPages,
-        account_unavailable,
-    },
+use biolink::analytics::Labels;
+use biolink::page::{PageId, Slug};
+use biolink::pages_api::{
+    AccountMessage, Call, Decision, Owner, SlugMessage, SlugReply, Snapshot, SuspendedPages,
+    account_unavailable,
 };
-use shared::{json, key::KeyId, problem::Problem};
+use shared::json;
+use shared::key::KeyId;
+use shared::problem::Problem;
 use worker::ObjectNamespace;
 
-use crate::{
-    context::RequestContext,
-    runtime::{
-        durable_rpc::{self, RpcError},
-        log,
-    },
-};
+use crate::context::RequestContext;
+use crate::runtime::durable_rpc::{self, RpcError};
+use crate::runtime::log;
 
 /// Timeout of a call of an account, in milliseconds: it may wait for several slugs.
 const ACCOUNT_TIMEOUT_MS: u64 = 10_000;

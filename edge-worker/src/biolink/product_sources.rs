@@ -1,6 +1,7 @@
 //! The client of product sources, each of which is a Durable Object.
 
-use biolink::{page::SourceId, product_sync::SourceMessage};
+use biolink::page::SourceId;
+use biolink::product_sync::SourceMessage;
 use worker::ObjectNamespace;
 
 use crate::runtime::durable_rpc::{self, RpcError};

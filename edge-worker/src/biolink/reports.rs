@@ -3,10 +3,8 @@
 use biolink::pages_api::{ReportsMessage, account_unavailable};
 use shared::problem::Problem;
 
-use crate::{
-    context::RequestContext,
-    runtime::{durable_rpc, log},
-};
+use crate::context::RequestContext;
+use crate::runtime::{durable_rpc, log};
 
 /// The name of the only object.
 const NAME: &str = "all";

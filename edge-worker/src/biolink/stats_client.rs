@@ -1,13 +1,13 @@
 //! The client of the stores of events, of which each page has one.
 
-use biolink::{events::PageDelivery, page::PageId, stats::StatsMessage};
+use biolink::events::PageDelivery;
+use biolink::page::PageId;
+use biolink::stats::StatsMessage;
 use shared::json;
 use worker::ObjectNamespace;
 
-use crate::runtime::{
-    durable_rpc::{self, RpcError},
-    log,
-};
+use crate::runtime::durable_rpc::{self, RpcError};
+use crate::runtime::log;
 
 /// Timeout of a message, in milliseconds: a reader may ask for millions of events.
 const TIMEOUT_MS: u64 = 15_000;

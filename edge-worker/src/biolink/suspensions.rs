@@ -5,16 +5,18 @@
 //! reaches it. **If it does not respond**, what is known stays, and links of an account of which
 //! nothing is known lead on: KV decides alone, within 60 seconds.
 
-use std::{cell::RefCell, collections::BTreeMap};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
-use biolink::{page::PageId, pages_api::SuspendedPages};
-use shared::{key::KeyId, problem::Problem, time::UnixMillis};
+use biolink::page::PageId;
+use biolink::pages_api::SuspendedPages;
+use shared::key::KeyId;
+use shared::problem::Problem;
+use shared::time::UnixMillis;
 
-use crate::{
-    biolink::pages_client,
-    context::RequestContext,
-    runtime::{clock, log},
-};
+use crate::biolink::pages_client;
+use crate::context::RequestContext;
+use crate::runtime::{clock, log};
 
 /// Time for which a reply is used, in milliseconds.
 const MEMORY_MS: u64 = 1_000;

@@ -2,7 +2,8 @@
 
 use biolink::analytics::Zone;
 use shared::time::UnixMillis;
-use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
 use worker::js_sys::{Object, Reflect};
 
 #[wasm_bindgen]

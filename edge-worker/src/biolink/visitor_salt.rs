@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use biolink::stats::SaltRequest;
 use shared::time::UtcDay;
 use worker::ObjectNamespace;

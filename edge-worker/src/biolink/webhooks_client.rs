@@ -1,19 +1,15 @@
 //! The client of webhooks, which are one Durable Object for each account.
 
-use biolink::{
-    pages_api::Reply,
-    webhooks_api::{WebhooksMessage, webhooks_unavailable},
-};
-use shared::{json, key::KeyId, problem::Problem};
+use biolink::pages_api::Reply;
+use biolink::webhooks_api::{WebhooksMessage, webhooks_unavailable};
+use shared::json;
+use shared::key::KeyId;
+use shared::problem::Problem;
 use worker::ObjectNamespace;
 
-use crate::{
-    context::RequestContext,
-    runtime::{
-        durable_rpc::{self, RpcError},
-        log,
-    },
-};
+use crate::context::RequestContext;
+use crate::runtime::durable_rpc::{self, RpcError};
+use crate::runtime::log;
 
 /// Timeout of a message, in milliseconds.
 const TIMEOUT_MS: u64 = 5_000;

@@ -1,8 +1,11 @@
 //! Authorization of administrative calls by the admin secret, with a limit on wrong attempts.
 
-use shared::{caller, problem::Problem};
+use shared::caller;
+use shared::problem::Problem;
 
-use crate::{context::RequestContext, gateway::meter_client, runtime::client_request::CLIENT_ADDRESS};
+use crate::context::RequestContext;
+use crate::gateway::meter_client;
+use crate::runtime::client_request::CLIENT_ADDRESS;
 
 /// Authorizes a call that carries the admin secret in its `Authorization` header.
 ///

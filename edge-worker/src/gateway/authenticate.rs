@@ -1,9 +1,7 @@
 //! Authentication by the key's text alone. The key's record and its meter decide the rest.
 
-use shared::{
-    key::{self, VerifiedKey},
-    problem::Problem,
-};
+use shared::key::{self, VerifiedKey};
+use shared::problem::Problem;
 
 use crate::context::RequestContext;
 

@@ -7,24 +7,22 @@ use std::cell::Cell;
 
 use portal::endpoint::Endpoint;
 use serde::{Deserialize, Serialize};
-use shared::{
-    headers,
-    key::VerifiedKey,
-    lease_cache::Charge,
-    problem::{codes, response_aborted},
-    request_id::RequestId,
-    route::{CallMethod, ToolCall},
-    tool::Tool,
-};
-use wasm_bindgen::{JsCast, JsValue, prelude::Closure};
+use shared::headers;
+use shared::key::VerifiedKey;
+use shared::lease_cache::Charge;
+use shared::problem::{codes, response_aborted};
+use shared::request_id::RequestId;
+use shared::route::{CallMethod, ToolCall};
+use shared::tool::Tool;
+use wasm_bindgen::prelude::Closure;
+use wasm_bindgen::{JsCast, JsValue};
 use worker::{Context, worker_sys};
 
-use crate::{
-    bindings::Bindings,
-    context::RequestContext,
-    gateway::meter_client,
-    runtime::{calls, log, streamed_response::StreamedResponse},
-};
+use crate::bindings::Bindings;
+use crate::context::RequestContext;
+use crate::gateway::meter_client;
+use crate::runtime::streamed_response::StreamedResponse;
+use crate::runtime::{calls, log};
 
 thread_local! {
     static IS_LISTENING: Cell<bool> = const { Cell::new(false) };

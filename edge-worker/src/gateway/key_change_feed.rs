@@ -3,21 +3,15 @@
 //! No tool call waits for it. Meters append to it from their alarms. Only issuing a key with limits
 //! or an expiry of its own waits for it.
 
-use shared::{
-    key::KeyRecord,
-    keys_api::{ChangesMessage, ChangesRequest},
-    problem::{Problem, codes},
-    request_id::RequestId,
-};
+use shared::key::KeyRecord;
+use shared::keys_api::{ChangesMessage, ChangesRequest};
+use shared::problem::{Problem, codes};
+use shared::request_id::RequestId;
 use worker::ObjectNamespace;
 
-use crate::{
-    context::RequestContext,
-    runtime::{
-        durable_rpc::{self, RpcError},
-        log,
-    },
-};
+use crate::context::RequestContext;
+use crate::runtime::durable_rpc::{self, RpcError};
+use crate::runtime::log;
 
 /// The name of the only object.
 const NAME: &str = "all";

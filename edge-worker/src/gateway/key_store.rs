@@ -5,12 +5,10 @@
 
 use std::collections::HashMap;
 
-use shared::{
-    key::{KeyId, KeyRecord, RecordError},
-    keys_api::{ListRequest, Position},
-    problem::{Problem, codes},
-    request_id::RequestId,
-};
+use shared::key::{KeyId, KeyRecord, RecordError};
+use shared::keys_api::{ListRequest, Position};
+use shared::problem::{Problem, codes};
+use shared::request_id::RequestId;
 use worker::{KvError, KvStore};
 
 use crate::runtime::{log, promise};

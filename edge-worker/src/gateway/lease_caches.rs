@@ -1,18 +1,14 @@
 //! The isolate's table of lease caches: one for each key in use. It has a maximum size, and is lost
 //! with the isolate.
 
-use std::{
-    cell::RefCell,
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, BinaryHeap, btree_map},
-};
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_map};
 
-use shared::{
-    key::{KeyId, KeyRecord, VerifiedKey},
-    lease_cache::LeaseCache,
-    problem::Problem,
-    time::UnixMillis,
-};
+use shared::key::{KeyId, KeyRecord, VerifiedKey};
+use shared::lease_cache::LeaseCache;
+use shared::problem::Problem;
+use shared::time::UnixMillis;
 
 use crate::runtime::{clock, entropy};
 

@@ -8,21 +8,18 @@ mod upload;
 
 use std::cell::RefCell;
 
-use shared::{
-    grant::Grant,
-    origin::{CONNECT_TIMEOUT_MS, OriginError, Reachability},
-    problem::Problem,
-    quota::CallEnd,
-    route::ToolCall,
-    status::StatusReport,
-    time::UnixMillis,
-};
+use shared::grant::Grant;
+use shared::origin::{CONNECT_TIMEOUT_MS, OriginError, Reachability};
+use shared::problem::Problem;
+use shared::quota::CallEnd;
+use shared::route::ToolCall;
+use shared::status::StatusReport;
+use shared::time::UnixMillis;
 
-use crate::{
-    access_log::AccessRecord,
-    context::RequestContext,
-    runtime::{clock, log, promise, streamed_response::StreamedResponse},
-};
+use crate::access_log::AccessRecord;
+use crate::context::RequestContext;
+use crate::runtime::streamed_response::StreamedResponse;
+use crate::runtime::{clock, log, promise};
 use attempt::Attempt;
 use upload::Upload;
 

@@ -1,16 +1,13 @@
 //! Static assets: texts that `site` has written when the worker was built.
 
-use portal::{asset::Asset, rendering};
-use shared::{
-    problem::{Problem, codes},
-    response::Response,
-};
+use portal::asset::Asset;
+use portal::rendering;
+use shared::problem::{Problem, codes};
+use shared::response::Response;
 use wasm_bindgen::JsValue;
 
-use crate::{
-    context::RequestContext,
-    runtime::{calls, log, promise},
-};
+use crate::context::RequestContext;
+use crate::runtime::{calls, log, promise};
 
 /// Timeout of a read, in milliseconds.
 const READ_TIMEOUT_MS: u64 = 1_000;

@@ -1,30 +1,26 @@
 //! `POST /mcp`: the Model Context Protocol.
 
 use biolink::pages_api::plan_required;
-use portal::{
-    asset::Asset,
-    mcp::{
-        ACCEPT, CHALLENGE, MAX_MESSAGE, MAX_RESULT, METHOD_HEADER, Message, MessageHeaders, Method,
-        NAME_HEADER, REVISION_HEADER, Responder, ToolOutcome, ToolRequest, Toolsets, select,
-    },
+use portal::asset::Asset;
+use portal::mcp::{
+    ACCEPT, CHALLENGE, MAX_MESSAGE, MAX_RESULT, METHOD_HEADER, Message, MessageHeaders, Method, NAME_HEADER,
+    REVISION_HEADER, Responder, ToolOutcome, ToolRequest, Toolsets, select,
 };
-use shared::{
-    caller::bearer_token,
-    headers::API_KEY,
-    key::KeyRecord,
-    problem::{Problem, codes},
-    request::Head,
-    response::Response,
-};
+use shared::caller::bearer_token;
+use shared::headers::API_KEY;
+use shared::key::KeyRecord;
+use shared::problem::{Problem, codes};
+use shared::request::Head;
+use shared::response::Response;
 
-use crate::{
-    access_log::AccessRecord,
-    context::RequestContext,
-    gateway::{authenticate::authenticate, meter_client},
-    portal::assets,
-    respond::ClientResponse,
-    runtime::{body, calls, client_request::ClientRequest, log},
-};
+use crate::access_log::AccessRecord;
+use crate::context::RequestContext;
+use crate::gateway::authenticate::authenticate;
+use crate::gateway::meter_client;
+use crate::portal::assets;
+use crate::respond::ClientResponse;
+use crate::runtime::client_request::ClientRequest;
+use crate::runtime::{body, calls, log};
 
 /// The step after a message was read.
 pub(crate) enum Step {

@@ -1,13 +1,12 @@
 //! Request bodies: read, buffered or drained.
 
-use shared::{
-    problem::{Problem, codes, response_aborted},
-    request::{BODY_IDLE_TIMEOUT_MS, Head, late, stalled, too_large},
-};
+use shared::problem::{Problem, codes, response_aborted};
+use shared::request::{BODY_IDLE_TIMEOUT_MS, Head, late, stalled, too_large};
 use wasm_bindgen::JsCast;
 use worker::{js_sys, web_sys};
 
-use crate::runtime::{client_request::ClientRequest, log, promise};
+use crate::runtime::client_request::ClientRequest;
+use crate::runtime::{log, promise};
 
 /// Timeout for draining the body of a refused request, in milliseconds.
 const DRAIN_MS: u64 = 10_000;

@@ -1,10 +1,9 @@
 //! Bindings of `runtime.js`: the calls into the runtime that every request makes.
 
-use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
-use worker::{
-    js_sys::{Function, Promise},
-    web_sys, worker_sys,
-};
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+use worker::js_sys::{Function, Promise};
+use worker::{web_sys, worker_sys};
 
 use crate::bindings::FetchBinding;
 

@@ -1,6 +1,7 @@
 //! A client's request, with its arrival time and its request id.
 
-use shared::{request_id::RequestId, time::UnixMillis};
+use shared::request_id::RequestId;
+use shared::time::UnixMillis;
 use worker::web_sys;
 
 use crate::runtime::entropy;

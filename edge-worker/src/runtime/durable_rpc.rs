@@ -1,7 +1,9 @@
 //! Requests to Durable Objects: a JSON message out, a JSON text back.
 
-use shared::{json::JsonError, lease_cache::STALL_MS};
-use worker::{ObjectNamespace, js_sys::Reflect};
+use shared::json::JsonError;
+use shared::lease_cache::STALL_MS;
+use worker::ObjectNamespace;
+use worker::js_sys::Reflect;
 
 use crate::runtime::{calls, clock, promise};
 

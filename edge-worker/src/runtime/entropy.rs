@@ -2,11 +2,9 @@
 
 use std::cell::RefCell;
 
-use shared::{
-    key::KeyEntropy,
-    problem::{Problem, codes},
-    request_id::RequestId,
-};
+use shared::key::KeyEntropy;
+use shared::problem::{Problem, codes};
+use shared::request_id::RequestId;
 use wasm_bindgen::JsCast;
 use worker::{js_sys, web_sys};
 

@@ -3,17 +3,18 @@
 //! A future waits in a slot of the isolate's memory, and the runtime settles the slot by its number.
 //! That takes one call in each direction, without a closure for each promise.
 
-use std::{
-    cell::{Cell, RefCell},
-    collections::BTreeMap,
-    pin::{Pin, pin},
-    task::{Context, Poll, Waker},
-};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
 
 use futures_util::future::{Either, select};
-use shared::{lease_cache::STALL_MS, time::UnixMillis};
-use wasm_bindgen::{JsCast, JsValue, prelude::Closure};
-use worker::{js_sys::Promise, wasm_bindgen_futures::spawn_local};
+use shared::lease_cache::STALL_MS;
+use shared::time::UnixMillis;
+use wasm_bindgen::prelude::Closure;
+use wasm_bindgen::{JsCast, JsValue};
+use worker::js_sys::Promise;
+use worker::wasm_bindgen_futures::spawn_local;
 
 use crate::runtime::{calls, clock, task};
 

@@ -3,7 +3,8 @@
 use wasm_bindgen::JsValue;
 use worker::web_sys;
 
-use crate::runtime::{calls, client_request::header_lines};
+use crate::runtime::calls;
+use crate::runtime::client_request::header_lines;
 
 /// A response whose body is streamed: an origin's, or one that is written while it is sent.
 pub(crate) struct StreamedResponse {

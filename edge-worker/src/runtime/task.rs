@@ -4,19 +4,15 @@
 //! without a promise. Otherwise it continues within the runtime's call that settles what it waits
 //! for, and not in a microtask of its own.
 
-use std::{
-    cell::{Cell, RefCell},
-    collections::{BTreeMap, VecDeque},
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, Wake, Waker},
-};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 
 use wasm_bindgen::JsValue;
-use worker::{
-    js_sys::{Function, Promise},
-    wasm_bindgen_futures::spawn_local,
-};
+use worker::js_sys::{Function, Promise};
+use worker::wasm_bindgen_futures::spawn_local;
 
 struct Task {
     future: Pin<Box<dyn Future<Output = JsValue>>>,

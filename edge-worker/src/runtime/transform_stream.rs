@@ -1,10 +1,8 @@
 //! Transform streams of the runtime, which do not copy.
 
 use wasm_bindgen::{JsCast, JsValue};
-use worker::{
-    js_sys::{Array, Function, Reflect, global},
-    web_sys,
-};
+use worker::js_sys::{Array, Function, Reflect, global};
+use worker::web_sys;
 
 /// Returns a stream of bytes: what is written to one end is read at the other.
 pub(crate) fn identity() -> Result<web_sys::TransformStream, JsValue> {

@@ -3,10 +3,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::{
-    chart::{Series, bar},
-    parts::{Row, count, flag, heading, list, parameter, select, table, text},
-};
+use super::chart::{Series, bar};
+use super::parts::{Row, count, flag, heading, list, parameter, select, table, text};
 
 /// The groups that the view asks for: as many as a report may have.
 const GROUPS: &str = "timeseries,page,link,product,source,device,browser,country";

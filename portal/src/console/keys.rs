@@ -3,10 +3,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::{
-    parts::{Change, Row, constant, heading, list, moment, pager, parameter, select, table, text},
-    usage::{badge, holder, key_facts, live, rotation},
-};
+use super::parts::{Change, Row, constant, heading, list, moment, pager, parameter, select, table, text};
+use super::usage::{badge, holder, key_facts, live, rotation};
 
 const ANY: (&str, &str) = ("", "any");
 const TIERS: [(&str, &str); 3] = [("free", "free"), ("pro", "pro"), ("enterprise", "enterprise")];

@@ -3,10 +3,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::{
-    pages::{page_facts, public_link, state},
-    parts::{Change, Row, facts, flag, heading, list, moment, pager, table, text},
-};
+use super::pages::{page_facts, public_link, state};
+use super::parts::{Change, Row, facts, flag, heading, list, moment, pager, table, text};
 
 /// Returns the view of `GET /admin/reports`.
 pub(super) fn reports(path: &str, query: Option<&str>, reports: &Value) -> Markup {

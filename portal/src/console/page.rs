@@ -3,10 +3,8 @@
 use maud::{Markup, html};
 use shared::response::Response;
 
-use crate::{
-    docs::{Page, Section},
-    script::Script,
-};
+use crate::docs::{Page, Section};
+use crate::script::Script;
 
 /// Returns the page `/console`. It is the same for every client.
 pub fn page() -> Response {

@@ -3,11 +3,11 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::{
-    analytics,
-    parts::{Change, Row, count, facts, flag, heading, list, moment, pager, parameter, select, table, text},
-    usage::badge,
+use super::analytics;
+use super::parts::{
+    Change, Row, count, facts, flag, heading, list, moment, pager, parameter, select, table, text,
 };
+use super::usage::badge;
 
 const STATUSES: [(&str, &str); 3] = [("", "any"), ("published", "published"), ("draft", "draft")];
 

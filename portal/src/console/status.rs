@@ -3,10 +3,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::{
-    parts::{Row, flag, heading, list, table, text},
-    usage::badge,
-};
+use super::parts::{Row, flag, heading, list, table, text};
+use super::usage::badge;
 
 /// Returns the view.
 pub(super) fn tools(status: &Value) -> Markup {

@@ -2,7 +2,8 @@ use serde_json::json;
 use shared::route::Target;
 
 use super::*;
-use crate::{openapi::biolink, route::Route};
+use crate::openapi::biolink;
+use crate::route::Route;
 
 /// Returns the view of a path, with its query, given the response of the API.
 fn view(target: &str, value: &Value) -> String {

@@ -3,13 +3,10 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::{
-    parts::{
-        Change, Row, constant, count, facts, flag, heading, list, moment, pager, parameter, select, table,
-        text,
-    },
-    usage::badge,
+use super::parts::{
+    Change, Row, constant, count, facts, flag, heading, list, moment, pager, parameter, select, table, text,
 };
+use super::usage::badge;
 
 const STATES: [(&str, &str); 6] = [
     ("", "any"),

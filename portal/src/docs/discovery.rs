@@ -5,8 +5,11 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use biolink::{codes, policy::CALLS_PER_HOUR};
-use shared::{policy::Policy, tier::Tier, tool::Tool};
+use biolink::codes;
+use biolink::policy::CALLS_PER_HOUR;
+use shared::policy::Policy;
+use shared::tier::Tier;
+use shared::tool::Tool;
 
 /// The media type of the API catalog (RFC 9727, section 4.2).
 pub(crate) const CATALOG_TYPE: &str =

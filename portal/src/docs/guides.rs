@@ -7,11 +7,9 @@ mod tables;
 use maud::{Markup, html};
 use shared::problem::Code;
 
-use super::{
-    host::Host,
-    model::{Authentication, Description, Operation},
-    snippet::{Call, Snippet},
-};
+use super::host::Host;
+use super::model::{Authentication, Description, Operation};
+use super::snippet::{Call, Snippet};
 use crate::docs_page::DocsPage;
 
 /// A guide of the reference.

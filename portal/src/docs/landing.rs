@@ -1,9 +1,11 @@
 //! The start page.
 
 use maud::html;
-use shared::{response::Response, tool::Tool};
+use shared::response::Response;
+use shared::tool::Tool;
 
-use super::{host::Host, layout::Page};
+use super::host::Host;
+use super::layout::Page;
 
 /// Returns the page `/`: what this is, the way of a request, and where to go next.
 pub fn landing(host: Host) -> Response {

@@ -1,8 +1,10 @@
 //! The layout that all pages for people share.
 
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use shared::{response::Response, secret::sha256};
+use shared::response::Response;
+use shared::secret::sha256;
 use strum::VariantArray;
 
 use super::host::Host;

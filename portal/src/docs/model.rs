@@ -9,10 +9,8 @@ use biolink::codes;
 use serde_json::Value;
 use shared::problem::{Code, MEDIA_TYPE};
 
-use crate::{
-    endpoint::Endpoint,
-    openapi::{self, SERVER},
-};
+use crate::endpoint::Endpoint;
+use crate::openapi::{self, SERVER};
 
 pub(super) use schema::{Field, Object, kind_of};
 

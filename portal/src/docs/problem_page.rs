@@ -4,16 +4,12 @@ mod handling;
 mod sample;
 
 use maud::html;
-use shared::{
-    problem::{Code, Retry},
-    response::Response,
-};
+use shared::problem::{Code, Retry};
+use shared::response::Response;
 
-use super::{
-    host::Host,
-    layout::{self, Page, Section},
-    text::inline,
-};
+use super::host::Host;
+use super::layout::{self, Page, Section};
+use super::text::inline;
 
 /// Returns the page that explains a code: cause, cure, whether to retry, an example response, and
 /// code that handles it.

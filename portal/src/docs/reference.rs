@@ -5,17 +5,19 @@ mod object;
 mod operation;
 
 use maud::{Markup, PreEscaped, html};
-use shared::{problem::Code, response::Response, tool::Tool};
+use shared::problem::Code;
+use shared::response::Response;
+use shared::tool::Tool;
 
-use super::{
-    guides::{Guide, Source},
-    host::Host,
-    layout::{self, Page, Section},
-    model::{Description, Operation},
-    snippet::language_choice,
-    text::inline,
-};
-use crate::{docs_page::DocsPage, openapi::SERVER, script::Script};
+use super::guides::{Guide, Source};
+use super::host::Host;
+use super::layout::{self, Page, Section};
+use super::model::{Description, Operation};
+use super::snippet::language_choice;
+use super::text::inline;
+use crate::docs_page::DocsPage;
+use crate::openapi::SERVER;
+use crate::script::Script;
 
 const STYLE: &str = include_str!("reference.css");
 

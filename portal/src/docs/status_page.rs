@@ -1,11 +1,9 @@
 //! The status of the tools, for people.
 
 use maud::{Markup, PreEscaped, html};
-use shared::{
-    response::Response,
-    status::{Overall, StatusOutcome, StatusReport},
-    time::UnixMillis,
-};
+use shared::response::Response;
+use shared::status::{Overall, StatusOutcome, StatusReport};
+use shared::time::UnixMillis;
 
 use super::layout::{Page, Section, respond};
 
@@ -65,10 +63,8 @@ fn tools(report: &StatusReport) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use shared::{
-        problem::{Problem, codes},
-        tool::Tool,
-    };
+    use shared::problem::{Problem, codes};
+    use shared::tool::Tool;
 
     use super::*;
 

@@ -4,11 +4,18 @@ use std::io::Write as _;
 
 use biolink::codes;
 use biolink::route::VisitEndpoint;
-use flate2::{Compression, write::GzEncoder};
-use shared::{policy::Policy, response::Response, tier::Tier, tool::Tool};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use shared::policy::Policy;
+use shared::response::Response;
+use shared::tier::Tier;
+use shared::tool::Tool;
 
-use super::{model::Description, *};
-use crate::{docs_page::DocsPage, endpoint::Endpoint, openapi};
+use super::model::Description;
+use super::*;
+use crate::docs_page::DocsPage;
+use crate::endpoint::Endpoint;
+use crate::openapi;
 
 const SERVER: &str = "https://api.example.com";
 /// The most that a page may weigh.

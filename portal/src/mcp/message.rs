@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use super::{
-    responder::Responder,
-    revision::{Era, MODERN, is_legacy},
-    rpc_error::RpcError,
-};
+use super::responder::Responder;
+use super::revision::{Era, MODERN, is_legacy};
+use super::rpc_error::RpcError;
 
 /// The members of `_meta` that each request of the modern era has.
 const REVISION: &str = "io.modelcontextprotocol/protocolVersion";

@@ -1,6 +1,7 @@
 //! The result of a call of a tool.
 
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use shared::response::Response;
 

@@ -6,7 +6,8 @@ use shared::headers::Header;
 use thiserror::Error;
 
 use super::toolset::{Toolset, Toolsets};
-use crate::{endpoint::Endpoint, route::Route};
+use crate::endpoint::Endpoint;
+use crate::route::Route;
 
 /// The characters that are encoded in a query: all but unreserved characters (RFC 3986, section 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');

@@ -3,10 +3,8 @@
 use serde_json::{Map, Value, json};
 use shared::response::Response;
 
-use super::{
-    revision::{Era, NEWEST_LEGACY, SUPPORTED, is_legacy},
-    rpc_error::RpcError,
-};
+use super::revision::{Era, NEWEST_LEGACY, SUPPORTED, is_legacy};
+use super::rpc_error::RpcError;
 use crate::openapi;
 
 /// Time for which a client may keep the list of tools, in milliseconds.

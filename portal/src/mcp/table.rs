@@ -1,15 +1,16 @@
 //! The tools, made of the OpenAPI descriptions when the worker is built.
 
 use serde_json::{Map, Value, json};
-use shared::{action::Action, tool::Tool};
+use shared::action::Action;
+use shared::tool::Tool;
 
-use super::{
-    hints::annotations, known_actions::known_actions, request::HEADERS, schema::standard, toolset::Toolset,
-};
-use crate::{
-    endpoint::Endpoint,
-    openapi::{self, biolink},
-};
+use super::hints::annotations;
+use super::known_actions::known_actions;
+use super::request::HEADERS;
+use super::schema::standard;
+use super::toolset::Toolset;
+use crate::endpoint::Endpoint;
+use crate::openapi::{self, biolink};
 
 /// The tags under which the operations of tools are listed in the bio-link description, and their
 /// toolsets.

@@ -1,9 +1,7 @@
 //! Groups of tools, of which a client takes those that it needs: `/mcp?toolsets=tools,pages`.
 
-use shared::{
-    problem::{Problem, codes},
-    query::parameters,
-};
+use shared::problem::{Problem, codes};
+use shared::query::parameters;
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
 /// A group of tools.

@@ -2,11 +2,9 @@
 
 use biolink::codes;
 use serde_json::{Map, Value, json};
-use shared::{
-    problem::{Code, MEDIA_TYPE, Problem},
-    request_id::RequestId,
-    tool::Tool,
-};
+use shared::problem::{Code, MEDIA_TYPE, Problem};
+use shared::request_id::RequestId;
+use shared::tool::Tool;
 
 type Object = Map<String, Value>;
 

@@ -8,14 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ::biolink::codes;
 use serde_json::{Map, json};
-use shared::{
-    method::Method,
-    problem::{Code, MEDIA_TYPE},
-    tool::Tool,
-};
+use shared::method::Method;
+use shared::problem::{Code, MEDIA_TYPE};
+use shared::tool::Tool;
 
 use super::*;
-use crate::{asset::Asset, docs_page::DocsPage, endpoint::Endpoint, route::Route};
+use crate::asset::Asset;
+use crate::docs_page::DocsPage;
+use crate::endpoint::Endpoint;
+use crate::route::Route;
 
 /// Codes that no response to these operations has: those between edge and proxy, those of the pages
 /// API, that of a WebSocket, and that of an event.

@@ -1,9 +1,10 @@
-use biolink::{
-    codes,
-    page::{LinkId, PageId, SourceId},
-    route::{PagesEndpoint, VisitPart},
-};
-use shared::{key::KeyId, problem::Code, request_id::RequestId, url::Address};
+use biolink::codes;
+use biolink::page::{LinkId, PageId, SourceId};
+use biolink::route::{PagesEndpoint, VisitPart};
+use shared::key::KeyId;
+use shared::problem::Code;
+use shared::request_id::RequestId;
+use shared::url::Address;
 
 use super::*;
 

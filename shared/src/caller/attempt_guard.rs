@@ -7,12 +7,10 @@ use std::collections::BTreeMap;
 
 use super::{attempt, attempts_exceeded};
 use crate::minute_counters::MinuteCounters;
-use crate::{
-    policy::{ADMIN_ATTEMPTS_PER_NETWORK, ADMIN_ATTEMPTS_REPORTED},
-    problem::Problem,
-    quota::{Decision, Denial, Usage},
-    time::UnixMillis,
-};
+use crate::policy::{ADMIN_ATTEMPTS_PER_NETWORK, ADMIN_ATTEMPTS_REPORTED};
+use crate::problem::Problem;
+use crate::quota::{Decision, Denial, Usage};
+use crate::time::UnixMillis;
 
 /// Maximum number of callers that are counted.
 const MAX_CALLERS: usize = 1_024;

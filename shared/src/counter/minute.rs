@@ -1,6 +1,7 @@
 //! The calls of one key's last minute, in few bytes while they are few.
 
-use crate::{quota::RollingMinute, time::UnixMillis};
+use crate::quota::RollingMinute;
+use crate::time::UnixMillis;
 
 /// A compact form of [`RollingMinute`], equal in every result.
 #[derive(Clone, Debug)]

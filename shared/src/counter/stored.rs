@@ -3,8 +3,13 @@
 use bytes::{Buf as _, BufMut as _};
 use thiserror::Error;
 
-use super::{Counter, minute::Minute, today::Today};
-use crate::{key::KeyId, meter::Tally, time::UnixMillis, tool::Tool};
+use super::Counter;
+use super::minute::Minute;
+use super::today::Today;
+use crate::key::KeyId;
+use crate::meter::Tally;
+use crate::time::UnixMillis;
+use crate::tool::Tool;
 
 /// An error of bytes that are not counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -1,6 +1,7 @@
 //! Today's calls of one key, in few bytes while they are much alike.
 
-use crate::{meter::Tally, tool::Tool};
+use crate::meter::Tally;
+use crate::tool::Tool;
 
 /// A compact form of [`Tally`], equal in every result.
 #[derive(Clone, Debug)]

@@ -1,11 +1,9 @@
 //! Decides which headers pass through the gateway: from the client to the tool, and from the tool
 //! to the client.
 
-use super::{
-    RESERVED_PREFIX,
-    withheld::{
-        ORIGIN_WIDE, TRUSTED_PREFIXES, TRUSTED_X_PREFIXES, WITHHELD_FROM_CLIENTS, WITHHELD_FROM_TOOLS,
-    },
+use super::RESERVED_PREFIX;
+use super::withheld::{
+    ORIGIN_WIDE, TRUSTED_PREFIXES, TRUSTED_X_PREFIXES, WITHHELD_FROM_CLIENTS, WITHHELD_FROM_TOOLS,
 };
 
 /// Returns true if a client's header may reach a tool. `name` in any case.

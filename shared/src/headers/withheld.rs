@@ -1,6 +1,7 @@
 //! The headers that do not pass through the gateway, or only if a pool passes them.
 
-use super::{API_KEY, RATE_LIMIT, RATE_LIMIT_POLICY, REQUEST_ID, name_set::NameSet};
+use super::name_set::NameSet;
+use super::{API_KEY, RATE_LIMIT, RATE_LIMIT_POLICY, REQUEST_ID};
 
 /// Client headers that no tool receives, beside those with a prefix of [`TRUSTED_X_PREFIXES`] or
 /// [`TRUSTED_PREFIXES`]. They concern one hop, carry a credential, or say something that

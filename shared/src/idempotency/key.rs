@@ -2,10 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::{
-    problem::{Problem, codes},
-    secret::sha256,
-};
+use crate::problem::{Problem, codes};
+use crate::secret::sha256;
 
 /// The header.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";

@@ -2,19 +2,14 @@
 
 use std::borrow::Cow;
 
-use serde::{
-    de::{
-        DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess,
-        Visitor,
-    },
-    forward_to_deserialize_any,
+use serde::de::{
+    DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
+use serde::forward_to_deserialize_any;
 use serde_json::Value;
 
-use super::{
-    fault::Fault,
-    text::{Text, unsigned},
-};
+use super::fault::Fault;
+use super::text::{Text, unsigned};
 
 impl<'de> Deserializer<'de> for &mut Text<'de> {
     type Error = Fault;

@@ -13,13 +13,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
-use crate::{
-    base62,
-    key::{KeyError, KeyId, SecretHash},
-    secret::MacKeys,
-    tier::Tier,
-    time::UnixMillis,
-};
+use crate::base62;
+use crate::key::{KeyError, KeyId, SecretHash};
+use crate::secret::MacKeys;
+use crate::tier::Tier;
+use crate::time::UnixMillis;
 
 const PAYLOAD: usize = 46;
 const SIGNED: usize = 34;

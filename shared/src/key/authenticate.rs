@@ -1,11 +1,9 @@
 //! Authentication by the key's text alone.
 
-use crate::{
-    key::{ApiKey, KeyError, VerifiedKey},
-    problem::Problem,
-    secret::MacKeys,
-    url,
-};
+use crate::key::{ApiKey, KeyError, VerifiedKey};
+use crate::problem::Problem;
+use crate::secret::MacKeys;
+use crate::url;
 
 /// Verifies the key of a request by checksum and MAC. It needs no I/O, so that garbage and forged
 /// keys cost nothing.

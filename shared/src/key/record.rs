@@ -3,13 +3,11 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{
-    json,
-    key::{BiolinkPlan, KeyError, KeyId, SecretHash, VerifiedKey, WhenMeterUnreachable},
-    policy::{LOCAL_BUDGET_PART, LimitOverrides, Policy},
-    tier::Tier,
-    time::UnixMillis,
-};
+use crate::json;
+use crate::key::{BiolinkPlan, KeyError, KeyId, SecretHash, VerifiedKey, WhenMeterUnreachable};
+use crate::policy::{LOCAL_BUDGET_PART, LimitOverrides, Policy};
+use crate::tier::Tier;
+use crate::time::UnixMillis;
 
 /// The person a key was issued to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

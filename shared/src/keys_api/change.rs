@@ -6,15 +6,13 @@ use super::values::{
     parse_bool, parse_expiry, parse_grace, parse_plan, parse_tier, parse_when_meter_unreachable, read_holder,
     read_limits,
 };
-use crate::{
-    fields::Fields,
-    key::{ApiKey, KeyRecord},
-    keys_api::describe,
-    meter::{Change, ChangeOutcome},
-    policy::{LimitOverrides, Window},
-    problem::{Problem, codes},
-    time::UnixMillis,
-};
+use crate::fields::Fields;
+use crate::key::{ApiKey, KeyRecord};
+use crate::keys_api::describe;
+use crate::meter::{Change, ChangeOutcome};
+use crate::policy::{LimitOverrides, Window};
+use crate::problem::{Problem, codes};
+use crate::time::UnixMillis;
 
 /// Default grace period of a replaced secret, in seconds: a day.
 const DEFAULT_GRACE_S: u64 = 86_400;
@@ -113,11 +111,9 @@ pub fn describe_rotated(record: &KeyRecord, key: &ApiKey) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        key::{KeyHolder, WhenMeterUnreachable},
-        request_id::RequestId,
-        tier::Tier,
-    };
+    use crate::key::{KeyHolder, WhenMeterUnreachable};
+    use crate::request_id::RequestId;
+    use crate::tier::Tier;
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 

@@ -141,12 +141,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{
-        key::{BiolinkPlan, FormerSecret, KeyHolder, KeyId, KeyStatus, SecretHash, WhenMeterUnreachable},
-        policy::LimitOverrides,
-        tier::Tier,
-        time::UnixMillis,
+    use crate::key::{
+        BiolinkPlan, FormerSecret, KeyHolder, KeyId, KeyStatus, SecretHash, WhenMeterUnreachable,
     };
+    use crate::policy::LimitOverrides;
+    use crate::tier::Tier;
+    use crate::time::UnixMillis;
 
     const BEGUN: UnixMillis = UnixMillis(1_763_712_000_000);
 

@@ -6,15 +6,14 @@
 //! request. So a retry can make the response anew, and nothing at rest reveals the key without the
 //! signing secret and the client's header.
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;
 
-use crate::{
-    idempotency::{IdempotencyKey, IssueAttempt},
-    key::KeyEntropy,
-    keys_api::NewKey,
-    secret::MacKeys,
-};
+use crate::idempotency::{IdempotencyKey, IssueAttempt};
+use crate::key::KeyEntropy;
+use crate::keys_api::NewKey;
+use crate::secret::MacKeys;
 
 const ENTROPY_DOMAIN: &[u8] = b"utg.issue.v1";
 const REQUEST_DOMAIN: &[u8] = b"utg.issue-request.v1";
@@ -51,13 +50,11 @@ impl IdempotencyKey<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        idempotency::{BUSY_MS, IssueOnce, IssueStep, IssueTurn, KEEP_MS},
-        key::KeyEnv,
-        keys_api::IssueRequest,
-        request_id::RequestId,
-        time::UnixMillis,
-    };
+    use crate::idempotency::{BUSY_MS, IssueOnce, IssueStep, IssueTurn, KEEP_MS};
+    use crate::key::KeyEnv;
+    use crate::keys_api::IssueRequest;
+    use crate::request_id::RequestId;
+    use crate::time::UnixMillis;
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 

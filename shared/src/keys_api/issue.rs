@@ -6,19 +6,17 @@ use super::values::{
     parse_admin_secret, parse_email, parse_expiry, parse_key_id, parse_name, parse_plan, parse_tier,
     parse_when_meter_unreachable, read_limits,
 };
-use crate::{
-    caller::bearer_token,
-    fields::Fields,
-    key::{
-        ApiKey, BiolinkPlan, KeyEntropy, KeyEnv, KeyHolder, KeyId, KeyRecord, KeyStatus, WhenMeterUnreachable,
-    },
-    policy::{LimitOverrides, Policy, Window},
-    problem::Problem,
-    response::Response,
-    secret::MacKeys,
-    tier::Tier,
-    time::UnixMillis,
+use crate::caller::bearer_token;
+use crate::fields::Fields;
+use crate::key::{
+    ApiKey, BiolinkPlan, KeyEntropy, KeyEnv, KeyHolder, KeyId, KeyRecord, KeyStatus, WhenMeterUnreachable,
 };
+use crate::policy::{LimitOverrides, Policy, Window};
+use crate::problem::Problem;
+use crate::response::Response;
+use crate::secret::MacKeys;
+use crate::tier::Tier;
+use crate::time::UnixMillis;
 
 /// The largest body that `POST /v1/keys/issue` and the other keys calls read, in bytes.
 pub const MAX_BODY: usize = 16_384;
@@ -172,7 +170,8 @@ fn describe_limits(policy: Policy) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{policy::MAX_MINUTE_LIMIT, request_id::RequestId};
+    use crate::policy::MAX_MINUTE_LIMIT;
+    use crate::request_id::RequestId;
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 

@@ -1,17 +1,16 @@
 //! Listing keys: `GET /v1/keys?cursor=&limit=&email=&tier=&status=`, and what `GET
 //! /v1/keys/{id}?include=` asks for.
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use crate::{
-    key::{KeyId, KeyRecord},
-    keys_api::describe,
-    problem::Problem,
-    query::{invalid, not_a_cursor, parameters},
-    secret::MacKeys,
-    tier::Tier,
-};
+use crate::key::{KeyId, KeyRecord};
+use crate::keys_api::describe;
+use crate::problem::Problem;
+use crate::query::{invalid, not_a_cursor, parameters};
+use crate::secret::MacKeys;
+use crate::tier::Tier;
 
 /// Keys on a page when the request does not say.
 const DEFAULT_LIMIT: u32 = 50;

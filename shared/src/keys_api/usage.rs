@@ -2,13 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::{
-    key::KeyRecord,
-    keys_api::describe,
-    meter::{MeterSnapshot, RefusedCalls},
-    quota::WindowStatus,
-    time::UnixMillis,
-};
+use crate::key::KeyRecord;
+use crate::keys_api::describe;
+use crate::meter::{MeterSnapshot, RefusedCalls};
+use crate::quota::WindowStatus;
+use crate::time::UnixMillis;
 
 /// Returns the key as [`describe`] does, with its usage. `None` when the meter holds no record of
 /// it.
@@ -64,12 +62,10 @@ fn describe_refused(calls: &RefusedCalls) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        key::{KeyEnv, KeyId, VerifiedKey},
-        meter::{HeldShare, Message, Meter, MeterRequest, Reply},
-        secret::MacKeys,
-        tier::Tier,
-    };
+    use crate::key::{KeyEnv, KeyId, VerifiedKey};
+    use crate::meter::{HeldShare, Message, Meter, MeterRequest, Reply};
+    use crate::secret::MacKeys;
+    use crate::tier::Tier;
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 

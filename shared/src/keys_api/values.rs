@@ -6,14 +6,12 @@ use email_address::{EmailAddress, Options};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::{
-    fields::{Fields, TypeError, text},
-    json,
-    key::{BiolinkPlan, KeyHolder, KeyId, WhenMeterUnreachable},
-    policy::{LimitOverrides, MAX_MINUTE_LIMIT},
-    tier::Tier,
-    time::UnixMillis,
-};
+use crate::fields::{Fields, TypeError, text};
+use crate::json;
+use crate::key::{BiolinkPlan, KeyHolder, KeyId, WhenMeterUnreachable};
+use crate::policy::{LimitOverrides, MAX_MINUTE_LIMIT};
+use crate::tier::Tier;
+use crate::time::UnixMillis;
 
 /// Longest name of a holder, in characters.
 pub const MAX_NAME: usize = 100;

@@ -1,12 +1,10 @@
 //! The decision on a call, and the step that leads to it.
 
 use super::{Charge, Timeouts};
-use crate::{
-    key::KeyError,
-    meter::MeterRequest,
-    problem::{Problem, codes},
-    quota::{Denial, QuotaStatus},
-};
+use crate::key::KeyError;
+use crate::meter::MeterRequest;
+use crate::problem::{Problem, codes};
+use crate::quota::{Denial, QuotaStatus};
 
 /// The next step for a call.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,13 +1,11 @@
 //! Calls that ask the meter: their requests, and the responses or failures.
 
 use super::{Admission, LeaseCache, MAX_STEP_BACK_MS, Timeouts};
-use crate::{
-    key::{KeyError, VerifiedKey},
-    meter::{MeterRequest, MeterResponse, Verdict},
-    quota::MARGIN_MS,
-    time::UnixMillis,
-    tool::Tool,
-};
+use crate::key::{KeyError, VerifiedKey};
+use crate::meter::{MeterRequest, MeterResponse, Verdict};
+use crate::quota::MARGIN_MS;
+use crate::time::UnixMillis;
+use crate::tool::Tool;
 
 impl LeaseCache {
     /// Returns the request for a call that the meter is to decide, whatever is held here, and its

@@ -1,6 +1,7 @@
 //! The meter's last denial, so that a key over its limit costs the meter nothing.
 
-use crate::{quota::Denial, time::UnixMillis};
+use crate::quota::Denial;
+use crate::time::UnixMillis;
 
 /// Longest time for which a denial is cached, in milliseconds. A key may get a higher limit
 /// meanwhile.

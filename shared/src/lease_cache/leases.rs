@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    meter::{LeaseReport, LeaseTerms, SLOT_MS},
-    time::{UnixMillis, UtcDay},
-};
+use crate::meter::{LeaseReport, LeaseTerms, SLOT_MS};
+use crate::time::{UnixMillis, UtcDay};
 
 /// Margin before its end in which a lease is no longer spent, in milliseconds: more than twice what
 /// a clock step may hide.

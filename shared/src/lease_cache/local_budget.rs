@@ -3,12 +3,10 @@
 
 use std::num::NonZeroU32;
 
-use crate::{
-    meter::HeldShare,
-    policy::Policy,
-    quota::{Counts as _, Decision, QuotaStatus, Usage},
-    time::UnixMillis,
-};
+use crate::meter::HeldShare;
+use crate::policy::Policy;
+use crate::quota::{Counts as _, Decision, QuotaStatus, Usage};
+use crate::time::UnixMillis;
 
 /// Age up to which a share is good when the first request fails, in milliseconds. The meter reserves
 /// it for at least as long again. Once in use, a share lasts as long as the outage.

@@ -5,11 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    meter::{Batch, RefusedCalls, Tally},
-    time::{UnixMillis, UtcDay},
-    tool::Tool,
-};
+use crate::meter::{Batch, RefusedCalls, Tally};
+use crate::time::{UnixMillis, UtcDay};
+use crate::tool::Tool;
 
 /// Time after which outcomes are reported unless another request carries them before, in
 /// milliseconds. The platform ends background work 30 seconds after its response.

@@ -1,9 +1,7 @@
 //! Secrets that the meter has refused, so that a flood of them costs it nothing.
 
-use crate::{
-    key::{KeyError, SecretHash},
-    time::UnixMillis,
-};
+use crate::key::{KeyError, SecretHash};
+use crate::time::UnixMillis;
 
 /// Time for which a refusal is cached, in milliseconds. It is short, because a key may be enabled
 /// again.

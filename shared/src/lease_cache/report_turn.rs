@@ -2,7 +2,8 @@
 //!
 //! Why: docs/decisions/limits.md, "The report of a slow key's lease renews it".
 
-use crate::{meter::TTL_MS, time::UnixMillis};
+use crate::meter::TTL_MS;
+use crate::time::UnixMillis;
 
 /// Time for which a request may work in the background, in milliseconds. The platform ends it 30
 /// seconds after its response.

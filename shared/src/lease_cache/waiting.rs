@@ -1,6 +1,7 @@
 //! The calls that wait for the meter, and those that were given up.
 
-use crate::{meter::MeterRequest, time::UnixMillis};
+use crate::meter::MeterRequest;
+use crate::time::UnixMillis;
 
 /// Time after which a call that still waits is given up, in milliseconds: its request was
 /// cancelled, and the runtime dropped it.

@@ -1,14 +1,10 @@
 //! Decisions without the meter, and how long it is waited for before.
 
-use super::{
-    Admission, LeaseCache,
-    timeouts::{LONGEST_MS, Timeouts},
-};
-use crate::{
-    key::{KeyError, VerifiedKey},
-    quota::QuotaStatus,
-    time::UnixMillis,
-};
+use super::timeouts::{LONGEST_MS, Timeouts};
+use super::{Admission, LeaseCache};
+use crate::key::{KeyError, VerifiedKey};
+use crate::quota::QuotaStatus;
+use crate::time::UnixMillis;
 
 /// The shortest time after which a paid key continues on its local budget, in milliseconds. The second
 /// copy of a request to a near meter has to arrive in it, however the way there varies.

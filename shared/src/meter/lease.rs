@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{quota::Usage, time::UnixMillis};
+use crate::quota::Usage;
+use crate::time::UnixMillis;
 
 /// Lifetime of a lease, in milliseconds, counted by the meter from its response. It bounds how long
 /// a revoked or downgraded key can continue.

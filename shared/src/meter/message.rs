@@ -6,15 +6,15 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{HeldShare, LeaseReport, LeaseTerms, RefusedCalls, Tally};
-use crate::{
-    idempotency::{IssueStep, IssueTurn},
-    key::{BiolinkPlan, KeyError, KeyHolder, KeyRecord, SecretHash, VerifiedKey, WhenMeterUnreachable},
-    policy::{LimitOverrides, Window},
-    quota::{Decision, Denial, MARGIN_MS, QuotaStatus},
-    tier::Tier,
-    time::{UnixMillis, UtcDay},
-    tool::Tool,
+use crate::idempotency::{IssueStep, IssueTurn};
+use crate::key::{
+    BiolinkPlan, KeyError, KeyHolder, KeyRecord, SecretHash, VerifiedKey, WhenMeterUnreachable,
 };
+use crate::policy::{LimitOverrides, Window};
+use crate::quota::{Decision, Denial, MARGIN_MS, QuotaStatus};
+use crate::tier::Tier;
+use crate::time::{UnixMillis, UtcDay};
+use crate::tool::Tool;
 
 /// A message to a meter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,10 +1,12 @@
 //! The log of a key's last refusals, for its holder to read. Nothing is decided by it.
 
-use std::{cmp::Reverse, collections::VecDeque};
+use std::cmp::Reverse;
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{problem::Code, time::UnixMillis};
+use crate::problem::Code;
+use crate::time::UnixMillis;
 
 /// Milliseconds within which refusals for the same reason are one entry.
 const MERGE_MS: u64 = 60_000;

@@ -9,21 +9,17 @@ mod withdraw;
 use response_cache::ResponseCache;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    AdminAttempt, Batch, Message, MeterRequest, MeterResponse, RefusedCalls, Reply, Tally, Verdict,
-    batches::{BatchOutcome, Batches},
-    budget_shares::BudgetShares,
-    lease::Lease,
-};
-use crate::{
-    caller,
-    idempotency::IssueOnce,
-    key::{KeyError, KeyRecord},
-    policy::Policy,
-    quota::{Counts, Decision, QuotaStatus, Usage},
-    tier::Tier,
-    time::UnixMillis,
-};
+use super::batches::{BatchOutcome, Batches};
+use super::budget_shares::BudgetShares;
+use super::lease::Lease;
+use super::{AdminAttempt, Batch, Message, MeterRequest, MeterResponse, RefusedCalls, Reply, Tally, Verdict};
+use crate::caller;
+use crate::idempotency::IssueOnce;
+use crate::key::{KeyError, KeyRecord};
+use crate::policy::Policy;
+use crate::quota::{Counts, Decision, QuotaStatus, Usage};
+use crate::tier::Tier;
+use crate::time::UnixMillis;
 
 /// The state of one key's meter, stored as one JSON text.
 ///

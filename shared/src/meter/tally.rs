@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{time::UtcDay, tool::Tool};
+use crate::time::UtcDay;
+use crate::tool::Tool;
 
 /// Today's finished calls by tool and by status.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,11 +4,9 @@
 use thiserror::Error;
 
 use super::AVOID_MS;
-use crate::{
-    problem::{Code, Problem, codes},
-    route::CallMethod,
-    tool::Tool,
-};
+use crate::problem::{Code, Problem, codes};
+use crate::route::CallMethod;
+use crate::tool::Tool;
 
 /// An error of a call to an origin: it got no response of our proxy's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

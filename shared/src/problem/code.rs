@@ -1,11 +1,9 @@
 //! The codes of problems. Each is a row of a table, which tells everything about it in one place; a
 //! crate has a table of its own ([`problem_codes!`](crate::problem_codes)).
 
-use std::{
-    borrow::Cow,
-    fmt,
-    hash::{Hash, Hasher},
-};
+use std::borrow::Cow;
+use std::fmt;
+use std::hash::{Hash, Hasher};
 
 /// The kind of a problem. Clients switch on [`Code::as_str`], never on the text.
 #[derive(Clone, Copy, PartialEq, Eq)]

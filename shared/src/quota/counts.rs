@@ -2,11 +2,9 @@
 
 use std::num::NonZeroU32;
 
-use crate::{
-    policy::{Policy, Window},
-    quota::{Denial, QuotaStatus, WindowStatus},
-    time::UnixMillis,
-};
+use crate::policy::{Policy, Window};
+use crate::quota::{Denial, QuotaStatus, WindowStatus};
+use crate::time::UnixMillis;
 
 /// The calls of one key that count now: what no longer counts must have been forgotten before
 /// anything is asked.

@@ -4,11 +4,9 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    headers::{Header, RATE_LIMIT, RATE_LIMIT_POLICY},
-    policy::{Policy, Window},
-    problem::{Problem, codes},
-};
+use crate::headers::{Header, RATE_LIMIT, RATE_LIMIT_POLICY};
+use crate::policy::{Policy, Window};
+use crate::problem::{Problem, codes};
 
 /// The status of one quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,7 +122,8 @@ impl Denial {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{request_id::RequestId, tier::Tier};
+    use crate::request_id::RequestId;
+    use crate::tier::Tier;
 
     #[test]
     fn headers_name_limited_quotas_only() {

@@ -2,11 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    policy::Policy,
-    quota::{Clock, Counts, Denial, QuotaStatus, Rolling},
-    time::{UnixMillis, UtcDay},
-};
+use crate::policy::Policy;
+use crate::quota::{Clock, Counts, Denial, QuotaStatus, Rolling};
+use crate::time::{UnixMillis, UtcDay};
 
 /// Any 60 seconds, in quarters of a second. A count stays [`MARGIN_MS`] longer than it must. What
 /// can be sustained is 0.9 % below the limit.
@@ -153,7 +151,8 @@ mod tests {
     use std::num::NonZeroU32;
 
     use super::*;
-    use crate::{policy::Window, tier::Tier};
+    use crate::policy::Window;
+    use crate::tier::Tier;
 
     const FREE: Policy = Policy::for_tier(Tier::Free);
     const NOON: UnixMillis = UnixMillis(1_763_726_400_000);

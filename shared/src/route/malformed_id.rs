@@ -1,9 +1,7 @@
 //! The refusal of a path that would be a route if one of its ids were well-formed.
 
-use crate::{
-    action::Action,
-    problem::{Problem, codes},
-};
+use crate::action::Action;
+use crate::problem::{Problem, codes};
 
 /// Returns the refusal of a segment in the place of an id of `owner`, such as `a key`. It is shown, unless
 /// it looks like an API key. `example` is an id.

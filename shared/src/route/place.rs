@@ -1,17 +1,13 @@
 //! The known paths of the gateway, and the methods that each takes.
 
-use super::{
-    malformed_id::malformed_id,
-    path::Path,
-    refusal::{malformed, unknown_route},
-};
-use crate::{
-    action::Action,
-    key::KeyId,
-    method::{Method, Methods},
-    problem::{Problem, codes},
-    tool::Tool,
-};
+use super::malformed_id::malformed_id;
+use super::path::Path;
+use super::refusal::{malformed, unknown_route};
+use crate::action::Action;
+use crate::key::KeyId;
+use crate::method::{Method, Methods};
+use crate::problem::{Problem, codes};
+use crate::tool::Tool;
 
 /// A known path, whatever the method.
 #[derive(Clone, Copy)]

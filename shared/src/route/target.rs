@@ -1,10 +1,8 @@
 //! The request target: origin form or absolute form (RFC 9112, sections 3.2.1 and 3.2.2).
 
 use super::refusal::malformed;
-use crate::{
-    problem::{Problem, codes},
-    request::is_authority,
-};
+use crate::problem::{Problem, codes};
+use crate::request::is_authority;
 
 /// The longest path and query of a request target together, in bytes.
 pub const MAX_TARGET: usize = 8_192;

@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{problem::Code, request_id::RequestId};
+use crate::problem::Code;
+use crate::request_id::RequestId;
 
 fn code(method: &str, path: &str) -> Option<Code> {
     Route::parse(method, path).err().map(|problem| problem.code())

@@ -3,15 +3,13 @@
 use std::num::NonZeroU32;
 
 use proptest::prelude::*;
-use shared::{
-    key::KeyRecord,
-    lease_cache::{Admission, LeaseCache, Step},
-    meter::{Message, Meter, MeterRequest, MeterResponse, Reply},
-    policy::LimitOverrides,
-    tier::Tier,
-    time::UnixMillis,
-    tool::Tool,
-};
+use shared::key::KeyRecord;
+use shared::lease_cache::{Admission, LeaseCache, Step};
+use shared::meter::{Message, Meter, MeterRequest, MeterResponse, Reply};
+use shared::policy::LimitOverrides;
+use shared::tier::Tier;
+use shared::time::UnixMillis;
+use shared::tool::Tool;
 
 use crate::{NOON, key};
 

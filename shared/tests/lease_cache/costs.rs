@@ -1,11 +1,9 @@
 //! The messages that a key in steady use costs.
 
-use shared::{
-    lease_cache::{ReportTurn, Step},
-    meter::MeterRequest,
-    tier::Tier,
-    time::UnixMillis,
-};
+use shared::lease_cache::{ReportTurn, Step};
+use shared::meter::MeterRequest;
+use shared::tier::Tier;
+use shared::time::UnixMillis;
 
 use crate::{NOON, Pair, allowed};
 

@@ -1,12 +1,10 @@
 //! Denials and refusals that a cache keeps, and newer records.
 
-use shared::{
-    key::KeyError,
-    lease_cache::{Admission, Step},
-    meter::{Change, MeterRequest},
-    tier::Tier,
-    tool::Tool,
-};
+use shared::key::KeyError;
+use shared::lease_cache::{Admission, Step};
+use shared::meter::{Change, MeterRequest};
+use shared::tier::Tier;
+use shared::tool::Tool;
 
 use crate::{NOON, Pair, allowed};
 

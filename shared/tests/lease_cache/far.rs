@@ -1,12 +1,10 @@
 //! A meter that is far away, or slow: second copies, late responses and withdrawals.
 
-use shared::{
-    key::KeyError,
-    lease_cache::{Admission, LeaseCache, Step, Timeouts},
-    meter::{MeterRequest, MeterResponse, Verdict},
-    tier::Tier,
-    tool::Tool,
-};
+use shared::key::KeyError;
+use shared::lease_cache::{Admission, LeaseCache, Step, Timeouts};
+use shared::meter::{MeterRequest, MeterResponse, Verdict};
+use shared::tier::Tier;
+use shared::tool::Tool;
 
 use crate::{NOON, Pair, allowed};
 

@@ -1,6 +1,7 @@
 //! Leases that a cache spends, renews and returns.
 
-use shared::{lease_cache::Step, tier::Tier};
+use shared::lease_cache::Step;
+use shared::tier::Tier;
 
 use crate::{NOON, Pair, allowed};
 

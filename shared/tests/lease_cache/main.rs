@@ -9,17 +9,15 @@ mod leases;
 mod outages;
 mod reports;
 
-use shared::{
-    key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey},
-    lease_cache::{Admission, Charge, LeaseCache, Step},
-    meter::{Change, Message, Meter, MeterRequest, MeterResponse, MeterSnapshot, Reply, Verdict},
-    policy::Window,
-    quota::Denial,
-    secret::MacKeys,
-    tier::Tier,
-    time::UnixMillis,
-    tool::Tool,
-};
+use shared::key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey};
+use shared::lease_cache::{Admission, Charge, LeaseCache, Step};
+use shared::meter::{Change, Message, Meter, MeterRequest, MeterResponse, MeterSnapshot, Reply, Verdict};
+use shared::policy::Window;
+use shared::quota::Denial;
+use shared::secret::MacKeys;
+use shared::tier::Tier;
+use shared::time::UnixMillis;
+use shared::tool::Tool;
 
 const NOON: UnixMillis = UnixMillis(1_763_726_400_000);
 

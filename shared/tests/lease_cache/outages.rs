@@ -1,13 +1,11 @@
 //! A meter that fails or is silent.
 
-use shared::{
-    key::{KeyError, KeyRecord, WhenMeterUnreachable},
-    lease_cache::{Admission, LeaseCache, Step},
-    meter::MeterRequest,
-    policy::LimitOverrides,
-    tier::Tier,
-    tool::Tool,
-};
+use shared::key::{KeyError, KeyRecord, WhenMeterUnreachable};
+use shared::lease_cache::{Admission, LeaseCache, Step};
+use shared::meter::MeterRequest;
+use shared::policy::LimitOverrides;
+use shared::tier::Tier;
+use shared::tool::Tool;
 
 use crate::{NOON, Pair, allowed};
 

@@ -1,6 +1,9 @@
 //! What a cache reports to the meter.
 
-use shared::{lease_cache::LeaseCache, meter::MeterResponse, tier::Tier, tool::Tool};
+use shared::lease_cache::LeaseCache;
+use shared::meter::MeterResponse;
+use shared::tier::Tier;
+use shared::tool::Tool;
 
 use crate::{NOON, Pair, allowed, charge};
 

@@ -1,11 +1,10 @@
 //! No order, repetition or loss of messages changes what a meter counts.
 
-use proptest::{collection::vec, prelude::*};
-use shared::{
-    meter::{Batch, LeaseReport, Meter, MeterRequest, MeterResponse, Verdict},
-    tier::Tier,
-    time::{UnixMillis, UtcDay},
-};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use shared::meter::{Batch, LeaseReport, Meter, MeterRequest, MeterResponse, Verdict};
+use shared::tier::Tier;
+use shared::time::{UnixMillis, UtcDay};
 
 use crate::{MIDNIGHT, NOON, record, request, restarted, send, snapshot};
 

@@ -1,14 +1,12 @@
 //! Changes of a key, and the records that its requests carry.
 
 use serde_json::json;
-use shared::{
-    key::{BiolinkPlan, KeyError, KeyRecord, KeyStatus},
-    meter::{AdminAttempt, Change, ChangeOutcome, Message, Meter, MeterRequest, Reply, Verdict},
-    policy::LimitOverrides,
-    quota::Decision,
-    tier::Tier,
-    time::UnixMillis,
-};
+use shared::key::{BiolinkPlan, KeyError, KeyRecord, KeyStatus};
+use shared::meter::{AdminAttempt, Change, ChangeOutcome, Message, Meter, MeterRequest, Reply, Verdict};
+use shared::policy::LimitOverrides;
+use shared::quota::Decision;
+use shared::tier::Tier;
+use shared::time::UnixMillis;
 
 use crate::{NOON, change, key, key_with, parse, patch, record, request, restarted, send, snapshot};
 

@@ -1,10 +1,8 @@
 //! Leases: what a meter lends, and what comes back.
 
-use shared::{
-    key::KeyError,
-    meter::{LeaseReport, Meter, MeterRequest, TTL_MS, Verdict},
-    tier::Tier,
-};
+use shared::key::KeyError;
+use shared::meter::{LeaseReport, Meter, MeterRequest, TTL_MS, Verdict};
+use shared::tier::Tier;
 
 use crate::{MIDNIGHT, NOON, record, request, restarted, send, snapshot};
 

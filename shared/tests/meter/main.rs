@@ -9,17 +9,15 @@ mod messages;
 mod reports;
 
 use serde_json::{Value, json};
-use shared::{
-    key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey},
-    meter::{
-        Batch, Change, ChangeOutcome, HeldShare, Message, Meter, MeterRequest, MeterResponse, MeterSnapshot,
-        Reply,
-    },
-    secret::MacKeys,
-    tier::Tier,
-    time::UnixMillis,
-    tool::Tool,
+use shared::key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey};
+use shared::meter::{
+    Batch, Change, ChangeOutcome, HeldShare, Message, Meter, MeterRequest, MeterResponse, MeterSnapshot,
+    Reply,
 };
+use shared::secret::MacKeys;
+use shared::tier::Tier;
+use shared::time::UnixMillis;
+use shared::tool::Tool;
 
 const NOON: UnixMillis = UnixMillis(1_763_726_400_000);
 const MIDNIGHT: UnixMillis = UnixMillis(1_763_769_600_000);

@@ -1,13 +1,11 @@
 //! The form of messages and state, across versions.
 
 use serde_json::{Value, json};
-use shared::{
-    key::KeyRecord,
-    meter::{LeaseReport, Message, Meter, MeterRequest, MeterResponse, Reply},
-    policy::LimitOverrides,
-    tier::Tier,
-    time::UtcDay,
-};
+use shared::key::KeyRecord;
+use shared::meter::{LeaseReport, Message, Meter, MeterRequest, MeterResponse, Reply};
+use shared::policy::LimitOverrides;
+use shared::tier::Tier;
+use shared::time::UtcDay;
 
 use crate::{NOON, batch, record, request, restarted, send};
 

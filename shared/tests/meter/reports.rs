@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use shared::{
-    key::KeyRecord,
-    lease_cache::{Admission, LeaseCache, Step},
-    meter::{Batch, Meter, MeterRequest},
-    policy::LimitOverrides,
-    tier::Tier,
-    tool::Tool,
-};
+use shared::key::KeyRecord;
+use shared::lease_cache::{Admission, LeaseCache, Step};
+use shared::meter::{Batch, Meter, MeterRequest};
+use shared::policy::LimitOverrides;
+use shared::tier::Tier;
+use shared::tool::Tool;
 
 use crate::{MIDNIGHT, NOON, batch, key, record, request, restarted, send, snapshot};
 

@@ -7,36 +7,30 @@
 
 mod tasks;
 
-use std::{
-    cell::{Cell, RefCell},
-    rc::Rc,
-};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
-use biolink::{
-    page::{IdSource, PageId, Slug},
-    pages_api::{
-        Account as State, AccountMessage, Call, Claim, ClaimOutcome, Content, Decision, DeniedHosts, Loaded,
-        SlugMessage, SlugReply, Step, StoredReply, Write, suggestions,
-    },
-    webhooks::Subscriptions,
+use biolink::page::{IdSource, PageId, Slug};
+use biolink::pages_api::{
+    Account as State, AccountMessage, Call, Claim, ClaimOutcome, Content, Decision, DeniedHosts, Loaded,
+    SlugMessage, SlugReply, Step, StoredReply, Write, suggestions,
 };
-use shared::{key::KeyId, request_id::RequestId, time::UnixMillis};
+use biolink::webhooks::Subscriptions;
+use shared::key::KeyId;
+use shared::request_id::RequestId;
+use shared::time::UnixMillis;
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, SqlStorageValue, State as ObjectState,
     durable_object, wasm_bindgen,
 };
 
-use crate::{
-    bindings,
-    biolink::{denied_hosts, pages_client::slug_call},
-    runtime::{
-        alarm, clock,
-        durable_rpc::RpcError,
-        log,
-        message::parse,
-        sql::{integer, number, rows, text},
-    },
-};
+use crate::bindings;
+use crate::biolink::denied_hosts;
+use crate::biolink::pages_client::slug_call;
+use crate::runtime::durable_rpc::RpcError;
+use crate::runtime::message::parse;
+use crate::runtime::sql::{integer, number, rows, text};
+use crate::runtime::{alarm, clock, log};
 
 const CREATE: &str =
     "CREATE TABLE IF NOT EXISTS state (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL);

@@ -14,14 +14,10 @@ use worker::{
     wasm_bindgen,
 };
 
-use crate::{
-    bindings,
-    runtime::{
-        alarm, clock, log,
-        message::parse,
-        sql::{integer, rows, text},
-    },
-};
+use crate::bindings;
+use crate::runtime::message::parse;
+use crate::runtime::sql::{integer, rows, text};
+use crate::runtime::{alarm, clock, log};
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS part (k TEXT PRIMARY KEY, j TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS push (id TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID";

@@ -12,10 +12,8 @@ use worker::{
 };
 
 use crate::runtime::clock;
-use crate::runtime::{
-    message::respond,
-    sql::{integer, rows, text},
-};
+use crate::runtime::message::respond;
+use crate::runtime::sql::{integer, rows, text};
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS report
         (number INTEGER PRIMARY KEY, page TEXT NOT NULL, sender INTEGER NOT NULL, at INTEGER NOT NULL, j TEXT NOT NULL);

@@ -1,18 +1,17 @@
 //! The object that draws the salt of visitors' numbers. There is one for all pages. It keeps each salt
 //! for its day and an hour, and no copy of it exists but in the memory of isolates.
 
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use biolink::stats::SaltRequest;
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
     wasm_bindgen,
 };
 
-use crate::runtime::{
-    alarm, clock, entropy, log,
-    message::parse,
-    sql::{integer, rows, text},
-};
+use crate::runtime::message::parse;
+use crate::runtime::sql::{integer, rows, text};
+use crate::runtime::{alarm, clock, entropy, log};
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS salt (day INTEGER PRIMARY KEY, salt TEXT NOT NULL)";
 const READ: &str = "SELECT salt FROM salt WHERE day = ?";

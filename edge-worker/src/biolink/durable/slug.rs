@@ -9,10 +9,8 @@ use worker::{
 };
 
 use crate::runtime::clock;
-use crate::runtime::{
-    message::{parse, respond},
-    sql::{rows, text},
-};
+use crate::runtime::message::{parse, respond};
+use crate::runtime::sql::{rows, text};
 
 const CREATED: &str = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'state'";
 const CREATE: &str =

@@ -9,38 +9,30 @@ mod table;
 
 use std::cell::{Cell, RefCell};
 
-use biolink::{
-    analytics::Completeness,
-    events::{Part, Received},
-    page::PageId,
-    stats::{
-        COUNTED_AFTER_MS, Counts, MAX_ROWS, PageReading, ReadReply, ReadRequest, Row, Settings, StatsMessage,
-        additions, event_line, kept_from, outbox_texts,
-    },
-    webhooks::KindSet,
-    webhooks_api::WebhooksMessage,
+use biolink::analytics::Completeness;
+use biolink::events::{Part, Received};
+use biolink::page::PageId;
+use biolink::stats::{
+    COUNTED_AFTER_MS, Counts, MAX_ROWS, PageReading, ReadReply, ReadRequest, Row, Settings, StatsMessage,
+    additions, event_line, kept_from, outbox_texts,
 };
-use shared::{
-    key::{BiolinkPlan, KeyId},
-    time::{UnixMillis, UtcDay},
-};
+use biolink::webhooks::KindSet;
+use biolink::webhooks_api::WebhooksMessage;
+use shared::key::{BiolinkPlan, KeyId};
+use shared::time::{UnixMillis, UtcDay};
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
     wasm_bindgen,
 };
 
-use self::{outbox::OutboxTable, table::SegmentTable};
-use crate::runtime::{
-    alarm,
-    message::parse,
-    sql::{rows, text},
-};
-use crate::{
-    bindings,
-    biolink::webhooks_client,
-    gateway::key_store,
-    runtime::{clock, log},
-};
+use self::outbox::OutboxTable;
+use self::table::SegmentTable;
+use crate::bindings;
+use crate::biolink::webhooks_client;
+use crate::gateway::key_store;
+use crate::runtime::message::parse;
+use crate::runtime::sql::{rows, text};
+use crate::runtime::{alarm, clock, log};
 
 const CREATE_SETTINGS: &str =
     "CREATE TABLE IF NOT EXISTS settings (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL)";

@@ -14,29 +14,26 @@ mod send;
 
 use std::cell::{Cell, RefCell};
 
-use biolink::{
-    fetch_url::FetchPolicy,
-    page::PageId,
-    webhooks::EncryptionKeys,
-    webhooks_api::{Endpoints, WebhooksMessage},
-};
+use biolink::fetch_url::FetchPolicy;
+use biolink::page::PageId;
+use biolink::webhooks::EncryptionKeys;
+use biolink::webhooks_api::{Endpoints, WebhooksMessage};
 use serde::{Deserialize, Serialize};
-use shared::{key::KeyId, time::UnixMillis};
+use shared::key::KeyId;
+use shared::time::UnixMillis;
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
     wasm_bindgen,
 };
 
-use self::{deliveries::DeliveryTable, events::EventTable, in_flight::InFlight, pages::PageTable};
-use crate::runtime::{
-    alarm,
-    message::parse,
-    sql::{rows, text},
-};
-use crate::{
-    bindings,
-    runtime::{clock, log},
-};
+use self::deliveries::DeliveryTable;
+use self::events::EventTable;
+use self::in_flight::InFlight;
+use self::pages::PageTable;
+use crate::bindings;
+use crate::runtime::message::parse;
+use crate::runtime::sql::{rows, text};
+use crate::runtime::{alarm, clock, log};
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS state (k TEXT PRIMARY KEY, j TEXT NOT NULL) WITHOUT ROWID";
 const STORE: &str = "INSERT INTO state (k, j) VALUES (?, ?) ON CONFLICT (k) DO UPDATE SET j = excluded.j";

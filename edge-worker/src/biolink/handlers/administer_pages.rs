@@ -1,23 +1,21 @@
 //! Administration of pages: suspends and restores them and their accounts, replaces the deny list of
 //! hosts, and lists reports.
 
-use biolink::{
-    page::{PageId, Slug},
-    pages_api::{
-        Decision, DeniedHosts, Operation, ReportsQuery, account_unavailable, check_no_query, page_not_known,
-    },
-    route::{AdminCall, AdminEndpoint, AdminTarget},
+use biolink::page::{PageId, Slug};
+use biolink::pages_api::{
+    Decision, DeniedHosts, Operation, ReportsQuery, account_unavailable, check_no_query, page_not_known,
 };
-use shared::{key::KeyId, problem::Problem, response::Response};
+use biolink::route::{AdminCall, AdminEndpoint, AdminTarget};
+use shared::key::KeyId;
+use shared::problem::Problem;
+use shared::response::Response;
 
 use super::pages_api;
-use crate::{
-    access_log::AccessRecord,
-    biolink::{denied_hosts, page_store, pages_client, reports, suspensions},
-    context::RequestContext,
-    gateway::{admin, meter_client},
-    runtime::log,
-};
+use crate::access_log::AccessRecord;
+use crate::biolink::{denied_hosts, page_store, pages_client, reports, suspensions};
+use crate::context::RequestContext;
+use crate::gateway::{admin, meter_client};
+use crate::runtime::log;
 
 pub(crate) async fn handle(
     context: &RequestContext<'_>,

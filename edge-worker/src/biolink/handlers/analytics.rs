@@ -1,23 +1,24 @@
 //! `GET /analytics`, `GET /analytics/live` and `POST /pages/{id}/analytics/reset`. The account has
 //! admitted the call, and each page's store counts for itself.
 
-use biolink::{
-    analytics::{
-        AnalyticsQuery, AnalyticsRequest, Completeness, Lifetime, LiveRequest, Report, ReportContext, Zone,
-    },
-    page::PageId,
-    pages_api::account_unavailable,
-    policy,
-    stats::{PageReading, ReadReply, ReadRequest, StatsMessage},
+use biolink::analytics::{
+    AnalyticsQuery, AnalyticsRequest, Completeness, Lifetime, LiveRequest, Report, ReportContext, Zone,
 };
+use biolink::page::PageId;
+use biolink::pages_api::account_unavailable;
+use biolink::policy;
+use biolink::stats::{PageReading, ReadReply, ReadRequest, StatsMessage};
 use futures_util::future::try_join_all;
-use shared::{json, key::KeyRecord, problem::Problem, response::Response, time::UnixMillis};
+use shared::json;
+use shared::key::KeyRecord;
+use shared::problem::Problem;
+use shared::response::Response;
+use shared::time::UnixMillis;
 
-use crate::{
-    biolink::{pages_client, stats_client, time_zone},
-    context::RequestContext,
-    runtime::{durable_rpc::RpcError, log},
-};
+use crate::biolink::{pages_client, stats_client, time_zone};
+use crate::context::RequestContext;
+use crate::runtime::durable_rpc::RpcError;
+use crate::runtime::log;
 
 /// Returns the report about the pages.
 ///

@@ -2,23 +2,22 @@
 //! no more memory than one page. An export that fails on the way is cut off: without its last line,
 //! `{"object":"end"}`, it is not complete.
 
-use biolink::{page::PageId, pages_api::account_unavailable};
-use shared::{
-    key::{KeyId, KeyRecord},
-    keys_api::describe,
-    problem::Problem,
-    response::Response,
-};
+use biolink::page::PageId;
+use biolink::pages_api::account_unavailable;
+use shared::key::{KeyId, KeyRecord};
+use shared::keys_api::describe;
+use shared::problem::Problem;
+use shared::response::Response;
 use wasm_bindgen::JsValue;
-use worker::{ObjectNamespace, js_sys::Uint8Array, web_sys};
+use worker::js_sys::Uint8Array;
+use worker::{ObjectNamespace, web_sys};
 
-use crate::{
-    biolink::{pages_client, stats_client, webhooks_client},
-    context::RequestContext,
-    respond::ClientResponse,
-    runtime::transform_stream,
-    runtime::{durable_rpc::RpcError, log, promise, streamed_response::StreamedResponse},
-};
+use crate::biolink::{pages_client, stats_client, webhooks_client};
+use crate::context::RequestContext;
+use crate::respond::ClientResponse;
+use crate::runtime::durable_rpc::RpcError;
+use crate::runtime::streamed_response::StreamedResponse;
+use crate::runtime::{log, promise, transform_stream};
 
 /// The source of the lines.
 struct Source {

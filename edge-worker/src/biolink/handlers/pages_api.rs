@@ -1,27 +1,22 @@
 //! The REST API of bio-link pages, and `GET /account`.
 
-use biolink::{
-    codes,
-    pages_api::{Call, Decision, MAX_BODY, Once, Operation, Reply, plan_required},
-    route::{PagesCall, PagesEndpoint},
-};
-use shared::{
-    idempotency::{IDEMPOTENCY_KEY, IdempotencyKey},
-    key::{KeyId, KeyRecord},
-    method::Method,
-    problem::Problem,
-    response::Response,
-};
+use biolink::codes;
+use biolink::pages_api::{Call, Decision, MAX_BODY, Once, Operation, Reply, plan_required};
+use biolink::route::{PagesCall, PagesEndpoint};
+use shared::idempotency::{IDEMPOTENCY_KEY, IdempotencyKey};
+use shared::key::{KeyId, KeyRecord};
+use shared::method::Method;
+use shared::problem::Problem;
+use shared::response::Response;
 
 use super::{analytics, export, product_sources};
-use crate::{
-    access_log::AccessRecord,
-    biolink::pages_client,
-    context::RequestContext,
-    gateway::{authenticate::authenticate, key_store, meter_client},
-    respond::ClientResponse,
-    runtime::{body, entropy},
-};
+use crate::access_log::AccessRecord;
+use crate::biolink::pages_client;
+use crate::context::RequestContext;
+use crate::gateway::authenticate::authenticate;
+use crate::gateway::{key_store, meter_client};
+use crate::respond::ClientResponse;
+use crate::runtime::{body, entropy};
 
 pub(crate) async fn handle(
     context: &RequestContext<'_>,

@@ -2,23 +2,23 @@
 
 use std::collections::HashMap;
 
-use biolink::{
-    page::SourceId,
-    pages_api::{account_unavailable, refresh_too_early},
-    product_sync::{RefreshReply, SourceMessage, SourceWrite, complete},
-    route::{PagesCall, PagesEndpoint, PagesTarget},
-    webhooks::{SealedSecret, WebhookSecret},
-};
+use biolink::page::SourceId;
+use biolink::pages_api::{account_unavailable, refresh_too_early};
+use biolink::product_sync::{RefreshReply, SourceMessage, SourceWrite, complete};
+use biolink::route::{PagesCall, PagesEndpoint, PagesTarget};
+use biolink::webhooks::{SealedSecret, WebhookSecret};
 use futures_util::future::join_all;
 use serde_json::Value;
-use shared::{json, key::KeyId, problem::Problem, response::Response};
+use shared::json;
+use shared::key::KeyId;
+use shared::problem::Problem;
+use shared::response::Response;
 
-use crate::{
-    bindings::BiolinkBindings,
-    biolink::product_sources,
-    context::RequestContext,
-    runtime::{durable_rpc::RpcError, entropy, log},
-};
+use crate::bindings::BiolinkBindings;
+use crate::biolink::product_sources;
+use crate::context::RequestContext;
+use crate::runtime::durable_rpc::RpcError;
+use crate::runtime::{entropy, log};
 
 /// Prepares the body of a call that writes a source: checks its URL, and encrypts its secret.
 ///

@@ -2,27 +2,21 @@
 
 use std::cell::RefCell;
 
-use biolink::{
-    page::SourceId,
-    pages_api::{account_unavailable, push_limited, push_unknown, push_unsigned},
-    product_sync::{MAX_PUSH_BYTES, PUSH_HEADERS, PushReply, PushRequest, SourceMessage},
-    visitor::check_unknown_pages,
-};
+use biolink::page::SourceId;
+use biolink::pages_api::{account_unavailable, push_limited, push_unknown, push_unsigned};
+use biolink::product_sync::{MAX_PUSH_BYTES, PUSH_HEADERS, PushReply, PushRequest, SourceMessage};
+use biolink::visitor::check_unknown_pages;
 use serde_json::json;
-use shared::{
-    caller::bucket,
-    json,
-    minute_counters::MinuteCounters,
-    problem::{Problem, codes},
-    response::Response,
-};
+use shared::caller::bucket;
+use shared::json;
+use shared::minute_counters::MinuteCounters;
+use shared::problem::{Problem, codes};
+use shared::response::Response;
 
-use crate::{
-    biolink::product_sources,
-    context::RequestContext,
-    runtime::client_request::CLIENT_ADDRESS,
-    runtime::{body, clock, log},
-};
+use crate::biolink::product_sources;
+use crate::context::RequestContext;
+use crate::runtime::client_request::CLIENT_ADDRESS;
+use crate::runtime::{body, clock, log};
 
 thread_local! {
     /// Addresses whose pushes were refused.

@@ -2,26 +2,24 @@
 
 use std::cell::RefCell;
 
-use biolink::{
-    events::Seer,
-    page::{AbuseReport, Slug},
-    pages_api::{
-        MAX_REPORT_BODY, Opened, ReportsMessage, Served, Snapshot, page_not_found, report_part,
-        reports_exceeded, respond,
-    },
-    route::{Visit, VisitPart},
-    visitor::check_unknown_pages,
-    visitor::is_speculative,
+use biolink::events::Seer;
+use biolink::page::{AbuseReport, Slug};
+use biolink::pages_api::{
+    MAX_REPORT_BODY, Opened, ReportsMessage, Served, Snapshot, page_not_found, report_part, reports_exceeded,
+    respond,
 };
+use biolink::route::{Visit, VisitPart};
+use biolink::visitor::{check_unknown_pages, is_speculative};
 use futures_util::future::join;
-use shared::{caller::bucket, minute_counters::MinuteCounters, problem::Problem, response::Response};
+use shared::caller::bucket;
+use shared::minute_counters::MinuteCounters;
+use shared::problem::Problem;
+use shared::response::Response;
 
-use crate::{
-    biolink::{denied_hosts, events, page_store, pages_client, reports, suspensions},
-    context::RequestContext,
-    runtime::client_request::CLIENT_ADDRESS,
-    runtime::{body, clock, entropy},
-};
+use crate::biolink::{denied_hosts, events, page_store, pages_client, reports, suspensions};
+use crate::context::RequestContext;
+use crate::runtime::client_request::CLIENT_ADDRESS;
+use crate::runtime::{body, clock, entropy};
 
 /// The media type of a form.
 const FORM: &str = "application/x-www-form-urlencoded";

@@ -1,20 +1,17 @@
 //! The REST API of webhooks and events. The account admits each call, and its webhooks handle it.
 
-use biolink::{
-    pages_api::{Decision, Operation, check_no_query, plan_required},
-    route::{WebhooksCall, WebhooksTarget},
-    webhooks::describe_schema,
-    webhooks_api::{WebhooksMessage, WebhooksOperation, WebhooksRequest},
-};
-use shared::{problem::Problem, response::Response};
+use biolink::pages_api::{Decision, Operation, check_no_query, plan_required};
+use biolink::route::{WebhooksCall, WebhooksTarget};
+use biolink::webhooks::describe_schema;
+use biolink::webhooks_api::{WebhooksMessage, WebhooksOperation, WebhooksRequest};
+use shared::problem::Problem;
+use shared::response::Response;
 
 use super::pages_api::{call, key_record, once, read_body, response};
-use crate::{
-    access_log::AccessRecord,
-    biolink::{pages_client, webhooks_client},
-    context::RequestContext,
-    runtime::entropy,
-};
+use crate::access_log::AccessRecord;
+use crate::biolink::{pages_client, webhooks_client};
+use crate::context::RequestContext;
+use crate::runtime::entropy;
 
 pub(crate) async fn handle(
     context: &RequestContext<'_>,

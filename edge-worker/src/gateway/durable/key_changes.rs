@@ -4,21 +4,17 @@
 
 use std::cell::Cell;
 
-use shared::{
-    key::KeyRecord,
-    keys_api::{ChangesMessage, ChangesPage, ChangesRequest, Cursor},
-    time::UnixMillis,
-};
+use shared::key::KeyRecord;
+use shared::keys_api::{ChangesMessage, ChangesPage, ChangesRequest, Cursor};
+use shared::time::UnixMillis;
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, SqlStorageValue, State as ObjectState,
     durable_object, wasm_bindgen,
 };
 
 use crate::runtime::clock;
-use crate::runtime::{
-    message::respond,
-    sql::{integer, number, rows},
-};
+use crate::runtime::message::respond;
+use crate::runtime::sql::{integer, number, rows};
 
 /// The feed's start time identifies it: a cursor of a feed that was lost is not valid in a new one.
 const CREATE: &str =

@@ -12,23 +12,20 @@
 use std::cell::{Cell, RefCell};
 
 use futures_util::future::join;
-use shared::{
-    key::KeyRecord,
-    meter::{Message, Meter as State, Reply},
-    time::UnixMillis,
-};
-use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use shared::key::KeyRecord;
+use shared::meter::{Message, Meter as State, Reply};
+use shared::time::UnixMillis;
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
 };
 
 use super::refusal_log::StoredRefusals;
-use crate::runtime::{alarm, message::parse, sql};
-use crate::{
-    bindings,
-    gateway::{key_change_feed, key_store},
-    runtime::{clock, log},
-};
+use crate::bindings;
+use crate::gateway::{key_change_feed, key_store};
+use crate::runtime::message::parse;
+use crate::runtime::{alarm, clock, log, sql};
 
 const HAS_TABLE: &str = "SELECT 1 FROM sqlite_master WHERE name = 'state'";
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS state (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL)";

@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use shared::meter::{RefusalLog, RefusedCalls};
 use worker::{Result, SqlStorage};
 
-use crate::runtime::log;
-use crate::runtime::{message::parse, sql};
+use crate::runtime::message::parse;
+use crate::runtime::{log, sql};
 
 const HAS_TABLE: &str = "SELECT 1 FROM sqlite_master WHERE name = 'refusals'";
 const TABLE: &str =

@@ -1,26 +1,20 @@
 //! `GET` and `POST` on `/v1/{tool}/{action}`.
 
-use shared::{
-    grant::Grant,
-    headers,
-    lease_cache::Admission,
-    problem::{Code, Problem, codes},
-    quota::{CallEnd, QuotaStatus, is_uncharged},
-    route::ToolCall,
-};
+use shared::grant::Grant;
+use shared::headers;
+use shared::lease_cache::Admission;
+use shared::problem::{Code, Problem, codes};
+use shared::quota::{CallEnd, QuotaStatus, is_uncharged};
+use shared::route::ToolCall;
 
-use crate::{
-    access_log::AccessRecord,
-    context::RequestContext,
-    gateway::{
-        authenticate::authenticate,
-        event_stream,
-        meter_client::{self, CallDecision, CallOutcome},
-        origin::{self, ForwardError},
-    },
-    respond::ClientResponse,
-    runtime::streamed_response::StreamedResponse,
-};
+use crate::access_log::AccessRecord;
+use crate::context::RequestContext;
+use crate::gateway::authenticate::authenticate;
+use crate::gateway::event_stream;
+use crate::gateway::meter_client::{self, CallDecision, CallOutcome};
+use crate::gateway::origin::{self, ForwardError};
+use crate::respond::ClientResponse;
+use crate::runtime::streamed_response::StreamedResponse;
 
 /// Forwards a call if the key's meter admits it.
 ///

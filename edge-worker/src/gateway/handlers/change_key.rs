@@ -4,22 +4,19 @@
 //! The key's meter makes every change. So concurrent changes do not undo each other, and a change
 //! applies from the next call on. The meter updates KV by itself.
 
-use shared::{
-    key::{ApiKey, KeyId, KeyRecord, SecretHash, Subject},
-    keys_api::{
-        MAX_BODY, describe, describe_rotated, describe_usage, includes_usage, read_change, read_grace,
-    },
-    meter::Change,
-    problem::Problem,
-    response::Response,
+use shared::key::{ApiKey, KeyId, KeyRecord, SecretHash, Subject};
+use shared::keys_api::{
+    MAX_BODY, describe, describe_rotated, describe_usage, includes_usage, read_change, read_grace,
 };
+use shared::meter::Change;
+use shared::problem::Problem;
+use shared::response::Response;
 
-use crate::{
-    access_log::AccessRecord,
-    context::RequestContext,
-    gateway::{admin, authenticate::authenticate, key_store, meter_client},
-    runtime::{body, clock, entropy},
-};
+use crate::access_log::AccessRecord;
+use crate::context::RequestContext;
+use crate::gateway::authenticate::authenticate;
+use crate::gateway::{admin, key_store, meter_client};
+use crate::runtime::{body, clock, entropy};
 
 /// `GET /v1/keys/{id}`, with the key's usage if the query requests it.
 pub(crate) async fn read(

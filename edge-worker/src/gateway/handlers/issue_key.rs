@@ -1,21 +1,16 @@
 //! `POST /v1/keys/issue`.
 
-use shared::{
-    idempotency::IssueStep,
-    idempotency::{IDEMPOTENCY_KEY, IdempotencyKey},
-    key::KeyEntropy,
-    keys_api::{IssueRequest, IssuedKey, MAX_BODY, NewKey},
-    problem::Problem,
-    response::Response,
-    time::UnixMillis,
-};
+use shared::idempotency::{IDEMPOTENCY_KEY, IdempotencyKey, IssueStep};
+use shared::key::KeyEntropy;
+use shared::keys_api::{IssueRequest, IssuedKey, MAX_BODY, NewKey};
+use shared::problem::Problem;
+use shared::response::Response;
+use shared::time::UnixMillis;
 
-use crate::{
-    access_log::AccessRecord,
-    context::RequestContext,
-    gateway::{admin, key_change_feed, key_store, meter_client},
-    runtime::{body, entropy},
-};
+use crate::access_log::AccessRecord;
+use crate::context::RequestContext;
+use crate::gateway::{admin, key_change_feed, key_store, meter_client};
+use crate::runtime::{body, entropy};
 
 /// Issues a key for an administrator, whose secret is in the body or in the header `authorization`.
 pub(crate) async fn handle(

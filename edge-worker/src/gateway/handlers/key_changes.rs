@@ -1,8 +1,13 @@
 //! `GET /internal/keys/changes`: the key-change feed for proxies in direct mode.
 
-use shared::{keys_api::ChangesRequest, origin_token::OriginToken, problem::Problem, response::Response};
+use shared::keys_api::ChangesRequest;
+use shared::origin_token::OriginToken;
+use shared::problem::Problem;
+use shared::response::Response;
 
-use crate::{access_log::AccessRecord, context::RequestContext, gateway::key_change_feed};
+use crate::access_log::AccessRecord;
+use crate::context::RequestContext;
+use crate::gateway::key_change_feed;
 
 pub(crate) async fn handle(
     context: &RequestContext<'_>,

@@ -1,15 +1,11 @@
 //! `GET /v1/keys`: all keys, in pages.
 
-use shared::{
-    keys_api::{ListRequest, describe_page},
-    problem::Problem,
-    response::Response,
-};
+use shared::keys_api::{ListRequest, describe_page};
+use shared::problem::Problem;
+use shared::response::Response;
 
-use crate::{
-    context::RequestContext,
-    gateway::{admin, key_store},
-};
+use crate::context::RequestContext;
+use crate::gateway::{admin, key_store};
 
 pub(crate) async fn handle(context: &RequestContext<'_>, query: Option<&str>) -> Result<Response, Problem> {
     admin::authorize(context).await?;

@@ -1,13 +1,15 @@
 //! `GET /v1/keys/me`: the state of the key's meter, free of charge.
 
-use shared::{keys_api::describe_usage, problem::Problem, quota::QuotaStatus, response::Response};
+use shared::keys_api::describe_usage;
+use shared::problem::Problem;
+use shared::quota::QuotaStatus;
+use shared::response::Response;
 
-use crate::{
-    access_log::AccessRecord,
-    context::RequestContext,
-    gateway::{authenticate::authenticate, key_store, meter_client},
-    runtime::clock,
-};
+use crate::access_log::AccessRecord;
+use crate::context::RequestContext;
+use crate::gateway::authenticate::authenticate;
+use crate::gateway::{key_store, meter_client};
+use crate::runtime::clock;
 
 pub(crate) async fn handle(
     context: &RequestContext<'_>,

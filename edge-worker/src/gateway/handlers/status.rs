@@ -2,18 +2,17 @@
 
 use std::cell::RefCell;
 
-use portal::{
-    asset::Asset,
-    docs::{SERVICE_LINKS, status_page},
-};
-use shared::{
-    origin::OriginError,
-    problem::Problem,
-    response::Response,
-    status::{StatusCache, StatusOutcome},
-};
+use portal::asset::Asset;
+use portal::docs::{SERVICE_LINKS, status_page};
+use shared::origin::OriginError;
+use shared::problem::Problem;
+use shared::response::Response;
+use shared::status::{StatusCache, StatusOutcome};
 
-use crate::{context::RequestContext, gateway::origin, portal::assets, runtime::clock};
+use crate::context::RequestContext;
+use crate::gateway::origin;
+use crate::portal::assets;
+use crate::runtime::clock;
 
 thread_local! {
     static CACHE: RefCell<StatusCache> = const { RefCell::new(StatusCache::new()) };

@@ -2,14 +2,13 @@
 
 use std::cell::RefCell;
 
-use shared::{
-    caller::{self, AttemptGuard, GuardStep},
-    meter::{AdminAttempt, Message, Reply},
-    problem::Problem,
-};
+use shared::caller::{self, AttemptGuard, GuardStep};
+use shared::meter::{AdminAttempt, Message, Reply};
+use shared::problem::Problem;
 
 use super::rpc;
-use crate::{context::RequestContext, runtime::clock};
+use crate::context::RequestContext;
+use crate::runtime::clock;
 
 thread_local! {
     static GUARD: RefCell<AttemptGuard> = const { RefCell::new(AttemptGuard::new()) };

@@ -1,19 +1,17 @@
 //! Admission of calls: from a lease in the isolate's memory, or by the key's meter.
 
-use shared::{
-    key::{KeyError, VerifiedKey},
-    lease_cache::{Admission, LeaseCache, Step, Timeouts, WaitFailure},
-    meter::MeterRequest,
-    problem::Problem,
-    tier::Tier,
-    tool::Tool,
-};
+use shared::key::{KeyError, VerifiedKey};
+use shared::lease_cache::{Admission, LeaseCache, Step, Timeouts, WaitFailure};
+use shared::meter::MeterRequest;
+use shared::problem::Problem;
+use shared::tier::Tier;
+use shared::tool::Tool;
 
-use super::{
-    exchange::{Exchange, ExchangeOutcome},
-    report, rpc, stored_record,
-};
-use crate::{context::RequestContext, gateway::lease_caches, runtime::durable_rpc::RpcError};
+use super::exchange::{Exchange, ExchangeOutcome};
+use super::{report, rpc, stored_record};
+use crate::context::RequestContext;
+use crate::gateway::lease_caches;
+use crate::runtime::durable_rpc::RpcError;
 
 /// The decision on a call, with the tier by which it was made.
 pub(crate) struct CallDecision {

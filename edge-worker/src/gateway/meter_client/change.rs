@@ -1,17 +1,13 @@
 //! Changes of a key's record, which its meter makes.
 
-use shared::{
-    key::{KeyId, KeyRecord, Subject},
-    keys_api::changed,
-    meter::{Change, ChangeOutcome, Message, Reply},
-    problem::Problem,
-};
+use shared::key::{KeyId, KeyRecord, Subject};
+use shared::keys_api::changed;
+use shared::meter::{Change, ChangeOutcome, Message, Reply};
+use shared::problem::Problem;
 
 use super::rpc;
-use crate::{
-    context::RequestContext,
-    gateway::{key_store, lease_caches},
-};
+use crate::context::RequestContext;
+use crate::gateway::{key_store, lease_caches};
 
 /// Returns the record of a key for an administrator. It comes from KV if its meter may not exist
 /// yet: the object would be created near the administrator and stay there, far from its traffic.

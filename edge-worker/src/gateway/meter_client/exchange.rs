@@ -2,28 +2,23 @@
 //!
 //! Why: docs/decisions/limits.md, "A request says within which time its call may be let through".
 
-use std::{
-    future::poll_fn,
-    pin::{Pin, pin},
-    task::{Context, Poll},
-};
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
 
 use futures_util::future::{Either, select};
-use shared::{
-    key::VerifiedKey,
-    lease_cache::{Admission, CallWait, LeaseCache, Timeouts, WaitEvent, WaitFailure, WaitStep},
-    meter::{Message, MeterRequest, MeterResponse, Reply},
-    problem::Problem,
-    time::UnixMillis,
-};
+use shared::key::VerifiedKey;
+use shared::lease_cache::{Admission, CallWait, LeaseCache, Timeouts, WaitEvent, WaitFailure, WaitStep};
+use shared::meter::{Message, MeterRequest, MeterResponse, Reply};
+use shared::problem::Problem;
+use shared::time::UnixMillis;
 use worker::ObjectNamespace;
 
 use super::rpc;
-use crate::{
-    context::RequestContext,
-    gateway::lease_caches,
-    runtime::{clock, durable_rpc::RpcError, promise},
-};
+use crate::context::RequestContext;
+use crate::gateway::lease_caches;
+use crate::runtime::durable_rpc::RpcError;
+use crate::runtime::{clock, promise};
 
 /// Time in which a late response is still waited for, in milliseconds.
 const LATE_MS: u64 = 10_000;

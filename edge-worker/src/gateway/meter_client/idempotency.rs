@@ -1,10 +1,8 @@
 //! The progress of issuing a key, kept by a meter for each `Idempotency-Key`.
 
-use shared::{
-    idempotency::{IssueStep, IssueTurn},
-    meter::{Message, Reply},
-    problem::Problem,
-};
+use shared::idempotency::{IssueStep, IssueTurn};
+use shared::meter::{Message, Reply};
+use shared::problem::Problem;
 
 use super::rpc;
 use crate::context::RequestContext;

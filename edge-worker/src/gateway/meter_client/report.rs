@@ -1,26 +1,19 @@
 //! Background reports to a key's meter: outcomes of calls, spent leases, and renewals.
 
 use portal::endpoint::Endpoint;
-use shared::{
-    key::VerifiedKey,
-    lease_cache::{Charge, ReportTurn},
-    meter::{Message, MeterRequest, Reply},
-    problem::{Code, codes},
-    time::UnixMillis,
-    tool::Tool,
-};
+use shared::key::VerifiedKey;
+use shared::lease_cache::{Charge, ReportTurn};
+use shared::meter::{Message, MeterRequest, Reply};
+use shared::problem::{Code, codes};
+use shared::time::UnixMillis;
+use shared::tool::Tool;
 use worker::{Context, ObjectNamespace};
 
 use super::rpc;
-use crate::{
-    context::RequestContext,
-    gateway::lease_caches,
-    runtime::{
-        clock,
-        durable_rpc::{self, RpcError},
-        log, promise,
-    },
-};
+use crate::context::RequestContext;
+use crate::gateway::lease_caches;
+use crate::runtime::durable_rpc::{self, RpcError};
+use crate::runtime::{clock, log, promise};
 
 /// Timeout of a report, in milliseconds.
 const REPORT_TIMEOUT_MS: u64 = 5_000;

@@ -3,22 +3,16 @@
 use std::pin::{Pin, pin};
 
 use futures_util::future::{Either, select};
-use shared::{
-    json,
-    lease_cache::Timeouts,
-    meter::{Message, Reply},
-    problem::{Problem, codes},
-    request_id::RequestId,
-};
+use shared::json;
+use shared::lease_cache::Timeouts;
+use shared::meter::{Message, Reply};
+use shared::problem::{Problem, codes};
+use shared::request_id::RequestId;
 use worker::ObjectNamespace;
 
-use crate::{
-    context::RequestContext,
-    runtime::{
-        durable_rpc::{self, RpcError},
-        log, promise,
-    },
-};
+use crate::context::RequestContext;
+use crate::runtime::durable_rpc::{self, RpcError};
+use crate::runtime::{log, promise};
 
 /// Sends a message to the meter of this name, within the time that a caller waits for it.
 ///

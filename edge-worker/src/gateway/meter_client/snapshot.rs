@@ -1,19 +1,15 @@
 //! The whole state of a key's meter, read at no charge.
 
-use shared::{
-    key::{KeyError, KeyId, VerifiedKey},
-    keys_api::key_unknown,
-    lease_cache::LeaseCache,
-    meter::{Message, MeterRequest, MeterSnapshot, Reply, Verdict},
-    problem::Problem,
-};
+use shared::key::{KeyError, KeyId, VerifiedKey};
+use shared::keys_api::key_unknown;
+use shared::lease_cache::LeaseCache;
+use shared::meter::{Message, MeterRequest, MeterSnapshot, Reply, Verdict};
+use shared::problem::Problem;
 
 use super::{rpc, stored_record};
-use crate::{
-    context::RequestContext,
-    gateway::{key_store, lease_caches},
-    runtime::clock,
-};
+use crate::context::RequestContext;
+use crate::gateway::{key_store, lease_caches};
+use crate::runtime::clock;
 
 /// Reads the state of a key's meter for the key itself.
 ///

@@ -1,11 +1,10 @@
 //! The record that KV holds, for a key that neither its meter nor the isolate has met yet.
 
-use shared::{key::VerifiedKey, problem::Problem};
+use shared::key::VerifiedKey;
+use shared::problem::Problem;
 
-use crate::{
-    context::RequestContext,
-    gateway::{key_store, lease_caches},
-};
+use crate::context::RequestContext;
+use crate::gateway::{key_store, lease_caches};
 
 /// Reads the record from KV into the key's cache.
 ///

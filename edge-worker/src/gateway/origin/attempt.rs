@@ -3,35 +3,29 @@
 //! Why: docs/decisions/edge.md, "A response without proof is not charged, and a POST is not
 //! repeated".
 
-use std::{
-    borrow::Cow,
-    pin::{Pin, pin},
-};
+use std::borrow::Cow;
+use std::pin::{Pin, pin};
 
 use futures_util::future::{Either, select};
-use shared::{
-    grant::Grant,
-    headers::{self, Nominated},
-    origin::{CONNECT_TIMEOUT_MS, Origin, RESPONSE_TIMEOUT_MS},
-    problem::{Problem, codes},
-    proof::Proof,
-    route::{CallMethod, ToolCall},
-    time::UnixMillis,
-    url::Address,
-};
+use shared::grant::Grant;
+use shared::headers::{self, Nominated};
+use shared::origin::{CONNECT_TIMEOUT_MS, Origin, RESPONSE_TIMEOUT_MS};
+use shared::problem::{Problem, codes};
+use shared::proof::Proof;
+use shared::route::{CallMethod, ToolCall};
+use shared::time::UnixMillis;
+use shared::url::Address;
 use wasm_bindgen::{JsCast, JsValue};
-use worker::{js_sys::Promise, web_sys};
+use worker::js_sys::Promise;
+use worker::web_sys;
 
-use super::{
-    attempt_error::AttemptError,
-    fetch::discard,
-    probe::is_reachable,
-    upload::{Pipe, Upload},
-};
-use crate::{
-    context::RequestContext,
-    runtime::{body, calls, clock, promise, streamed_response::StreamedResponse},
-};
+use super::attempt_error::AttemptError;
+use super::fetch::discard;
+use super::probe::is_reachable;
+use super::upload::{Pipe, Upload};
+use crate::context::RequestContext;
+use crate::runtime::streamed_response::StreamedResponse;
+use crate::runtime::{body, calls, clock, promise};
 
 /// Wait for the origin's side of a broken upload, in milliseconds, before the client is held
 /// responsible. The runtime reports only that one side broke. If it was the origin, its response or

@@ -1,10 +1,8 @@
 //! The reasons why an attempt has no response of the proxy.
 
-use shared::{
-    origin::{OriginError, RESPONSE_TIMEOUT_MS},
-    problem::{Code, Problem},
-    quota::CallEnd,
-};
+use shared::origin::{OriginError, RESPONSE_TIMEOUT_MS};
+use shared::problem::{Code, Problem};
+use shared::quota::CallEnd;
 use wasm_bindgen::JsValue;
 use worker::js_sys::Reflect;
 

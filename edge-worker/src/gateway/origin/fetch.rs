@@ -3,7 +3,8 @@
 use wasm_bindgen::{JsCast, JsValue};
 use worker::{js_sys, web_sys};
 
-use crate::{bindings::Bindings, runtime::promise};
+use crate::bindings::Bindings;
+use crate::runtime::promise;
 
 /// Sends a request to an origin and returns the response. Uses the binding with the client
 /// certificate if there is one.

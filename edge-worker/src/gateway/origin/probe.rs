@@ -1,19 +1,15 @@
 //! Probes: requests to an origin that need no grant, whose responses carry a proof of the proxy.
 
-use shared::{
-    headers,
-    origin::{CONNECT_TIMEOUT_MS, Origin},
-    proof::Proof,
-    status::StatusReport,
-};
+use shared::headers;
+use shared::origin::{CONNECT_TIMEOUT_MS, Origin};
+use shared::proof::Proof;
+use shared::status::StatusReport;
 use wasm_bindgen::JsValue;
 use worker::web_sys;
 
 use super::fetch::{discard, fetch};
-use crate::{
-    context::RequestContext,
-    runtime::{log, promise},
-};
+use crate::context::RequestContext;
+use crate::runtime::{log, promise};
 
 /// Returns true if our proxy responds at this origin.
 pub(super) async fn is_reachable(context: &RequestContext<'_>, origin: &Origin) -> bool {

@@ -13,17 +13,15 @@
 
 use std::cell::Cell;
 
-use shared::{origin::MAX_BUFFERED_BODY_BYTES, problem::Problem, route::CallMethod};
+use shared::origin::MAX_BUFFERED_BODY_BYTES;
+use shared::problem::Problem;
+use shared::route::CallMethod;
 use wasm_bindgen::JsValue;
-use worker::{
-    js_sys::{ArrayBuffer, BigInt, Promise},
-    web_sys,
-};
+use worker::js_sys::{ArrayBuffer, BigInt, Promise};
+use worker::web_sys;
 
-use crate::{
-    context::RequestContext,
-    runtime::{body, transform_stream},
-};
+use crate::context::RequestContext;
+use crate::runtime::{body, transform_stream};
 
 /// A request body to send.
 pub(super) enum Upload {

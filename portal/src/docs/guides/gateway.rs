@@ -1,15 +1,12 @@
 //! The guides of the gateway: keys, tools, limits, errors.
 
 use maud::{Markup, html};
-use shared::{
-    key::KeyEnv,
-    request::{BODY_IDLE_TIMEOUT_MS, MIN_BODY_RATE, TOOL_RESPONSE_TIMEOUT_MS},
-};
+use shared::key::KeyEnv;
+use shared::request::{BODY_IDLE_TIMEOUT_MS, MIN_BODY_RATE, TOOL_RESPONSE_TIMEOUT_MS};
 
-use super::{
-    super::{host::Host, layout::sample},
-    Source, get, tables, written,
-};
+use super::super::host::Host;
+use super::super::layout::sample;
+use super::{Source, get, tables, written};
 
 pub(super) fn start(source: &Source<'_>) -> Markup {
     html! {

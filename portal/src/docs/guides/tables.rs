@@ -3,16 +3,15 @@
 use biolink::codes;
 use biolink::route::VisitEndpoint;
 use maud::{Markup, html};
-use shared::{
-    policy::{Policy, Window},
-    problem::Code,
-    request::{MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_HEADER_LINES},
-    route::MAX_TARGET,
-    tier::Tier,
-    tool::Tool,
-};
+use shared::policy::{Policy, Window};
+use shared::problem::Code;
+use shared::request::{MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_HEADER_LINES};
+use shared::route::MAX_TARGET;
+use shared::tier::Tier;
+use shared::tool::Tool;
 
-use super::super::{model::Description, text::inline};
+use super::super::model::Description;
+use super::super::text::inline;
 
 pub(super) fn tools() -> Markup {
     html! {

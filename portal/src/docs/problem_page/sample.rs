@@ -1,9 +1,7 @@
 //! Example responses of problems, with the members and headers of their own.
 
-use shared::{
-    problem::{Code, Problem},
-    request_id::RequestId,
-};
+use shared::problem::{Code, Problem};
+use shared::request_id::RequestId;
 
 /// Returns the example of a code: status, headers and body.
 pub(super) fn response(code: Code) -> String {

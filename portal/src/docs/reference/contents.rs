@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::{super::guides::Guide, ReferencePart};
+use super::super::guides::Guide;
+use super::ReferencePart;
 use crate::docs_page::DocsPage;
 
 /// Returns the search and the contents. Without the page's script, the search is not shown.

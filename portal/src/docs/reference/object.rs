@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::super::{
-    model::{Description, Field, Object, Operation},
-    text::inline,
-};
+use super::super::model::{Description, Field, Object, Operation};
+use super::super::text::inline;
 
 /// Returns the section of all objects that these operations use, directly or inside others.
 pub(super) fn objects(description: &Description, operations: &[&Operation<'_>]) -> Markup {

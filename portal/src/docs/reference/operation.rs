@@ -3,11 +3,9 @@
 use maud::{Markup, html};
 use shared::problem::Code;
 
-use super::super::{
-    model::{Authentication, Body, Operation, Reply},
-    snippet::{Call, json},
-    text::inline,
-};
+use super::super::model::{Authentication, Body, Operation, Reply};
+use super::super::snippet::{Call, json};
+use super::super::text::inline;
 
 /// Returns the section of an operation. `anywhere` are the problems of every request, which are
 /// listed once for all.

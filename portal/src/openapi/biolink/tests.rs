@@ -11,16 +11,20 @@ mod webhooks;
 use std::collections::{BTreeMap, BTreeSet};
 
 use biolink::codes;
-use biolink::{
-    page::{IdSource, LinkId, PageId, Reader, SourceId},
-    route::{AdminEndpoint, PagesEndpoint, WebhooksEndpoint},
-    webhooks::{DeliveryId, EndpointId, EventId, WebhookKind},
-};
+use biolink::page::{IdSource, LinkId, PageId, Reader, SourceId};
+use biolink::route::{AdminEndpoint, PagesEndpoint, WebhooksEndpoint};
+use biolink::webhooks::{DeliveryId, EndpointId, EventId, WebhookKind};
 use serde_json::{Map, json};
-use shared::{key::KeyId, problem::Code, request_id::RequestId};
+use shared::key::KeyId;
+use shared::problem::Code;
+use shared::request_id::RequestId;
 
 use super::*;
-use crate::{asset::Asset, docs_page::DocsPage, endpoint::Endpoint, openapi, route::Route};
+use crate::asset::Asset;
+use crate::docs_page::DocsPage;
+use crate::endpoint::Endpoint;
+use crate::openapi;
+use crate::route::Route;
 
 /// Returns every operation: its path, its method in lower case, and what is said of it.
 fn operations() -> Vec<(String, String, Value)> {

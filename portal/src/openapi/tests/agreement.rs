@@ -1,31 +1,26 @@
 //! What descriptions say and code has too: limits, enumerations, patterns and names. A row is a place
 //! in a document, the keyword there, and the value in the code.
 
-use ::biolink::{
-    analytics::{AnalyticsRequest, Filter, GroupBy, Metric},
-    fetch_url::FetchUrl,
-    page::{
-        self, ReportReason, WebUrl,
-        document::{
-            Availability, Density, Direction, Layout, LinkType, Mode, Platform, Preset, Rel, Shape, Subject,
-        },
-    },
-    pages_api::{DeniedHosts, MAX_REASON, PageStatus},
-    policy,
-    product_feed::{FeedFormat, Order},
-    product_sync::{self, RunOutcome, RunTrigger, SyncStatus},
-    webhooks::{self, WebhookKind},
-    webhooks_api::{self, DeliveryState},
+use ::biolink::analytics::{AnalyticsRequest, Filter, GroupBy, Metric};
+use ::biolink::fetch_url::FetchUrl;
+use ::biolink::page::document::{
+    Availability, Density, Direction, Layout, LinkType, Mode, Platform, Preset, Rel, Shape, Subject,
 };
-use serde::{Serialize, de::DeserializeOwned};
-use shared::{
-    action::Action,
-    headers::API_KEY,
-    key::BiolinkPlan,
-    keys_api::{ListRequest, MAX_EMAIL, MAX_NAME},
-    policy::MAX_MINUTE_LIMIT,
-    tier::Tier,
-};
+use ::biolink::page::{self, ReportReason, WebUrl};
+use ::biolink::pages_api::{DeniedHosts, MAX_REASON, PageStatus};
+use ::biolink::policy;
+use ::biolink::product_feed::{FeedFormat, Order};
+use ::biolink::product_sync::{self, RunOutcome, RunTrigger, SyncStatus};
+use ::biolink::webhooks::{self, WebhookKind};
+use ::biolink::webhooks_api::{self, DeliveryState};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use shared::action::Action;
+use shared::headers::API_KEY;
+use shared::key::BiolinkPlan;
+use shared::keys_api::{ListRequest, MAX_EMAIL, MAX_NAME};
+use shared::policy::MAX_MINUTE_LIMIT;
+use shared::tier::Tier;
 
 use super::*;
 

@@ -1,12 +1,10 @@
 //! The schemas of keys against what the keys API reads and writes.
 
-use shared::{
-    key::{KeyEntropy, KeyEnv},
-    keys_api::IssueRequest,
-    request_id::RequestId,
-    secret::MacKeys,
-    time::UnixMillis,
-};
+use shared::key::{KeyEntropy, KeyEnv};
+use shared::keys_api::IssueRequest;
+use shared::request_id::RequestId;
+use shared::secret::MacKeys;
+use shared::time::UnixMillis;
 
 use super::*;
 

@@ -3,10 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ChangesPage, Cursor};
-use crate::{
-    problem::Problem,
-    query::{invalid, not_a_cursor},
-};
+use crate::problem::Problem;
+use crate::query::{invalid, not_a_cursor};
 
 /// A request for one page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,11 +1,9 @@
 //! Changes of the key's record, which only its meter makes.
 
 use super::Meter;
-use crate::{
-    key::{FormerSecret, KeyRecord, KeyStatus, VerifiedKey},
-    meter::{Change, ChangeOutcome},
-    time::UnixMillis,
-};
+use crate::key::{FormerSecret, KeyRecord, KeyStatus, VerifiedKey};
+use crate::meter::{Change, ChangeOutcome};
+use crate::time::UnixMillis;
 
 /// Age up to which a key without a stored record is accepted by its MAC alone, in milliseconds: an
 /// hour. KV may not show a record for a minute or more after it was written. Later than that, no

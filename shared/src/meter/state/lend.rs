@@ -1,13 +1,12 @@
 //! The number of calls that a meter lends to a lease cache.
 
 use super::Meter;
-use crate::{
-    meter::{LeaseTerms, MeterRequest, TTL_MS, lease::Lease},
-    policy::Policy,
-    quota::Counts as _,
-    tier::Tier,
-    time::UnixMillis,
-};
+use crate::meter::lease::Lease;
+use crate::meter::{LeaseTerms, MeterRequest, TTL_MS};
+use crate::policy::Policy;
+use crate::quota::Counts as _;
+use crate::tier::Tier;
+use crate::time::UnixMillis;
 
 /// The smallest lease that is granted. Less than that is better left for all.
 const MIN_LEASE: u32 = 2;

@@ -3,12 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    meter::{LeaseTerms, MeterRequest, MeterResponse, Verdict, message::known_tool},
-    quota::MARGIN_MS,
-    time::{UnixMillis, UtcDay},
-    tool::Tool,
-};
+use crate::meter::message::known_tool;
+use crate::meter::{LeaseTerms, MeterRequest, MeterResponse, Verdict};
+use crate::quota::MARGIN_MS;
+use crate::time::{UnixMillis, UtcDay};
+use crate::tool::Tool;
 
 /// Time for which a response is kept, in milliseconds: as long as a request may be sent again.
 const KEEP_MS: u64 = 5_000;

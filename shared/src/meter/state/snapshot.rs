@@ -1,10 +1,8 @@
 //! The whole state, for the key's holder and for administrators.
 
 use super::Meter;
-use crate::{
-    meter::{MeterRequest, MeterResponse, MeterSnapshot},
-    time::UnixMillis,
-};
+use crate::meter::{MeterRequest, MeterResponse, MeterSnapshot};
+use crate::time::UnixMillis;
 
 impl Meter {
     /// Returns everything that is known of the key, if the request's key may be used.

@@ -1,7 +1,8 @@
 //! Calls that are let through later than their first request allowed, or never.
 
 use super::Meter;
-use crate::{meter::MeterRequest, time::UnixMillis};
+use crate::meter::MeterRequest;
+use crate::time::UnixMillis;
 
 /// Maximum number of calls that one request withdraws.
 const MAX_WITHDRAWN: usize = 64;

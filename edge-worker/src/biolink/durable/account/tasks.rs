@@ -1,17 +1,17 @@
 //! The account's outbox: writes to other stores, until they have succeeded.
 
-use biolink::{
-    pages_api::Task, product_sync::SourceMessage, stats::StatsMessage, webhooks_api::WebhooksMessage,
-};
+use biolink::pages_api::Task;
+use biolink::product_sync::SourceMessage;
+use biolink::stats::StatsMessage;
+use biolink::webhooks_api::WebhooksMessage;
 use shared::key::KeyId;
 use worker::Result;
 
 use super::Account;
-use crate::{
-    bindings,
-    biolink::{page_store, pages_client::slug_call, product_sources, stats_client, webhooks_client},
-    runtime::{clock, log},
-};
+use crate::bindings;
+use crate::biolink::pages_client::slug_call;
+use crate::biolink::{page_store, product_sources, stats_client, webhooks_client};
+use crate::runtime::{clock, log};
 
 impl Account {
     /// Does what is due.

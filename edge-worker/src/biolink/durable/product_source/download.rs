@@ -1,16 +1,14 @@
 //! Fetches a feed, which may come in several responses.
 
-use biolink::{
-    fetch_url::{FetchPolicy, FetchUrl},
-    product_feed::{Download, DownloadStep},
-    product_sync::{DOWNLOAD_TIMEOUT_MS, FETCH_TIMEOUT_MS, FetchError, Fetched, MAX_FEED_BYTES, SyncAttempt},
+use biolink::fetch_url::{FetchPolicy, FetchUrl};
+use biolink::product_feed::{Download, DownloadStep};
+use biolink::product_sync::{
+    DOWNLOAD_TIMEOUT_MS, FETCH_TIMEOUT_MS, FetchError, Fetched, MAX_FEED_BYTES, SyncAttempt,
 };
 use shared::time::UnixMillis;
 
-use crate::{
-    biolink::guarded_fetch::{self, BodyLimit, GuardedFetchError, GuardedRequest, GuardedResponse},
-    runtime::clock,
-};
+use crate::biolink::guarded_fetch::{self, BodyLimit, GuardedFetchError, GuardedRequest, GuardedResponse};
+use crate::runtime::clock;
 
 const ACCEPT: &str = "application/rss+xml, application/atom+xml, application/json, text/csv, text/tab-separated-values, */*;q=0.5";
 /// The name under which shops see the gateway.

@@ -1,17 +1,13 @@
 //! Gives products to the account, as an edit of the page.
 
-use biolink::{
-    pages_api::{AccountMessage, Call, Operation, SourceCall},
-    product_sync::{EditOutcome, ProductEdit},
-};
+use biolink::pages_api::{AccountMessage, Call, Operation, SourceCall};
+use biolink::product_sync::{EditOutcome, ProductEdit};
 use shared::json;
 use worker::Result;
 
 use super::{Parts, ProductSource};
-use crate::{
-    bindings,
-    runtime::{clock, durable_rpc, entropy, log},
-};
+use crate::bindings;
+use crate::runtime::{clock, durable_rpc, entropy, log};
 
 /// Timeout of the edit, in milliseconds.
 const ACCOUNT_TIMEOUT_MS: u64 = 10_000;

@@ -5,11 +5,9 @@ use shared::key::{BiolinkPlan, KeyId};
 use worker::Result;
 
 use super::{Parts, ProductSource};
-use crate::{
-    bindings,
-    gateway::key_store,
-    runtime::{clock, log},
-};
+use crate::bindings;
+use crate::gateway::key_store;
+use crate::runtime::{clock, log};
 
 impl ProductSource {
     /// Verifies a push and takes it in. The products are on the page when this returns, unless the

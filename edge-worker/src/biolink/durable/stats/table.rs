@@ -1,17 +1,13 @@
 //! The rows of a page's store: each has events of one UTC day in columns.
 
-use biolink::{
-    analytics::{PageCounter, PageQuery, PageReport, SegmentColumns},
-    events::{Columns, Dimension, Received, Segment},
-    stats::{Counts, KNOWN_DAYS, MAX_ROWS, Row},
-};
+use biolink::analytics::{PageCounter, PageQuery, PageReport, SegmentColumns};
+use biolink::events::{Columns, Dimension, Received, Segment};
+use biolink::stats::{Counts, KNOWN_DAYS, MAX_ROWS, Row};
 use shared::time::{UnixMillis, UtcDay};
 use worker::{Result, SqlStorage, SqlStorageValue};
 
-use crate::runtime::{
-    message::parse,
-    sql::{integer, number, rows},
-};
+use crate::runtime::message::parse;
+use crate::runtime::sql::{integer, number, rows};
 
 /// The last row of a day.
 const LAST: &str =

@@ -1,20 +1,19 @@
 //! Events that arrive: they are logged, and become deliveries.
 
-use biolink::{
-    page::{IdSource, PageId},
-    pages_api::AccountMessage,
-    stats::OutboxRow,
-    webhooks::{Card, EventHead, EventId, Excess, Publication, Visit, WebhookKind},
-    webhooks_api::{DeliveryNumbers, DeliveryState, LoggedEvent, PageProgress, fan_out},
-};
-use shared::{json, key::KeyId, time::UnixMillis};
+use biolink::page::{IdSource, PageId};
+use biolink::pages_api::AccountMessage;
+use biolink::stats::OutboxRow;
+use biolink::webhooks::{Card, EventHead, EventId, Excess, Publication, Visit, WebhookKind};
+use biolink::webhooks_api::{DeliveryNumbers, DeliveryState, LoggedEvent, PageProgress, fan_out};
+use shared::json;
+use shared::key::KeyId;
+use shared::time::UnixMillis;
 use worker::Result;
 
-use super::{DONE, State, Webhooks, events::StoredEvent};
-use crate::{
-    bindings,
-    runtime::{clock, durable_rpc, entropy, log},
-};
+use super::events::StoredEvent;
+use super::{DONE, State, Webhooks};
+use crate::bindings;
+use crate::runtime::{clock, durable_rpc, entropy, log};
 
 /// Timeout of the question what a page is called, in milliseconds.
 const CARD_TIMEOUT_MS: u64 = 3_000;

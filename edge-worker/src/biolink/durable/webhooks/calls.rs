@@ -2,19 +2,21 @@
 
 use std::time::Duration;
 
-use biolink::{
-    page::IdSource,
-    pages_api::Reply,
-    webhooks::{DeliveryId, EndpointId},
-    webhooks_api::{
-        Delivery, DeliveryNumbers, DeliveryQuery, EndpointCall, EventQuery, Replay, WebhooksOperation,
-        WebhooksRequest, delivery_unknown, event_unknown, new_test, replay_accepted, replay_of,
-    },
+use biolink::page::IdSource;
+use biolink::pages_api::Reply;
+use biolink::webhooks::{DeliveryId, EndpointId};
+use biolink::webhooks_api::{
+    Delivery, DeliveryNumbers, DeliveryQuery, EndpointCall, EventQuery, Replay, WebhooksOperation,
+    WebhooksRequest, delivery_unknown, event_unknown, new_test, replay_accepted, replay_of,
 };
-use shared::{problem::Problem, request_id::RequestId, response::Response, time::UnixMillis};
+use shared::problem::Problem;
+use shared::request_id::RequestId;
+use shared::response::Response;
+use shared::time::UnixMillis;
 use worker::{Delay, Result};
 
-use super::{State, Webhooks, append::eight};
+use super::append::eight;
+use super::{State, Webhooks};
 use crate::runtime::clock;
 
 /// Deliveries that one replay makes, at most.

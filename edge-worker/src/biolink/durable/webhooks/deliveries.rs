@@ -1,16 +1,12 @@
 //! The table of deliveries.
 
-use biolink::{
-    webhooks::{EndpointId, Excess, MAX_ATTEMPTS, MAX_NUMBER, WebhookKind},
-    webhooks_api::{Delivery, DeliveryQuery, DeliveryState},
-};
+use biolink::webhooks::{EndpointId, Excess, MAX_ATTEMPTS, MAX_NUMBER, WebhookKind};
+use biolink::webhooks_api::{Delivery, DeliveryQuery, DeliveryState};
 use shared::time::UnixMillis;
 use worker::{Result, SqlStorage, SqlStorageValue};
 
-use crate::runtime::{
-    message::parse,
-    sql::{integer, number, rows},
-};
+use crate::runtime::message::parse;
+use crate::runtime::sql::{integer, number, rows};
 
 /// The index has only what waits to be sent.
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS delivery

@@ -1,10 +1,8 @@
 //! The table of events: the account's event log.
 
-use biolink::{
-    page::PageId,
-    webhooks::{EventId, WebhookKind},
-    webhooks_api::{EventQuery, LoggedEvent},
-};
+use biolink::page::PageId;
+use biolink::webhooks::{EventId, WebhookKind};
+use biolink::webhooks_api::{EventQuery, LoggedEvent};
 use shared::time::UnixMillis;
 use worker::{Result, SqlStorage, SqlStorageValue};
 

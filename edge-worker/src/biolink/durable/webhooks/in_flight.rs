@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use biolink::{webhooks::EndpointId, webhooks_api::Delivery};
+use biolink::webhooks::EndpointId;
+use biolink::webhooks_api::Delivery;
 
 /// The numbers of deliveries that are in flight, for each endpoint.
 #[derive(Default)]

@@ -1,15 +1,16 @@
 //! The table of pages: which of their events have arrived, and what they are called.
 
-use std::{cell::RefCell, collections::BTreeMap};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
-use biolink::{page::PageId, webhooks::Card, webhooks_api::PageProgress};
+use biolink::page::PageId;
+use biolink::webhooks::Card;
+use biolink::webhooks_api::PageProgress;
 use shared::time::UnixMillis;
 use worker::{Result, SqlStorage};
 
-use crate::runtime::{
-    message::parse,
-    sql::{rows, text},
-};
+use crate::runtime::message::parse;
+use crate::runtime::sql::{rows, text};
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS page (id TEXT PRIMARY KEY, j TEXT NOT NULL) WITHOUT ROWID";
 const FIND: &str = "SELECT j FROM page WHERE id = ?";

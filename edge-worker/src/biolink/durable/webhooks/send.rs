@@ -1,26 +1,25 @@
 //! The alarm: sends what is due, and retries.
 
-use std::{pin::pin, time::Duration};
+use std::pin::pin;
+use std::time::Duration;
 
-use biolink::{
-    fetch_url::FetchUrl,
-    pages_api::AccountMessage,
-    webhooks::{
-        ATTEMPT_TIMEOUT_MS, AttemptResult, Endpoint, EndpointChange, MAX_EXCERPT, WebhookSecret,
-        render_batch, retry_after_ms,
-    },
-    webhooks_api::{Delivery, DeliveryState, EndedAttempt, request_headers},
+use biolink::fetch_url::FetchUrl;
+use biolink::pages_api::AccountMessage;
+use biolink::webhooks::{
+    ATTEMPT_TIMEOUT_MS, AttemptResult, Endpoint, EndpointChange, MAX_EXCERPT, WebhookSecret, render_batch,
+    retry_after_ms,
 };
-use futures_util::{StreamExt, future::select, stream::FuturesUnordered};
+use biolink::webhooks_api::{Delivery, DeliveryState, EndedAttempt, request_headers};
+use futures_util::StreamExt;
+use futures_util::future::select;
+use futures_util::stream::FuturesUnordered;
 use shared::time::UnixMillis;
 use worker::{Delay, Result};
 
 use super::{RETRY_MS, Webhooks};
-use crate::{
-    bindings,
-    biolink::guarded_fetch::{self, BodyLimit, GuardedFetchError, GuardedRequest},
-    runtime::{clock, durable_rpc, entropy, log},
-};
+use crate::bindings;
+use crate::biolink::guarded_fetch::{self, BodyLimit, GuardedFetchError, GuardedRequest};
+use crate::runtime::{clock, durable_rpc, entropy, log};
 
 /// Requests at once, to all endpoints together. The platform holds back the seventh of an object.
 const MAX_REQUESTS: usize = 6;

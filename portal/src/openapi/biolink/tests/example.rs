@@ -7,23 +7,19 @@ mod webhooks;
 
 use std::collections::BTreeMap;
 
-use biolink::{
-    page::{AbuseReport, LinkId, PageId, ReportReason, Slug},
-    pages_api::{
-        Account, Call, Claim, ClaimOutcome, Content, DeniedHosts, Loaded, Operation, Reply, ReportsMessage,
-        ReportsQuery, Step, Write,
-    },
-    route::{AdminEndpoint, PagesCall, PagesEndpoint, PagesTarget},
+use biolink::page::{AbuseReport, LinkId, PageId, ReportReason, Slug};
+use biolink::pages_api::{
+    Account, Call, Claim, ClaimOutcome, Content, DeniedHosts, Loaded, Operation, Reply, ReportsMessage,
+    ReportsQuery, Step, Write,
 };
+use biolink::route::{AdminEndpoint, PagesCall, PagesEndpoint, PagesTarget};
 use serde_json::{Value, json};
-use shared::{
-    key::{BiolinkPlan, KeyId},
-    problem::Problem,
-    request_id::RequestId,
-    response::Response,
-    secret::MacKeys,
-    time::UnixMillis,
-};
+use shared::key::{BiolinkPlan, KeyId};
+use shared::problem::Problem;
+use shared::request_id::RequestId;
+use shared::response::Response;
+use shared::secret::MacKeys;
+use shared::time::UnixMillis;
 
 use super::SERVER;
 

@@ -1,10 +1,8 @@
 //! The examples of the description against calls of an account in memory: no example differs from
 //! what the service does.
 
-use super::{
-    example::{self, Exchange},
-    *,
-};
+use super::example::{self, Exchange};
+use super::*;
 
 /// Returns the example of a body. All responses with a page share one, which keeps the text short.
 fn example_of<'a>(document: &'a Value, body: &'a Value) -> Option<&'a Value> {

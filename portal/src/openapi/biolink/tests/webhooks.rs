@@ -1,10 +1,8 @@
 //! The schemas and parameters of webhooks against the readers of bodies and queries.
 
-use biolink::{
-    fetch_url::FetchPolicy,
-    webhooks::{EndpointInput, RotationInput, read_test},
-    webhooks_api::{DeliveryQuery, EventQuery},
-};
+use biolink::fetch_url::FetchPolicy;
+use biolink::webhooks::{EndpointInput, RotationInput, read_test};
+use biolink::webhooks_api::{DeliveryQuery, EventQuery};
 use shared::problem::Problem;
 
 use super::*;

@@ -1,18 +1,19 @@
 //! The examples of analytics: events of visitors to the page of the examples, and what the code
 //! counts of them.
 
-use biolink::policy::ANALYTICS_DAYS;
-use biolink::{
-    analytics::{
-        AnalyticsQuery, AnalyticsRequest, Completeness, LiveRequest, PageCounter, PageQuery, Report,
-        ReportContext, SegmentColumns, Zone,
-    },
-    events::{Columns, Event, EventKind, Occurrence, Request, Segment, observe},
-    page::{LinkId, PageId},
-    stats::{COUNTED_AFTER_MS, Counts, event_line},
+use biolink::analytics::{
+    AnalyticsQuery, AnalyticsRequest, Completeness, LiveRequest, PageCounter, PageQuery, Report,
+    ReportContext, SegmentColumns, Zone,
 };
+use biolink::events::{Columns, Event, EventKind, Occurrence, Request, Segment, observe};
+use biolink::page::{LinkId, PageId};
+use biolink::policy::ANALYTICS_DAYS;
+use biolink::stats::{COUNTED_AFTER_MS, Counts, event_line};
 use serde_json::Value;
-use shared::{key::KeyId, problem::Problem, response::Response, time::UnixMillis};
+use shared::key::KeyId;
+use shared::problem::Problem;
+use shared::response::Response;
+use shared::time::UnixMillis;
 
 use super::{Exchange, Store};
 

@@ -1,13 +1,13 @@
 //! The examples of product sources.
 
-use biolink::{
-    fetch_url::FetchPolicy,
-    page::{PageId, SourceId},
-    product_feed::{Feed, FormatChoice},
-    product_sync::{Applied, Catalogue, EditOutcome, Fetched, SourceWrite, SyncState, complete, runs_body},
-    route::{PagesEndpoint, PagesTarget},
-    webhooks::{EncryptionKeys, WebhookSecret},
+use biolink::fetch_url::FetchPolicy;
+use biolink::page::{PageId, SourceId};
+use biolink::product_feed::{Feed, FormatChoice};
+use biolink::product_sync::{
+    Applied, Catalogue, EditOutcome, Fetched, SourceWrite, SyncState, complete, runs_body,
 };
+use biolink::route::{PagesEndpoint, PagesTarget};
+use biolink::webhooks::{EncryptionKeys, WebhookSecret};
 use serde_json::{Value, json};
 use shared::key::KeyId;
 

@@ -1,20 +1,20 @@
 //! The examples of webhooks: calls of an account in memory that has one webhook with one delivery.
 
-use biolink::{
-    fetch_url::FetchPolicy,
-    page::PageId,
-    route::{WebhooksCall, WebhooksEndpoint, WebhooksTarget},
-    webhooks::{
-        AttemptResult, BatchId, EncryptionKeys, EndpointId, EventHead, EventId, FinishedAttempt, NextStep,
-        WebhookKind, describe_schema, render_batch,
-    },
-    webhooks_api::{
-        Delivery, DeliveryAttempt, DeliveryNumbers, DeliveryQuery, EndpointCall, Endpoints, EventQuery,
-        LoggedEvent, Replay, WebhooksOperation, WebhooksRequest, fan_out, new_test, replay_accepted,
-    },
+use biolink::fetch_url::FetchPolicy;
+use biolink::page::PageId;
+use biolink::route::{WebhooksCall, WebhooksEndpoint, WebhooksTarget};
+use biolink::webhooks::{
+    AttemptResult, BatchId, EncryptionKeys, EndpointId, EventHead, EventId, FinishedAttempt, NextStep,
+    WebhookKind, describe_schema, render_batch,
+};
+use biolink::webhooks_api::{
+    Delivery, DeliveryAttempt, DeliveryNumbers, DeliveryQuery, EndpointCall, Endpoints, EventQuery,
+    LoggedEvent, Replay, WebhooksOperation, WebhooksRequest, fan_out, new_test, replay_accepted,
 };
 use serde_json::{Value, json};
-use shared::{key::KeyId, problem::Problem, response::Response};
+use shared::key::KeyId;
+use shared::problem::Problem;
+use shared::response::Response;
 
 use super::{ACCOUNT, Exchange, NOW};
 use crate::openapi::SERVER;
