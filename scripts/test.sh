@@ -12,6 +12,8 @@ readonly LOGS=$TARGET_DIR/test-logs
 readonly BINARIES=$LOGS/binaries.tsv
 readonly FAILED=$LOGS/failed.tsv
 readonly KIND=${KIND:-} FILTER=${FILTER:-} CHANGED=${CHANGED:-}
+# The faults of `chaos`. A test that is run again plays the same ones.
+export SEED=${SEED:-$RANDOM}
 # As many kinds at a time: enough for two cores, and few enough for tests that hold a response to a timeout.
 readonly AT_ONCE=${AT_ONCE:-2}
 
@@ -90,7 +92,6 @@ proxy_pingora_tests() { UTG_TEST_TRANSPORT=pingora-proxy run_binaries 'proxy tes
 # Most of their time they wait for the start of a worker or for one of its timers.
 edge_tests() { RUST_TEST_THREADS=3 run_binaries 'tests test edge'; }
 end_to_end_tests() { run_binaries 'tests test end_to_end'; }
-# A minute, with a seed of its own that is printed.
 chaos_tests() { run_binaries 'tests test chaos'; }
 load_tests() { run_binaries 'tests test load'; }
 

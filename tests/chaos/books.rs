@@ -13,12 +13,13 @@ use crate::{
 
 /// The time for which an isolate keeps events, and that of their way to the store, in milliseconds.
 const BUFFERED_MS: u64 = 2_000;
-/// The time after a full disk within which the queue still has events, in milliseconds.
-const QUEUED_MS: u64 = 120_000;
+/// The time after a full disk within which the queue still has its events, in milliseconds.
+const QUEUED_MS: u64 = 10_000;
 /// The time within which an isolate reports refunds and corrections, in milliseconds.
 const REPORT_MS: u64 = 30_000;
-/// Executions of a GET at most: two proxies, which retry it at another upstream.
-const MAX_EXECUTIONS_OF_GET: usize = 4;
+/// Executions of a GET at most: at each of two proxies one at each of two upstreams, and three more on
+/// idle connections that are reset.
+const MAX_EXECUTIONS_OF_GET: usize = 2 * (2 + 3);
 /// Requests to the receiver in flight at most, whose 2xx a killed worker may not have stored.
 const DELIVERIES_IN_FLIGHT: u64 = 6;
 /// Calls of which nothing else than the quota decides, that must pass in percent.
@@ -269,18 +270,13 @@ impl Run {
 
     /// Returns the number of clicks that a kill of the worker may have lost.
     fn clicks_at_risk(&self) -> u64 {
-        let is_lost = |done_ms: u64| {
-            self.kills().any(|kill| {
-                let full = self.faults.iter().filter(|one| one.fault == Fault::FullDisk);
-                let queued = full.filter(|one| one.begin_ms < kill && kill - one.end_ms < QUEUED_MS);
-                let since = queued
-                    .map(|one| one.begin_ms)
-                    .min()
-                    .unwrap_or(kill)
-                    .min(kill.saturating_sub(BUFFERED_MS));
-                (since..=kill).contains(&done_ms)
-            })
+        let full = |kill: u64| {
+            let before =
+                self.faults.iter().filter(move |one| one.fault == Fault::FullDisk && one.begin_ms < kill);
+            before.filter(move |one| kill - one.end_ms < QUEUED_MS).map(|one| one.begin_ms).min()
         };
+        let since = |kill: u64| full(kill).unwrap_or(kill).min(kill.saturating_sub(BUFFERED_MS));
+        let is_lost = |done_ms| self.kills().any(|kill| (since(kill)..=kill).contains(&done_ms));
         let redirected = self.clicks.iter().filter(|click| click.is_redirected == Some(true));
         redirected.filter(|click| is_lost(click.done_ms)).count() as u64
     }
