@@ -14,7 +14,9 @@ use shared::request::MAX_BODY_BYTES;
 use shared::sampling::Sampling;
 use shared::secret::{AdminSecret, MacKeys};
 use shared::url::Address;
-use worker::{Env, KvStore, ObjectNamespace, Queue};
+use worker::{Env, ObjectNamespace, Queue};
+
+use crate::runtime::kv::KvStore;
 
 mod fetch_binding;
 mod reader;
@@ -122,7 +124,7 @@ const ALLOW_PRIVATE_FETCH: &str = "ALLOW_PRIVATE_FETCH";
 /// # Errors
 /// If it is not bound.
 pub(crate) fn key_store(env: &Env) -> worker::Result<KvStore> {
-    env.kv(KEYS)
+    KvStore::bound(env, KEYS)
 }
 
 /// Returns the key-change feed alone, for the Durable Objects.
@@ -138,7 +140,7 @@ pub(crate) fn key_changes(env: &Env) -> worker::Result<ObjectNamespace> {
 /// # Errors
 /// If it is not bound.
 pub(crate) fn pages(env: &Env) -> worker::Result<KvStore> {
-    env.kv(PAGES)
+    KvStore::bound(env, PAGES)
 }
 
 /// Returns the slugs alone, for the Durable Objects.
@@ -293,7 +295,8 @@ impl Bindings {
 
         let mut defaults = Reader::new(env, "its default is used");
         let max_body = defaults.optional(MAX_BODY, "a number of bytes", |text| text.parse().ok());
-        let sampling = defaults.optional(SAMPLE, "a number from 0 to 1", Sampling::parse);
+        let sampling =
+            defaults.optional(SAMPLE, "a number from 0 to 1 with at most six decimals", Sampling::parse);
         let http_allowed = defaults.optional("ALLOW_HTTP", "1 or 0", read_switch);
         let contact = "a URI such as mailto:security@example.com or https://example.com/security";
         let security_contact = defaults.optional("SECURITY_CONTACT", contact, SecurityContact::parse);

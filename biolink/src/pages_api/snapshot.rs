@@ -88,7 +88,7 @@ impl Snapshot {
 
     /// Returns the seconds for which it is stored; `None` is until it is replaced. What is over
     /// needs no place for ever: the account knows it.
-    pub const fn lifetime(&self) -> Option<u64> {
+    pub const fn lifetime(&self) -> Option<u32> {
         match self.state {
             SnapshotState::Live { .. } | SnapshotState::Moved { until: FOREVER, .. } => None,
             SnapshotState::Moved { .. } | SnapshotState::Gone => Some(90 * 86_400),

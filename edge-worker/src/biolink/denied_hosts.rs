@@ -12,10 +12,10 @@ use std::rc::Rc;
 use biolink::pages_api::{DeniedHosts, account_unavailable};
 use shared::problem::Problem;
 use shared::time::UnixMillis;
-use worker::KvStore;
 
 use crate::biolink::page_store;
 use crate::context::RequestContext;
+use crate::runtime::kv::KvStore;
 use crate::runtime::{clock, log};
 
 /// Time for which the copy is used, in milliseconds.
@@ -23,7 +23,7 @@ const MEMORY_MS: u64 = 30_000;
 /// Time until KV is asked again after it failed, in milliseconds.
 const RETRY_MS: u64 = 5_000;
 /// Time for which a location's KV may respond from its copy, in seconds. KV takes no less.
-const CACHE_S: u64 = 30;
+const CACHE_S: u32 = 30;
 
 thread_local! {
     static COPY: RefCell<Option<Copy>> = const { RefCell::new(None) };
@@ -69,8 +69,8 @@ pub(crate) async fn replace(
     hosts: DeniedHosts,
 ) -> Result<Rc<DeniedHosts>, Problem> {
     let pages = &context.biolink()?.pages;
-    let put = async { pages.put(DeniedHosts::KEY, hosts.to_text())?.execute().await };
-    put.await.map_err(|error| failed("deny list write failed", &error.into(), context))?;
+    let put = pages.put(DeniedHosts::KEY, &hosts.to_text(), None).await;
+    put.map_err(|error| failed("deny list write failed", &error.into(), context))?;
     Ok(keep(Rc::new(hosts), MEMORY_MS))
 }
 

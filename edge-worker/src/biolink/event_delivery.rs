@@ -13,12 +13,11 @@ use std::time::Duration;
 use biolink::events::{Batch, Buffer, Event, Flush, Occurrence, StoreBreaker, WAIT_MS, deliveries};
 use biolink::page::PageId;
 use futures_util::future::join_all;
-use wasm_bindgen::JsValue;
-use worker::{Delay, ObjectNamespace, Queue, QueueContentType, RawMessageBuilder};
+use worker::{Delay, ObjectNamespace, Queue};
 
 use crate::bindings::BiolinkBindings;
 use crate::biolink::stats_client;
-use crate::runtime::{clock, entropy, log};
+use crate::runtime::{calls, clock, entropy, log, promise};
 
 /// Time that a store has to take a batch, in milliseconds. The queue has it after that.
 const STORE_TIMEOUT_MS: u64 = 2_000;
@@ -91,9 +90,8 @@ impl EventSinks {
 
     /// Gives a batch to the queue. Returns it if the queue does not take it.
     async fn enqueue(&self, batch: Batch) -> Option<Batch> {
-        let message = RawMessageBuilder::new(JsValue::from_str(&batch.to_json()));
-        let message = message.build_with_content_type(QueueContentType::Text);
-        let error = self.queue.send_raw(message).await.err()?;
+        let sent = calls::send_text(self.queue.as_ref(), &batch.to_json());
+        let error = worker::Error::from(promise::settled(sent).await.err()?);
         log::error("event batch not queued", None, &[("number", &batch.number), ("error", &error)]);
         Some(batch)
     }

@@ -5,14 +5,14 @@ use biolink::page::{PageId, Slug};
 use biolink::pages_api::Snapshot;
 use shared::key::KeyId;
 use shared::problem::Problem;
-use worker::{KvError, KvStore};
 
 use crate::context::RequestContext;
+use crate::runtime::kv::{KvError, KvStore};
 use crate::runtime::{log, promise};
 
 /// Time for which a location may respond from its own copy, in seconds: within it, changes show
 /// everywhere.
-const CACHE_S: u64 = 60;
+const CACHE_S: u32 = 60;
 /// Timeout of a read, in milliseconds.
 const READ_TIMEOUT_MS: u64 = 1_000;
 
@@ -44,8 +44,8 @@ pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Op
 ///
 /// # Errors
 /// If KV fails or does not respond in time.
-pub(crate) async fn read(store: &KvStore, name: &str, cache_s: u64) -> Result<Option<String>, ReadError> {
-    let read = store.get(name).cache_ttl(cache_s).text();
+pub(crate) async fn read(store: &KvStore, name: &str, cache_s: u32) -> Result<Option<String>, ReadError> {
+    let read = store.get(name, cache_s);
     let timed_out = ReadError::TimedOut { ms: READ_TIMEOUT_MS };
     Ok(promise::timeout(READ_TIMEOUT_MS, read).await.ok_or(timed_out)??)
 }
@@ -65,7 +65,7 @@ pub(crate) async fn account_of(store: &KvStore, page: PageId) -> Result<Option<K
 pub(crate) async fn index(store: &KvStore, page: PageId, account: Option<KeyId>) -> worker::Result<()> {
     let name = index_key(page);
     match account {
-        Some(account) => Ok(store.put(&name, account.to_string())?.execute().await?),
+        Some(account) => Ok(store.put(&name, &account.to_string(), None).await?),
         None => Ok(store.delete(&name).await?),
     }
 }
@@ -81,10 +81,5 @@ fn index_key(page: PageId) -> String {
 pub(crate) async fn put(store: &KvStore, slug: &Slug, snapshot: Option<&Snapshot>) -> worker::Result<()> {
     let name = Snapshot::key(slug);
     let Some(snapshot) = snapshot else { return Ok(store.delete(&name).await?) };
-    let put = store.put(&name, snapshot.to_json())?;
-    let put = match snapshot.lifetime() {
-        Some(seconds) => put.expiration_ttl(seconds),
-        None => put,
-    };
-    Ok(put.execute().await?)
+    Ok(store.put(&name, &snapshot.to_json(), snapshot.lifetime()).await?)
 }

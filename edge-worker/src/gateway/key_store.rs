@@ -3,23 +3,21 @@
 //! KV is eventually consistent, and caches absence. So a missing record proves nothing, and a found
 //! one may be old: the key's meter is the authority on both.
 
-use std::collections::HashMap;
-
 use shared::key::{KeyId, KeyRecord, RecordError};
 use shared::keys_api::{ListRequest, Position};
 use shared::problem::{Problem, codes};
 use shared::request_id::RequestId;
-use worker::{KvError, KvStore};
 
+use crate::runtime::kv::{KvError, KvStore};
 use crate::runtime::{log, promise};
 
 const PREFIX: &str = "key:";
 /// Time for which a location may respond from its own copy, in seconds.
-const CACHE_S: u64 = 60;
+const CACHE_S: u32 = 60;
 /// Timeout of a read, in milliseconds.
 const READ_TIMEOUT_MS: u64 = 2_000;
 /// Number of records that a filter reads at once: the maximum of a bulk read.
-const BATCH_RECORDS: u64 = 100;
+const BATCH_RECORDS: u32 = 100;
 /// Maximum number of batches for one request. Each takes two of the 50 subrequests that the
 /// platform allows.
 const MAX_BATCHES: usize = 10;
@@ -54,7 +52,7 @@ pub(crate) async fn find_quietly(store: &KvStore, key: &KeyId) -> worker::Result
 
 async fn read(store: &KvStore, key: &KeyId) -> Result<Option<KeyRecord>, KeyStoreError> {
     let name = format!("{PREFIX}{key}");
-    let read = store.get(&name).cache_ttl(CACHE_S).text();
+    let read = store.get(&name, CACHE_S);
     let timed_out = KeyStoreError::TimedOut { ms: READ_TIMEOUT_MS };
     let text = promise::timeout(READ_TIMEOUT_MS, read).await.ok_or(timed_out)??;
     Ok(text.map(|text| KeyRecord::from_json(&text)).transpose()?)
@@ -79,7 +77,7 @@ async fn page(
     request: &ListRequest,
 ) -> Result<(Vec<KeyRecord>, Option<Position>), KeyStoreError> {
     let limit = usize::try_from(request.limit).unwrap_or(usize::MAX);
-    let length = if request.filter.is_empty() { request.limit.into() } else { BATCH_RECORDS };
+    let length = if request.filter.is_empty() { request.limit } else { BATCH_RECORDS };
     let mut at = request.from.clone().unwrap_or_default();
     let mut found = Vec::new();
     for _ in 0..MAX_BATCHES {
@@ -109,23 +107,11 @@ async fn page(
 async fn batch(
     store: &KvStore,
     cursor: &str,
-    length: u64,
+    length: u32,
 ) -> Result<(Vec<KeyRecord>, Option<String>), KeyStoreError> {
-    let mut request = store.list().prefix(PREFIX.to_owned()).limit(length);
-    if !cursor.is_empty() {
-        request = request.cursor(cursor.to_owned());
-    }
-    let listed = request.execute().await?;
-    let names: Vec<&str> = listed.keys.iter().map(|key| key.name.as_str()).collect();
-    let mut texts = match names.is_empty() {
-        true => HashMap::new(),
-        false => store.get_bulk(&names).text().await?,
-    };
-    // A record that is listed and cannot be read was written a moment ago. The next list has it.
-    let found = names.iter().filter_map(|name| texts.remove(*name).flatten());
-    let records = found.map(|text| KeyRecord::from_json(&text)).collect::<Result<_, _>>()?;
-    let next = listed.cursor.filter(|cursor| !listed.list_complete && !cursor.is_empty());
-    Ok((records, next))
+    let listed = store.list(PREFIX, length, cursor).await?;
+    let records = listed.texts.iter().map(|text| KeyRecord::from_json(text)).collect::<Result<_, _>>()?;
+    Ok((records, listed.cursor))
 }
 
 /// Writes a record, for a client that waits.
@@ -141,7 +127,7 @@ pub(crate) async fn store(store: &KvStore, record: &KeyRecord, id: RequestId) ->
 /// # Errors
 /// If KV fails.
 pub(crate) async fn put(store: &KvStore, record: &KeyRecord) -> Result<(), KvError> {
-    store.put(&format!("{PREFIX}{}", record.id), record.to_json())?.execute().await
+    store.put(&format!("{PREFIX}{}", record.id), &record.to_json(), None).await
 }
 
 /// Logs a failure. Returns the problem for the client.

@@ -29,6 +29,21 @@ extern "C" {
     #[wasm_bindgen(js_name = readAsset)]
     pub(crate) fn read_asset(assets: &FetchBinding, name: &str) -> Promise;
 
+    #[wasm_bindgen(js_name = readText)]
+    pub(crate) fn read_text(store: &JsValue, name: &str, cache_s: u32) -> Promise;
+
+    #[wasm_bindgen(js_name = writeText)]
+    pub(crate) fn write_text(store: &JsValue, name: &str, text: &str, lifetime_s: Option<u32>) -> Promise;
+
+    #[wasm_bindgen(js_name = deleteText)]
+    pub(crate) fn delete_text(store: &JsValue, name: &str) -> Promise;
+
+    #[wasm_bindgen(js_name = listTexts)]
+    pub(crate) fn list_texts(store: &JsValue, prefix: &str, limit: u32, cursor: &str) -> Promise;
+
+    #[wasm_bindgen(js_name = sendText)]
+    pub(crate) fn send_text(queue: &JsValue, text: &str) -> Promise;
+
     #[wasm_bindgen(js_name = callOrigin)]
     pub(crate) fn call_origin(
         fetcher: Option<&FetchBinding>,

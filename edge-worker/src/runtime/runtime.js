@@ -65,6 +65,33 @@ export async function readAsset(assets, name) {
   return response.status === 200 ? text : response.status;
 }
 
+/** Reads a text from a KV namespace: `null` if there is none. */
+export async function readText(store, name, cacheTtl) {
+  return store.get(name, { type: "text", cacheTtl });
+}
+
+/** Writes a text to a KV namespace, for a time in seconds or for ever. */
+export async function writeText(store, name, text, expirationTtl) {
+  return store.put(name, text, { expirationTtl });
+}
+
+export async function deleteText(store, name) {
+  return store.delete(name);
+}
+
+/** Lists texts of a KV namespace. Resolves to the cursor after them, empty at the end, and the texts in the order of their names. */
+export async function listTexts(store, prefix, limit, cursor) {
+  const listed = await store.list({ prefix, limit, cursor: cursor || undefined });
+  const names = listed.keys.map(({ name }) => name);
+  const texts = names.length > 0 ? await store.get(names) : new Map();
+  return [listed.list_complete ? "" : listed.cursor, ...names.map((name) => texts.get(name))];
+}
+
+/** Sends a text to a queue. */
+export async function sendText(queue, text) {
+  return queue.send(text, { contentType: "text" });
+}
+
 /**
  * Sends a request to an origin with the client's headers, less `dropped` and with `set`. Without a signal, the wait for the
  * response ends after a time.
