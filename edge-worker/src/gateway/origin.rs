@@ -10,8 +10,6 @@ use std::cell::RefCell;
 
 use shared::grant::Grant;
 use shared::origin::{CONNECT_TIMEOUT_MS, OriginError, Reachability};
-use shared::problem::Problem;
-use shared::quota::CallEnd;
 use shared::route::ToolCall;
 use shared::status::StatusReport;
 use shared::time::UnixMillis;
@@ -21,22 +19,11 @@ use crate::context::RequestContext;
 use crate::runtime::streamed_response::StreamedResponse;
 use crate::runtime::{clock, log, promise};
 use attempt::Attempt;
+pub(crate) use attempt_error::ForwardError;
 use upload::Upload;
 
 thread_local! {
     static REACHABILITY: RefCell<Reachability> = RefCell::default();
-}
-
-/// A call that has no response of an origin.
-pub(crate) struct ForwardError {
-    pub(crate) problem: Problem,
-    pub(crate) end: CallEnd,
-}
-
-impl ForwardError {
-    const fn refused(problem: Problem) -> Self {
-        Self { problem, end: CallEnd::Refused }
-    }
 }
 
 /// Forwards an admitted call. Returns the response of the first origin that responds. `grant`

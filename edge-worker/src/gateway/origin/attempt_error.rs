@@ -6,7 +6,17 @@ use shared::quota::CallEnd;
 use wasm_bindgen::JsValue;
 use worker::js_sys::Reflect;
 
-use super::ForwardError;
+/// A call that has no response of an origin.
+pub(crate) struct ForwardError {
+    pub(crate) problem: Problem,
+    pub(crate) end: CallEnd,
+}
+
+impl ForwardError {
+    pub(super) const fn refused(problem: Problem) -> Self {
+        Self { problem, end: CallEnd::Refused }
+    }
+}
 
 /// A reason why an attempt has no response of the proxy.
 #[derive(Debug, thiserror::Error)]
