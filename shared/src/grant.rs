@@ -267,6 +267,33 @@ mod tests {
         }
     }
 
+    /// What another version signs with the same secret means something else.
+    #[test]
+    fn grant_of_another_version_is_refused() {
+        for (version, valid) in [(VERSION, true), (0, false), (VERSION + 1, false), (u8::MAX, false)] {
+            let mut bytes = URL_SAFE_NO_PAD.decode(signed()).unwrap();
+            bytes.truncate(SIGNED);
+            bytes[0] = version;
+            bytes.extend(Proof::split(secret().current().1.sign(&[DOMAIN, &bytes, b"fra"])).0);
+            let text = URL_SAFE_NO_PAD.encode(bytes);
+            let verified = verify(&text, CallMethod::Post, Tool::Qr, TARGET, "fra", NOW.0);
+            assert_eq!(verified, if valid { Ok(grant()) } else { Err(GrantError::Invalid) }, "{version}");
+        }
+    }
+
+    /// Another length is refused, not only another text of the same length.
+    #[test]
+    fn grant_of_another_length_is_refused() {
+        let text = signed();
+        assert_eq!(text.len(), TEXT_LEN);
+        for other in
+            [&text[..92], &text[..95], &format!("{text}A"), &format!("{text}AAAA"), &format!("{text}=")]
+        {
+            let verified = verify(other, CallMethod::Post, Tool::Qr, TARGET, "fra", NOW.0);
+            assert_eq!(verified, Err(GrantError::Invalid), "{other}");
+        }
+    }
+
     #[test]
     fn grants_of_two_live_secrets_are_valid_during_a_rotation() {
         let both = keys("2:fedcba9876543210fedcba9876543210,1:0123456789abcdef0123456789abcdef");

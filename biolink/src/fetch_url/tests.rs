@@ -254,6 +254,36 @@ fn development_allows_http_and_loopback_only() {
     }
 }
 
+/// Hosts come from configuration and requests: with a port or a dot at the end, in any spelling.
+#[test]
+fn own_host_is_refused_however_it_is_named() {
+    for own in ["api.example.com", "API.example.com.", "api.example.com:8443", "https://api.example.com./v1"]
+    {
+        let policy = FetchPolicy::default().with_host(own);
+        for text in ["https://api.example.com/", "https://api.example.com./", "https://api.example.com:8443/"]
+        {
+            assert_eq!(kind(&FetchUrl::parse(text, &policy).expect_err(text)), "own", "{own} {text}");
+        }
+        assert!(FetchUrl::parse("https://www.api.example.com/", &policy).is_ok(), "{own}");
+    }
+}
+
+#[test]
+fn port_counts_in_development_only_and_the_usual_one_is_none() {
+    for (own, text, is_own) in [
+        ("http://localhost:8787", "http://localhost:8787/", true),
+        ("http://localhost:8787", "http://localhost.:8787/", true),
+        ("http://localhost:8787", "http://localhost:9000/", false),
+        ("http://localhost:8787", "http://localhost/", false),
+        ("http://localhost:80", "http://localhost/", true),
+        ("https://localhost:443", "https://localhost/", true),
+        ("localhost:a", "http://localhost/", false),
+    ] {
+        let refused = FetchUrl::parse(text, &FetchPolicy::new([own], true));
+        assert_eq!(matches!(refused, Err(E::OwnHost { .. })), is_own, "{own} {text} {refused:?}");
+    }
+}
+
 #[test]
 fn refusal_says_what_is_wrong_and_what_is_expected() {
     let message = |text: &str| FetchUrl::parse(text, &production()).unwrap_err().to_string();

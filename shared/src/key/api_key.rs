@@ -256,6 +256,19 @@ mod tests {
         assert_eq!(ApiKey::parse(&text).unwrap().verify(&new_only), Err(KeyError::Invalid));
     }
 
+    /// The version is signed: a key's payload that names another live secret is not of that secret.
+    #[test]
+    fn key_that_names_another_secret_is_refused() {
+        let both = keys(&format!("1:{SECRET},2:another-secret-of-32-characters!"));
+        for (version, valid) in [(1, true), (2, false), (0, false)] {
+            let mut key = sample();
+            assert_eq!(key.payload[0], 1);
+            key.payload[0] = version;
+            let verified = ApiKey::parse(&key.reveal()).unwrap().verify(&both);
+            assert_eq!(verified.is_ok(), valid, "{version}");
+        }
+    }
+
     proptest! {
         #[test]
         fn minted_key_reads_back_as_itself(id: [u8; 12], secret: [u8; 16], tier in 0u8..3, minute: u32) {

@@ -7,6 +7,7 @@ mod key_changes;
 mod leases;
 mod messages;
 mod reports;
+mod withdrawals;
 
 use serde_json::{Value, json};
 use shared::key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey};
