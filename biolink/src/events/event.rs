@@ -51,8 +51,8 @@ pub enum Dimension {
     UtmCampaign,
     UtmTerm,
     UtmContent,
-    /// The reason why the event is not counted: `head`, `prefetch`, `preview`, `own`, `flood`, or `bot:` and the
-    /// class. Empty for one that is counted.
+    /// The reason why the event is not counted: `head`, `prefetch`, `preview`, `own`, `embed`,
+    /// `flood`, or `bot:` and the class. Empty for one that is counted.
     Ignored,
 }
 

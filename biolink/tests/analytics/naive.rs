@@ -114,7 +114,7 @@ fn is_ignored(happened: &Happened) -> bool {
 fn ignored(events: &Events<'_>) -> Value {
     let of = |wanted: &str| events.iter().filter(|it| is_ignored(it) && reason(it) == wanted).count();
     let mut reasons = Map::new();
-    for reason in ["head", "prefetch", "preview", "own", "flood"] {
+    for reason in ["head", "prefetch", "preview", "own", "embed", "flood"] {
         reasons.insert(reason.to_owned(), json!(of(reason)));
     }
     let mut bots = Map::new();

@@ -39,9 +39,19 @@ pub(crate) fn values(dimension: Dimension) -> &'static [&'static str] {
         Dimension::UtmMedium => &["", "", "", "email", "Email"],
         Dimension::UtmCampaign => &["", "spring", "sommerfest-ä", "50%"],
         Dimension::UtmTerm | Dimension::UtmContent => &["", "", "1", "2"],
-        Dimension::Ignored => {
-            &["", "", "", "", "head", "own", "flood", "prefetch", "bot:search-engine", "bot:ai-crawler"]
-        }
+        Dimension::Ignored => &[
+            "",
+            "",
+            "",
+            "",
+            "head",
+            "own",
+            "embed",
+            "flood",
+            "prefetch",
+            "bot:search-engine",
+            "bot:ai-crawler",
+        ],
     }
 }
 
