@@ -252,6 +252,10 @@ mod tests {
             (SAMPLE.replace("secret = ", "# secret = "), "grants.secret: is missing"),
             (SAMPLE.replace("${GRANT_SECRET}", "hush"), "is shorter than 32"),
             (SAMPLE.replace("${GRANT_SECRET}", "${OTHER}"), "OTHER is not set"),
+            (
+                SAMPLE.replace("data_centre = \"", "data_centre = \"${GRANT_SECRET}"),
+                "GRANT_SECRET is a secret",
+            ),
         ] {
             let faults = faults(&text).join("\n");
             assert!(faults.contains(expected) && !faults.contains("hush"), "{faults}");

@@ -46,7 +46,7 @@ impl<'a> Entry<'a> {
     }
 
     fn expand(&self, text: &str) -> Result<String, ReferenceError> {
-        env::expand(text, self.reading.env)
+        env::expand_shown(text, self.reading.env)
     }
 
     /// Records the value in the effective configuration.
@@ -64,7 +64,7 @@ impl<'a> Entry<'a> {
                 format!("{} # redacted: the file has the secret itself", quoted(&format!("${{{name}}}")))
             }
         });
-        Ok(self.expand(text)?)
+        Ok(env::expand(text, self.reading.env)?)
     }
 
     /// Returns the value as an absolute path.

@@ -17,6 +17,21 @@ pub(crate) enum ReferenceError {
     /// The variable is unset or empty, and there is no default.
     #[error("the environment variable {name} is not set, and the reference has no default (${{{name}:-…}})")]
     Unset { name: String },
+    /// The variable is a secret, and the value is one that messages and `/pools` show.
+    #[error(
+        "the environment variable {name} is a secret, which this setting would show; expected another variable"
+    )]
+    Secret { name: String },
+}
+
+/// Returns `text` with all references replaced, as [`expand`] does. Refuses variables with the name of a
+/// secret.
+pub(crate) fn expand_shown(text: &str, lookup: Lookup<'_>) -> Result<String, ReferenceError> {
+    let mut names = text.split("${").skip(1).filter_map(|part| part.split([':', '}']).next());
+    match names.find(|name| name.ends_with("SECRET")) {
+        Some(name) => Err(ReferenceError::Secret { name: name.to_owned() }),
+        None => expand(text, lookup),
+    }
 }
 
 /// Returns `text` with all references replaced. An empty variable counts as not set, as with `:-`
