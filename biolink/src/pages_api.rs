@@ -15,6 +15,7 @@ mod page;
 mod precondition;
 mod problems;
 mod reply;
+mod report_guard;
 mod reports;
 mod slug;
 mod snapshot;
@@ -37,9 +38,11 @@ pub use problems::{
     push_unknown, push_unsigned, refresh_too_early,
 };
 pub use reply::Reply;
+pub use report_guard::{ReportGuard, ReportStep};
 pub use reports::{
-    MAX_REPORT_BODY, MAX_REPORTS, REPORT_KEEP_MS, REPORT_WINDOW_MS, REPORTS_PER_PAGE, REPORTS_PER_SENDER,
-    ReportsMessage, ReportsQuery, report_part, reports_exceeded,
+    FIRST_REPORTS, MAX_REPORT_BODY, MAX_REPORTS, REPORT_KEEP_MS, REPORT_WINDOW_MS, REPORTS_PER_NETWORK,
+    REPORTS_PER_PAGE, REPORTS_PER_SENDER, ReportSender, ReportsMessage, ReportsQuery, report_part,
+    reports_exceeded,
 };
 pub use slug::{Owner, SlugMessage, SlugReply, SlugState, suggestions};
 pub use snapshot::{Served, Snapshot, SnapshotState};

@@ -4,6 +4,12 @@ use shared::key::BiolinkPlan;
 
 /// Addresses without a page that one client address may open within a minute.
 pub const UNKNOWN_PAGES_PER_MINUTE: u8 = 60;
+/// Reports that one network, a /24 or a /48, may send within a minute to one isolate.
+pub const REPORTS_PER_NETWORK_MINUTE: u8 = 10;
+/// Reports of one page that one isolate sends to the store within a minute.
+pub const REPORTS_PER_PAGE_MINUTE: u32 = 8;
+/// Reports of all pages that one isolate sends to the store within a minute.
+pub const REPORTS_SENT_PER_MINUTE: u32 = 20;
 
 /// Calls of the bio-link API that an account may make in any hour.
 pub const CALLS_PER_HOUR: u32 = 1_000;

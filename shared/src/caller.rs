@@ -34,14 +34,14 @@ pub fn bucket(address: Option<&str>, scope: &str, keys: &MacKeys) -> u16 {
     bucket_of(address.and_then(|text| text.trim().parse().ok()).map_or(0, network), scope, keys)
 }
 
-/// Returns the bucket of the wider network that a client's address lies in, the /24 of an IPv4
-/// address or the /48 of an IPv6 address: one subscriber can have as many addresses.
-pub fn network_bucket(address: Option<&str>, keys: &MacKeys) -> u16 {
+/// Returns the bucket in a `scope` of the wider network that a client's address lies in, the /24 of an
+/// IPv4 address or the /48 of an IPv6 address: one subscriber can have as many addresses.
+pub fn network_bucket(address: Option<&str>, scope: &str, keys: &MacKeys) -> u16 {
     let wide = |address: IpAddr| match address.to_canonical() {
         IpAddr::V4(address) => u128::from(address.to_bits() >> 8 << 8),
         IpAddr::V6(address) => address.to_bits() >> 80 << 80,
     };
-    bucket_of(address.and_then(|text| text.trim().parse().ok()).map_or(0, wide), "network", keys)
+    bucket_of(address.and_then(|text| text.trim().parse().ok()).map_or(0, wide), scope, keys)
 }
 
 fn bucket_of(network: u128, scope: &str, keys: &MacKeys) -> u16 {
@@ -195,12 +195,12 @@ mod tests {
     #[test]
     fn network_bucket_is_shared_by_a_24_and_by_a_48() {
         let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
-        let of = |address| network_bucket(Some(address), &keys);
+        let of = |address| network_bucket(Some(address), "a", &keys);
         assert_eq!(of("192.0.2.1"), of("::ffff:192.0.2.250"));
         assert_ne!(of("192.0.2.1"), of("192.0.3.1"));
         assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:ffff::9"));
         assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:2:2::1"));
-        assert_eq!(network_bucket(None, &keys), of("not an address"));
+        assert_eq!(network_bucket(None, "a", &keys), of("not an address"));
     }
 
     #[test]

@@ -92,6 +92,12 @@ pub(crate) const ADMIN_ATTEMPTS_PER_NETWORK: u8 = 100;
 /// decides on further ones alone.
 pub(crate) const ADMIN_ATTEMPTS_REPORTED: u32 = 60;
 
+/// Calls of a key within a minute that ask its meter and that no quota counts, at one isolate: as many
+/// as an account may make of the bio-link API within an hour.
+pub(crate) const KEY_READS_PER_MINUTE: u32 = 1_000;
+/// Changes of a key by itself within a minute, at one isolate. Each is written to KV.
+pub(crate) const KEY_CHANGES_PER_MINUTE: u32 = 30;
+
 impl Policy {
     /// Returns the numbers of spec section 8; Enterprise's 500 is the default of its "500+".
     pub const fn for_tier(tier: Tier) -> Self {

@@ -15,13 +15,13 @@ use tests::{
 
 use super::pages::{create, created, issue, issue_with, request, unique, until, visit};
 
-fn administer(edge: &Edge, method: &str, path: &str, body: Option<&Value>) -> Response {
+pub(super) fn administer(edge: &Edge, method: &str, path: &str, body: Option<&Value>) -> Response {
     let plain = body.map_or_else(|| Request::new(method, path), |body| request(method, path, body));
     plain.header("Authorization", &format!("Bearer {}", keys::ADMIN_SECRET)).send(edge.addr)
 }
 
 /// Creates a page with one link. Returns its id and the path of the link.
-fn page_with_link(edge: &Edge, key: &str, slug: &str, url: &str) -> (String, String) {
+pub(super) fn page_with_link(edge: &Edge, key: &str, slug: &str, url: &str) -> (String, String) {
     let body = json!({"title": "Ada", "slug": slug, "status": "published", "links": [{"title": "News", "url": url}]});
     let response = create(edge, key, &body);
     assert_eq!(response.status, 201, "{}", response.text());
@@ -349,47 +349,4 @@ fn erased_holder_is_in_no_store() {
         assert_eq!(files_with(edge.state(), text), Vec::<String>::new(), "{text}");
     }
     assert!(!files_with(edge.state(), path.trim_start_matches("/v1/keys/")).is_empty(), "the key stays");
-}
-
-#[test]
-fn reports_are_listed_newest_first_over_pages() {
-    let edge = Edge::start(NOWHERE);
-    let (key, account) = issue(&edge, None);
-    let (ada, _) = page_with_link(&edge, &key, "ada", "https://example.com/");
-    page_with_link(&edge, &key, "bob", "https://example.com/");
-    let report = |slug: &str, n: u32| {
-        let sent = Request::new("POST", &format!("/{slug}/report"))
-            .header("Content-Type", "application/x-www-form-urlencoded")
-            .header("CF-Connecting-IP", &format!("192.0.2.{n}"))
-            .body(format!("reason=spam&details=number+{n}"))
-            .send(edge.addr);
-        assert_eq!(sent.status, 200, "{}", sent.text());
-    };
-    (1..=3).for_each(|n| report("ada", n));
-    report("bob", 4);
-    let list = |query: &str| {
-        let listed = administer(&edge, "GET", &format!("/admin/reports?{query}"), None);
-        assert_eq!(listed.status, 200, "{}", listed.text());
-        let body = listed.json();
-        let details: Vec<_> = body["reports"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|report| report["details"].as_str().unwrap().to_owned())
-            .collect();
-        (details, body["cursor"].as_str().map(str::to_owned), body["reports"][0].clone())
-    };
-    let (first, cursor, newest) = list("limit=3");
-    assert_eq!(first, ["number 4", "number 3", "number 2"]);
-    assert_eq!(
-        (&newest["slug"], &newest["account"], &newest["reason"]),
-        (&json!("bob"), &json!(account), &json!("spam"))
-    );
-    let (second, end, _) = list(&format!("limit=3&cursor={}", cursor.unwrap()));
-    assert_eq!((second.as_slice(), end), (&["number 1".to_owned()][..], None));
-    assert_eq!(list(&format!("page={ada}")).0, ["number 3", "number 2", "number 1"]);
-    for query in ["limit=0", "limit=101", "cursor=x", "page=ada", "slug=ada"] {
-        let refused = administer(&edge, "GET", &format!("/admin/reports?{query}"), None);
-        assert_eq!((refused.status, refused.code().as_str()), (422, "fields-invalid"), "{query}");
-    }
 }

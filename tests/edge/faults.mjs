@@ -108,7 +108,7 @@ WebAssembly.Instance = function (...args) {
  * own pass by the faults:
  *   GET /test/trap                      a request that traps within wasm, as a panic does
  *   POST /test/queue                    a batch of messages `[{id, timestamp, body}]`; shows which come again
- *   POST /test/OBJECT/NAME              a message to an object, METER, STATS, SALT, WEBHOOKS or PRODUCT_SOURCE
+ *   POST /test/OBJECT/NAME              a message to an object, METER, STATS, SALT, WEBHOOKS, REPORTS or PRODUCT_SOURCE
  *   GET /test/OBJECT/NAME/restart       restarts it from what it has stored
  *   POST /test/OBJECT/NAME/sql          a statement in its store; shows the rows, with blobs in base64
  *   GET or PUT /test/OBJECT/NAME/alarm  the moment of its alarm, or null
@@ -143,6 +143,7 @@ export const Salt = restartable(built.Salt);
 export const Webhooks = restartable(built.Webhooks);
 export const ProductSource = restartable(built.ProductSource);
 export const Account = restartable(built.Account);
+export const Reports = restartable(built.Reports);
 
 export default class extends WorkerEntrypoint {
   async fetch(request) {
@@ -175,7 +176,7 @@ export function withFaults({ kvNamespaces, durableObjects, queueProducers, servi
       {
         ...restartable(edge),
         compatibilityFlags: [...edge.compatibilityFlags, "service_binding_extra_handlers"],
-        durableObjects: { ...others, TEST_METER: METER, TEST_STATS: STATS, TEST_SALT: SALT, TEST_WEBHOOKS: WEBHOOKS, TEST_PRODUCT_SOURCE: others.PRODUCT_SOURCE },
+        durableObjects: { ...others, TEST_METER: METER, TEST_STATS: STATS, TEST_SALT: SALT, TEST_WEBHOOKS: WEBHOOKS, TEST_PRODUCT_SOURCE: others.PRODUCT_SOURCE, TEST_REPORTS: others.REPORTS },
         serviceBindings: { ...services, TEST_EDGE: "edge" },
         wrappedBindings: {
           KEYS: "faulty-keys", PAGES: "faulty-pages", EVENTS: "faulty-events", METER: "faulty-meter",

@@ -27,6 +27,7 @@ mod product_sync;
 mod readme;
 mod recipes;
 mod refusals;
+mod reports;
 mod retention;
 mod site;
 mod stalls;

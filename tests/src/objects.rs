@@ -48,6 +48,11 @@ impl<'a> Object<'a> {
         Self { edge, binding: "WEBHOOKS", name: account }
     }
 
+    /// Returns the reports of all pages.
+    pub const fn reports(edge: &'a Edge) -> Self {
+        Self { edge, binding: "REPORTS", name: "all" }
+    }
+
     /// Returns the object of a product source.
     pub const fn product_source(edge: &'a Edge, source: &'a str) -> Self {
         Self { edge, binding: "PRODUCT_SOURCE", name: source }

@@ -7,7 +7,7 @@ use crate::codes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::{
-    caller::bucket,
+    caller::{bucket, network_bucket},
     key::KeyId,
     problem::Problem,
     query::{self, not_a_cursor, parameters},
@@ -28,10 +28,15 @@ pub const MAX_REPORT_BODY: usize = 16_384;
 pub const REPORTS_PER_SENDER: u64 = 3;
 /// The window of [`REPORTS_PER_SENDER`], in milliseconds: a day.
 pub const REPORT_WINDOW_MS: u64 = 86_400_000;
-/// Reports of one page that are kept. A new one replaces the oldest.
+/// Reports of one page by one network, a /24 or a /48, that are kept. A new one replaces the oldest.
+pub const REPORTS_PER_NETWORK: u64 = 3;
+/// Reports of one page that are kept. A new one replaces the oldest but [`FIRST_REPORTS`].
 pub const REPORTS_PER_PAGE: u64 = 100;
-/// Reports of all pages that are kept. A new one replaces the oldest.
-pub const MAX_REPORTS: u64 = 10_000;
+/// The first reports of a page, which no later one replaces: a flood cannot erase what was said before.
+pub const FIRST_REPORTS: u64 = 20;
+/// Reports of all pages that are kept. A new one replaces the oldest that the operator has read. If
+/// none was read, it is not kept.
+pub const MAX_REPORTS: u64 = 50_000;
 /// Time for which a report is kept, in milliseconds: 180 days.
 pub const REPORT_KEEP_MS: u64 = 180 * 86_400_000;
 
@@ -45,11 +50,17 @@ pub enum ReportsMessage {
         page: PageId,
         /// The bucket of the sender's address.
         sender: u16,
+        /// The bucket of the sender's network, of the same page and day.
+        #[serde(default)]
+        network: u16,
+        /// Reports of the page that an isolate has only counted before this one.
+        #[serde(default)]
+        more: u32,
         /// The report as JSON, without `id`.
         report: String,
     },
     /// List reports, the newest first. The reply is a JSON array of objects with `id`, `at`,
-    /// `account`, `page`, `slug`, `reason` and `details`.
+    /// `account`, `page`, `slug`, `reason`, `details` and `more`. All but one in excess count as read.
     List {
         /// Reports of this page only.
         page: Option<PageId>,
@@ -60,15 +71,22 @@ pub enum ReportsMessage {
     },
 }
 
+/// Who sends a report, as the isolate knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportSender<'a> {
+    /// The address of the client, if it is known.
+    pub address: Option<&'a str>,
+    /// Reports of the page that the isolate has only counted before.
+    pub more: u32,
+}
+
 impl ReportsMessage {
-    /// Returns the message that has a report kept. `sender` is the address of the client, if it is
-    /// known.
-    #[must_use]
+    /// Returns the message that has a report kept.
     pub fn add(
         (account, page): (KeyId, PageId),
         slug: &Slug,
         report: &AbuseReport,
-        sender: Option<&str>,
+        sender: ReportSender<'_>,
         keys: &MacKeys,
         now: UnixMillis,
     ) -> Self {
@@ -81,7 +99,13 @@ impl ReportsMessage {
             "reason": report.reason.as_str(),
             "details": report.details,
         });
-        Self::Add { page, sender: bucket(sender, &scope, keys), report: kept.to_string() }
+        Self::Add {
+            page,
+            sender: bucket(sender.address, &scope, keys),
+            network: network_bucket(sender.address, &scope, keys),
+            more: sender.more,
+            report: kept.to_string(),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod admin_attempt;
 mod admission;
 mod change;
 mod exchange;
+mod free_calls;
 mod idempotency;
 mod report;
 mod rpc;

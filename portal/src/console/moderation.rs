@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::pages::{page_facts, public_link, state};
-use super::parts::{Change, Row, facts, flag, heading, list, moment, pager, table, text};
+use super::parts::{Change, Row, count, facts, flag, heading, list, moment, pager, table, text};
 
 /// Returns the view of `GET /admin/reports`.
 pub(super) fn reports(path: &str, query: Option<&str>, reports: &Value) -> Markup {
@@ -14,6 +14,7 @@ pub(super) fn reports(path: &str, query: Option<&str>, reports: &Value) -> Marku
             html! { a href=(format!("#/admin/pages/{}", text(report, "/page"))) { "/" (text(report, "/slug")) } },
             html! { (text(report, "/reason")) },
             html! { (text(report, "/details")) },
+            html! { (count(report, "/more")) },
         ]
     };
     let rows: Vec<Row> = list(reports, "/reports").iter().map(row).collect();
@@ -23,7 +24,7 @@ pub(super) fn reports(path: &str, query: Option<&str>, reports: &Value) -> Marku
             label { "Page: its slug or its id" input name="name" autocomplete="off" required; }
             button { "Open the page" }
         }
-        (table("Reports, the newest first", &["Moment", "Page", "Reason", "Details"], &rows, "No reports."))
+        (table("Reports, the newest first", &["Moment", "Page", "Reason", "Details", "More"], &rows, "No reports."))
         (pager(path, query, text(reports, "/cursor")))
     }
 }

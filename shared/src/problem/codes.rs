@@ -222,7 +222,7 @@ crate::problem_codes! {
         "too-many-requests",
         429,
         "Too many requests from this address",
-        "The address sends more than the machine takes from one client. This protects the machine; it is not your key's quota.",
+        "The address, or the key, sends more than the machine takes from one client. This protects the machine; it is not your key's quota.",
         "Send fewer requests at once from this address.",
     );
     HEADERS_TOO_LARGE = Row::new(

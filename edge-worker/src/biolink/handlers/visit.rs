@@ -5,13 +5,13 @@ use std::cell::RefCell;
 use biolink::events::Seer;
 use biolink::page::{AbuseReport, Slug};
 use biolink::pages_api::{
-    MAX_REPORT_BODY, Opened, ReportsMessage, Served, Snapshot, page_not_found, report_part, reports_exceeded,
-    respond,
+    MAX_REPORT_BODY, Opened, ReportGuard, ReportSender, ReportStep, ReportsMessage, Served, Snapshot,
+    page_not_found, report_part, reports_exceeded, respond,
 };
 use biolink::route::{Visit, VisitPart};
 use biolink::visitor::{check_unknown_pages, is_speculative};
 use futures_util::future::join;
-use shared::caller::bucket;
+use shared::caller::{bucket, network_bucket};
 use shared::minute_counters::MinuteCounters;
 use shared::problem::Problem;
 use shared::response::Response;
@@ -27,6 +27,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 thread_local! {
     /// Addresses without a page that clients have opened.
     static UNKNOWN: RefCell<MinuteCounters> = const { RefCell::new(MinuteCounters::new()) };
+    static REPORTS: RefCell<ReportGuard> = const { RefCell::new(ReportGuard::new()) };
 }
 
 pub(crate) async fn handle(
@@ -60,12 +61,16 @@ pub(crate) async fn handle(
     Ok(response)
 }
 
-/// Keeps a visitor's report of a page.
+/// Keeps a visitor's report of a page, or counts it if too many come to this isolate.
 async fn report(context: &RequestContext<'_>, served: &Served, slug: &Slug) -> Result<(), Problem> {
     let Served::Page { account, page, .. } = served else { return Ok(()) };
     let body = body::read_as(context.request, &context.head, &[FORM], MAX_REPORT_BODY).await?;
     let report = AbuseReport::parse(&String::from_utf8_lossy(&body))?;
-    let (sender, keys) = (context.request.header(CLIENT_ADDRESS), &context.bindings.signing);
+    let (address, keys) = (context.request.header(CLIENT_ADDRESS), &context.bindings.signing);
+    let network = address.map(|address| network_bucket(Some(address), "reports", keys));
+    let step = REPORTS.with_borrow_mut(|guard| guard.record(*page, network, clock::now()))?;
+    let ReportStep::Send { more } = step else { return Ok(()) };
+    let sender = ReportSender { address, more };
     let message = ReportsMessage::add((*account, *page), slug, &report, sender, keys, clock::now());
     match reports::call(context, &message).await?.as_str() {
         "true" => Ok(()),

@@ -26,7 +26,7 @@ pub(crate) async fn admit_attempt(
     right: bool,
 ) -> Result<(), Problem> {
     let keys = &context.bindings.signing;
-    let (caller, network) = (caller::name(address, keys), caller::network_bucket(address, keys));
+    let (caller, network) = (caller::name(address, keys), caller::network_bucket(address, "attempts", keys));
     match GUARD.with_borrow_mut(|guard| guard.attempt(&caller, network, right, clock::now()))? {
         GuardStep::Decided => caller::compared(right),
         GuardStep::AskMeter => {

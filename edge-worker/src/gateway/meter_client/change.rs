@@ -1,11 +1,11 @@
 //! Changes of a key's record, which its meter makes.
 
-use shared::key::{KeyId, KeyRecord, Subject};
+use shared::key::{FreeCall, KeyId, KeyRecord, Subject};
 use shared::keys_api::changed;
 use shared::meter::{Change, ChangeOutcome, Message, Reply};
 use shared::problem::Problem;
 
-use super::rpc;
+use super::{free_calls, rpc};
 use crate::context::RequestContext;
 use crate::gateway::{key_store, lease_caches};
 
@@ -25,13 +25,17 @@ pub(crate) async fn read_record(context: &RequestContext<'_>, id: &KeyId) -> Res
 /// Changes a key's record through its meter. Returns the new record.
 ///
 /// # Errors
-/// As [`changed`], `meter-unavailable`, or `key-store-unavailable` if the meter does not know the
-/// key and KV fails, or does not show a young key yet.
+/// As [`changed`], `too-many-requests` for the key itself, `meter-unavailable`, or
+/// `key-store-unavailable` if the meter does not know the key and KV fails, or does not show a young
+/// key yet.
 pub(crate) async fn change(
     context: &RequestContext<'_>,
     subject: Subject<'_>,
     change: Change,
 ) -> Result<KeyRecord, Problem> {
+    if let Subject::Own(key) = subject {
+        free_calls::record(&key.id, FreeCall::Change)?;
+    }
     let found = key_store::find(&context.bindings.keys, subject.id(), context.request.id).await;
     change_found(context, subject, change, found).await
 }

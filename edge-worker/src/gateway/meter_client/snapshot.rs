@@ -1,12 +1,12 @@
 //! The whole state of a key's meter, read at no charge.
 
-use shared::key::{KeyError, KeyId, VerifiedKey};
+use shared::key::{FreeCall, KeyError, KeyId, VerifiedKey};
 use shared::keys_api::key_unknown;
 use shared::lease_cache::LeaseCache;
 use shared::meter::{Message, MeterRequest, MeterSnapshot, Reply, Verdict};
 use shared::problem::Problem;
 
-use super::{rpc, stored_record};
+use super::{free_calls, rpc, stored_record};
 use crate::context::RequestContext;
 use crate::gateway::{key_store, lease_caches};
 use crate::runtime::clock;
@@ -14,8 +14,10 @@ use crate::runtime::clock;
 /// Reads the state of a key's meter for the key itself.
 ///
 /// # Errors
-/// Returns the problem of the key, `meter-unavailable`, or `key-store-unavailable`.
+/// Returns the problem of the key, `too-many-requests`, `meter-unavailable`, or
+/// `key-store-unavailable`.
 pub(crate) async fn read(context: &RequestContext<'_>, key: &VerifiedKey) -> Result<MeterSnapshot, Problem> {
+    free_calls::record(&key.id, FreeCall::Read)?;
     let request = lease_caches::with(key, |cache, now| cache.read(key, now))?;
     let mut snapshot = ask(context, key, &request).await?;
     if LeaseCache::lacks_record(&request, &snapshot.response) {

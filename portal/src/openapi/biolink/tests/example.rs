@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use biolink::page::{AbuseReport, LinkId, PageId, ReportReason, Slug};
 use biolink::pages_api::{
-    Account, Call, Claim, ClaimOutcome, Content, DeniedHosts, Loaded, Operation, Reply, ReportsMessage,
-    ReportsQuery, Step, Write,
+    Account, Call, Claim, ClaimOutcome, Content, DeniedHosts, Loaded, Operation, Reply, ReportSender,
+    ReportsMessage, ReportsQuery, Step, Write,
 };
 use biolink::route::{AdminEndpoint, PagesCall, PagesEndpoint, PagesTarget};
 use serde_json::{Value, json};
@@ -125,14 +125,16 @@ fn reports(page: PageId) -> Result<Response, Problem> {
         return query.response("[]");
     };
     let account = KeyId::new(ACCOUNT);
+    let sender = ReportSender { address: None, more: 0 };
     let ReportsMessage::Add { report, .. } =
-        ReportsMessage::add((account, page), &slug, &report, None, &keys, NOW)
+        ReportsMessage::add((account, page), &slug, &report, sender, &keys, NOW)
     else {
         return query.response("[]");
     };
     let mut report: Value = serde_json::from_str(&report).unwrap_or_default();
     if let Some(members) = report.as_object_mut() {
         members.insert("id".to_owned(), 1.into());
+        members.insert("more".to_owned(), 0.into());
     }
     query.response(&json!([report]).to_string())
 }
