@@ -28,7 +28,7 @@ const fn page(n: u8) -> PageId {
 /// Has a report kept that `sender` in `network` sends of a page.
 fn add(store: &Object<'_>, page: PageId, (network, sender): (u16, u16), details: &str) -> bool {
     let report = json!({"details": details}).to_string();
-    let message = ReportsMessage::Add { page, sender, network, more: 0, report };
+    let message = ReportsMessage::Add { page, sender: network << 8 | sender, more: 0, report };
     let reply = store.send(&serde_json::to_value(message).unwrap());
     reply.json().as_bool().unwrap_or_else(|| panic!("{}", reply.text()))
 }
@@ -127,7 +127,7 @@ fn full_store_gives_up_what_was_read_and_nothing_else() {
     assert!(add(&store, page(1), (1, 1), "first"));
     store.sql(&format!(
         "WITH RECURSIVE n(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM n WHERE n < {MAX_REPORTS})
-        INSERT INTO report (page, sender, at, j, network) SELECT 'other', 0, {}, '{{}}', 0 FROM n",
+        INSERT INTO report (page, sender, at, j) SELECT 'other', 0, {}, '{{}}' FROM n",
         tests::keys::now().0
     ));
     store.restart();

@@ -48,11 +48,8 @@ pub enum ReportsMessage {
     Add {
         /// The page.
         page: PageId,
-        /// The bucket of the sender's address.
+        /// The bucket of the sender: its upper byte is the network's, its lower byte the address's.
         sender: u16,
-        /// The bucket of the sender's network, of the same page and day.
-        #[serde(default)]
-        network: u16,
         /// Reports of the page that an isolate has only counted before this one.
         #[serde(default)]
         more: u32,
@@ -101,8 +98,8 @@ impl ReportsMessage {
         });
         Self::Add {
             page,
-            sender: bucket(sender.address, &scope, keys),
-            network: network_bucket(sender.address, &scope, keys),
+            sender: network_bucket(sender.address, &scope, keys) & 0xff00
+                | bucket(sender.address, &scope, keys) & 0x00ff,
             more: sender.more,
             report: kept.to_string(),
         }

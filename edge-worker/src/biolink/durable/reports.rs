@@ -22,18 +22,16 @@ const CREATE: &str = "CREATE TABLE IF NOT EXISTS report
         (number INTEGER PRIMARY KEY, page TEXT NOT NULL, sender INTEGER NOT NULL, at INTEGER NOT NULL, j TEXT NOT NULL);
     CREATE INDEX IF NOT EXISTS report_page ON report (page, number)";
 /// Columns that earlier versions did not have.
-const EXTEND: &str = "ALTER TABLE report ADD COLUMN network INTEGER NOT NULL DEFAULT -1;
-    ALTER TABLE report ADD COLUMN more INTEGER NOT NULL DEFAULT 0;
+const EXTEND: &str = "ALTER TABLE report ADD COLUMN more INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE report ADD COLUMN is_read INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX report_read ON report (number) WHERE is_read = 1";
 const HAS_COLUMN: &str = "SELECT COUNT(*) FROM pragma_table_info('report') WHERE name = 'is_read'";
 const COUNT: &str = "SELECT COUNT(*) FROM report";
 const COUNT_SENDER: &str = "SELECT COUNT(*) FROM report WHERE page = ? AND sender = ? AND at > ?";
-const ADD: &str =
-    "INSERT INTO report (page, sender, at, j, network, more) VALUES (?, ?, ?, ?, ?, ?) RETURNING number";
+const ADD: &str = "INSERT INTO report (page, sender, at, j, more) VALUES (?, ?, ?, ?, ?) RETURNING number";
 /// Deletes the oldest report of a page by a network if there are more than so many.
 const TRIM_NETWORK: &str = "DELETE FROM report WHERE number = (SELECT number FROM report
-    WHERE page = ?1 AND network = ?2 ORDER BY number DESC LIMIT 1 OFFSET ?3) RETURNING more";
+    WHERE page = ?1 AND sender >> 8 = ?2 ORDER BY number DESC LIMIT 1 OFFSET ?3) RETURNING more";
 /// Deletes the oldest report of a page but the first ones, if there are more than so many.
 const TRIM_PAGE: &str = "DELETE FROM report WHERE (SELECT COUNT(*) FROM report WHERE page = ?1) > ?3
     AND number = (SELECT number FROM report WHERE page = ?1 ORDER BY number LIMIT 1 OFFSET ?2) RETURNING more";
@@ -61,7 +59,6 @@ pub struct Reports {
 struct NewReport<'a> {
     page: &'a str,
     sender: u16,
-    network: u16,
     more: u32,
     text: String,
 }
@@ -81,9 +78,9 @@ impl Reports {
     fn handle(&self, message: ReportsMessage) -> Result<String> {
         let count = self.opened()?;
         match message {
-            ReportsMessage::Add { page, sender, network, more, report } => {
+            ReportsMessage::Add { page, sender, more, report } => {
                 let page = page.to_string();
-                let report = NewReport { page: &page, sender, network, more, text: report };
+                let report = NewReport { page: &page, sender, more, text: report };
                 Ok(self.add(report, count)?.to_string())
             }
             ReportsMessage::List { page, before, limit } => {
@@ -114,7 +111,7 @@ impl Reports {
 
     /// Keeps a report. Returns false if its sender has sent too many.
     fn add(&self, report: NewReport<'_>, count: &Cell<u64>) -> Result<bool> {
-        let NewReport { page, sender, network, more, text } = report;
+        let NewReport { page, sender, more, text } = report;
         let now = clock::now();
         let since = integer(now.minus(REPORT_WINDOW_MS).0)?;
         let sent = self.first(COUNT_SENDER, vec![page.into(), integer(sender.into())?, since])?;
@@ -129,17 +126,11 @@ impl Reports {
             log::error("report not kept", None, &[("kept", &count.get()), ("read", &0)]);
             return Ok(true);
         }
-        let row = vec![
-            page.into(),
-            integer(sender.into())?,
-            integer(now.0)?,
-            text.into(),
-            integer(network.into())?,
-            integer(more.into())?,
-        ];
+        let row =
+            vec![page.into(), integer(sender.into())?, integer(now.0)?, text.into(), integer(more.into())?];
         let Some(added) = self.first(ADD, row)? else { return Ok(true) };
         count.set(count.get() + 1);
-        let of_network = vec![page.into(), integer(network.into())?, integer(REPORTS_PER_NETWORK)?];
+        let of_network = vec![page.into(), integer((sender >> 8).into())?, integer(REPORTS_PER_NETWORK)?];
         let mut dropped = self.delete(TRIM_NETWORK, of_network, count)?;
         let of_page = vec![page.into(), integer(FIRST_REPORTS)?, integer(REPORTS_PER_PAGE)?];
         dropped.extend(self.delete(TRIM_PAGE, of_page, count)?);
