@@ -10,4 +10,5 @@ mod passage;
 mod qr;
 mod secrecy;
 mod smoke;
+mod targets;
 mod uploads;
