@@ -29,8 +29,11 @@ pub fn plan_required(plan: BiolinkPlan) -> Result<(), Problem> {
 
 /// Returns the refusal of a call while the account or the slugs do not respond.
 pub fn account_unavailable() -> Problem {
-    Problem::new(codes::PAGES_UNAVAILABLE, "the store of pages does not respond; nothing was changed")
-        .retry_after(1)
+    Problem::new(
+        codes::PAGES_UNAVAILABLE,
+        "the store of pages does not respond; a change may have been made even so",
+    )
+    .retry_after(1)
 }
 
 /// Returns the refusal of a visit to an address without a page.

@@ -15,7 +15,7 @@ use shared::time::UnixMillis;
 
 use crate::biolink::page_store;
 use crate::context::RequestContext;
-use crate::runtime::kv::KvStore;
+use crate::runtime::kv::{KvError, KvStore, within};
 use crate::runtime::{clock, log};
 
 /// Time for which the copy is used, in milliseconds.
@@ -24,6 +24,8 @@ const MEMORY_MS: u64 = 30_000;
 const RETRY_MS: u64 = 5_000;
 /// Time for which a location's KV may respond from its copy, in seconds. KV takes no less.
 const CACHE_S: u32 = 30;
+/// Timeout of a write, in milliseconds.
+const WRITE_TIMEOUT_MS: u64 = 5_000;
 
 thread_local! {
     static COPY: RefCell<Option<Copy>> = const { RefCell::new(None) };
@@ -63,14 +65,15 @@ pub(crate) async fn read(context: &RequestContext<'_>) -> Result<DeniedHosts, Pr
 /// Stores a new list. It applies in this isolate at once.
 ///
 /// # Errors
-/// `pages-unavailable`.
+/// `pages-unavailable`. KV may have the list even so.
 pub(crate) async fn replace(
     context: &RequestContext<'_>,
     hosts: DeniedHosts,
 ) -> Result<Rc<DeniedHosts>, Problem> {
     let pages = &context.biolink()?.pages;
-    let put = pages.put(DeniedHosts::KEY, &hosts.to_text(), None).await;
-    put.map_err(|error| failed("deny list write failed", &error.into(), context))?;
+    let text = hosts.to_text();
+    let put = within(WRITE_TIMEOUT_MS, pages.put(DeniedHosts::KEY, &text, None)).await;
+    put.map_err(|error| failed("deny list write failed", &error, context))?;
     Ok(keep(Rc::new(hosts), MEMORY_MS))
 }
 
@@ -80,7 +83,7 @@ fn keep(hosts: Rc<DeniedHosts>, ms: u64) -> Rc<DeniedHosts> {
     hosts
 }
 
-fn failed(event: &str, error: &page_store::ReadError, context: &RequestContext<'_>) -> Problem {
+fn failed(event: &str, error: &KvError, context: &RequestContext<'_>) -> Problem {
     log::error(event, Some(context.request.id), &[("error", error)]);
     account_unavailable()
 }

@@ -7,23 +7,14 @@ use shared::key::KeyId;
 use shared::problem::Problem;
 
 use crate::context::RequestContext;
-use crate::runtime::kv::{KvError, KvStore};
-use crate::runtime::{log, promise};
+use crate::runtime::kv::{KvError, KvStore, within};
+use crate::runtime::log;
 
 /// Time for which a location may respond from its own copy, in seconds: within it, changes show
 /// everywhere.
 const CACHE_S: u32 = 60;
 /// Timeout of a read, in milliseconds.
 const READ_TIMEOUT_MS: u64 = 1_000;
-
-/// A failed read.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ReadError {
-    #[error(transparent)]
-    Kv(#[from] KvError),
-    #[error("no response within {ms} ms")]
-    TimedOut { ms: u64 },
-}
 
 /// Returns the snapshot of a slug; `None` if KV shows none, or fails: then the account is asked.
 ///
@@ -44,17 +35,15 @@ pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Op
 ///
 /// # Errors
 /// If KV fails or does not respond in time.
-pub(crate) async fn read(store: &KvStore, name: &str, cache_s: u32) -> Result<Option<String>, ReadError> {
-    let read = store.get(name, cache_s);
-    let timed_out = ReadError::TimedOut { ms: READ_TIMEOUT_MS };
-    Ok(promise::timeout(READ_TIMEOUT_MS, read).await.ok_or(timed_out)??)
+pub(crate) async fn read(store: &KvStore, name: &str, cache_s: u32) -> Result<Option<String>, KvError> {
+    within(READ_TIMEOUT_MS, store.get(name, cache_s)).await
 }
 
 /// Returns the account that has a page; `None` if KV shows none.
 ///
 /// # Errors
 /// As [`read`].
-pub(crate) async fn account_of(store: &KvStore, page: PageId) -> Result<Option<KeyId>, ReadError> {
+pub(crate) async fn account_of(store: &KvStore, page: PageId) -> Result<Option<KeyId>, KvError> {
     Ok(read(store, &index_key(page), CACHE_S).await?.as_deref().and_then(KeyId::parse))
 }
 

@@ -53,6 +53,6 @@ async fn call(feed: &ObjectNamespace, message: &ChangesMessage) -> Result<String
 /// Logs a failure. Returns the problem for the client.
 fn unavailable(event: &str, error: &RpcError, id: RequestId) -> Problem {
     log::error(event, Some(id), &[("error", error)]);
-    let detail = "the key-change feed does not respond; nothing was changed";
+    let detail = "the key-change feed does not respond; a change may have been made even so";
     Problem::new(codes::KEY_STORE_UNAVAILABLE, detail).retry_after(1)
 }

@@ -8,14 +8,16 @@ use shared::keys_api::{ListRequest, Position};
 use shared::problem::{Problem, codes};
 use shared::request_id::RequestId;
 
-use crate::runtime::kv::{KvError, KvStore};
-use crate::runtime::{log, promise};
+use crate::runtime::kv::{KvError, KvStore, within};
+use crate::runtime::log;
 
 const PREFIX: &str = "key:";
 /// Time for which a location may respond from its own copy, in seconds.
 const CACHE_S: u32 = 60;
 /// Timeout of a read, in milliseconds.
 const READ_TIMEOUT_MS: u64 = 2_000;
+/// Timeout of a write that a client waits for, in milliseconds.
+const WRITE_TIMEOUT_MS: u64 = 5_000;
 /// Number of records that a filter reads at once: the maximum of a bulk read.
 const BATCH_RECORDS: u32 = 100;
 /// Maximum number of batches for one request. Each takes two of the 50 subrequests that the
@@ -27,8 +29,6 @@ const MAX_BATCHES: usize = 10;
 enum KeyStoreError {
     #[error(transparent)]
     Kv(#[from] KvError),
-    #[error("no response within {ms} ms")]
-    TimedOut { ms: u64 },
     #[error(transparent)]
     Record(#[from] RecordError),
 }
@@ -52,9 +52,7 @@ pub(crate) async fn find_quietly(store: &KvStore, key: &KeyId) -> worker::Result
 
 async fn read(store: &KvStore, key: &KeyId) -> Result<Option<KeyRecord>, KeyStoreError> {
     let name = format!("{PREFIX}{key}");
-    let read = store.get(&name, CACHE_S);
-    let timed_out = KeyStoreError::TimedOut { ms: READ_TIMEOUT_MS };
-    let text = promise::timeout(READ_TIMEOUT_MS, read).await.ok_or(timed_out)??;
+    let text = within(READ_TIMEOUT_MS, store.get(&name, CACHE_S)).await?;
     Ok(text.map(|text| KeyRecord::from_json(&text)).transpose()?)
 }
 
@@ -109,7 +107,7 @@ async fn batch(
     cursor: &str,
     length: u32,
 ) -> Result<(Vec<KeyRecord>, Option<String>), KeyStoreError> {
-    let listed = store.list(PREFIX, length, cursor).await?;
+    let listed = within(READ_TIMEOUT_MS, store.list(PREFIX, length, cursor)).await?;
     let records = listed.texts.iter().map(|text| KeyRecord::from_json(text)).collect::<Result<_, _>>()?;
     Ok((records, listed.cursor))
 }
@@ -117,9 +115,10 @@ async fn batch(
 /// Writes a record, for a client that waits.
 ///
 /// # Errors
-/// `key-store-unavailable`.
+/// `key-store-unavailable`. KV may have the record even so.
 pub(crate) async fn store(store: &KvStore, record: &KeyRecord, id: RequestId) -> Result<(), Problem> {
-    put(store, record).await.map_err(|error| failed("key record write failed", &error.into(), id))
+    let written = within(WRITE_TIMEOUT_MS, put(store, record)).await;
+    written.map_err(|error| failed("key record write failed", &error.into(), id))
 }
 
 /// Writes a record, in the background.

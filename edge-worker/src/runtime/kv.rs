@@ -13,12 +13,19 @@ pub(crate) struct KvStore(JsValue);
 
 /// A failure of KV.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub(crate) struct KvError(#[from] worker::Error);
+pub(crate) enum KvError {
+    #[error(transparent)]
+    Failed(#[from] worker::Error),
+    #[error("no response within {ms} ms")]
+    TimedOut { ms: u64 },
+}
 
 impl From<KvError> for worker::Error {
     fn from(error: KvError) -> Self {
-        error.0
+        match error {
+            KvError::Failed(error) => error,
+            KvError::TimedOut { .. } => Self::RustError(error.to_string()),
+        }
     }
 }
 
@@ -78,6 +85,17 @@ impl KvStore {
     }
 }
 
+/// Returns the output of an operation, if it comes within `ms` milliseconds.
+///
+/// # Errors
+/// If KV fails or does not respond in time. It may have done the operation even so.
+pub(crate) async fn within<T>(
+    ms: u64,
+    operation: impl Future<Output = Result<T, KvError>>,
+) -> Result<T, KvError> {
+    promise::timeout(ms, operation).await.ok_or(KvError::TimedOut { ms })?
+}
+
 async fn settled(promise: Promise) -> Result<JsValue, KvError> {
-    promise::settled(promise).await.map_err(|error| KvError(error.into()))
+    promise::settled(promise).await.map_err(|error| KvError::Failed(error.into()))
 }
