@@ -193,10 +193,12 @@ fn deny_list_is_kept_while_kv_fails() {
     let (_, link) = page_with_link(&edge, &key, "ada", "https://evil.example/");
     assert_eq!(visit(&edge, &link).status, 302, "an isolate that has never seen the list denies nothing");
     let hosts = json!({"hosts": ["evil.example"]});
-    faults.set(PAGES_PUT, Fate::Fail);
-    let failed = administer(&edge, "PUT", "/admin/denied-hosts", Some(&hosts));
-    assert_eq!((failed.status, failed.code().as_str()), (503, "pages-unavailable"));
-    assert_eq!(visit(&edge, &link).status, 302, "nothing was changed");
+    for fate in [Fate::Fail, Fate::Hang] {
+        faults.set(PAGES_PUT, fate);
+        let failed = administer(&edge, "PUT", "/admin/denied-hosts", Some(&hosts));
+        assert_eq!((failed.status, failed.code().as_str()), (503, "pages-unavailable"), "{fate:?}");
+        assert_eq!(visit(&edge, &link).status, 302, "nothing was changed");
+    }
     faults.set(PAGES_PUT, Fate::Pass);
     assert_eq!(administer(&edge, "PUT", "/admin/denied-hosts", Some(&hosts)).status, 200);
     assert!(is_gone(&visit(&edge, &link)), "the copy in memory holds while KV fails");

@@ -356,7 +356,7 @@ fn store_that_fails_is_503_and_not_half_a_report() {
     created(&site.edge, &site.key, &json!({"title": "Second"}));
     store(&site, 1, &[view(noon(1))]);
     for path in ["/analytics", "/analytics/live"] {
-        site.faults.set(STATS, Fate::FailOnce);
+        site.faults.set_once(STATS, Fate::Fail);
         let refused = get(&site, path);
         assert_eq!((refused.status, refused.code().as_str()), (503, "pages-unavailable"), "{path}");
         assert!(refused.header("retry-after").is_some() && refused.header("ratelimit").is_some());

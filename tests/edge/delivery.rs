@@ -84,7 +84,7 @@ fn reset_page_counts_from_zero_without_gaps() {
     deliver(&site, &[&batches[3], &batches[0]]);
     assert_eq!(counted(&site), (8, 1), "one is missing");
     deliver(&site, &[&batches[2]]);
-    site.faults.set(STATS, Fate::RestartOnce);
+    site.faults.set_once(STATS, Fate::Restart);
     assert_eq!(counted(&site), (8, 0));
     let lifetime = site.report("interval=7d")["lifetime"].clone();
     assert_eq!(lifetime, json!({"views": 8, "clicks": 0, "scans": 0}));
@@ -100,7 +100,7 @@ fn deleted_page_takes_its_events_along() {
     deliver(&site, &[&batches[0]]);
     site.events(1);
     let asked = site.faults.count(STATS);
-    site.faults.set(STATS, Fate::FailOnce);
+    site.faults.set_once(STATS, Fate::Fail);
     let path = format!("/pages/{}", site.id());
     assert_eq!(site.send(&Request::new("DELETE", &path).key(&site.key)).status, 204);
     until(|| rows() == 0);
@@ -194,7 +194,7 @@ fn visitors_wait_for_nothing_that_hangs() {
 #[test]
 fn failing_queue_gets_its_batches_again_and_each_counts_once() {
     let site = Site::start();
-    site.faults.set(STATS, Fate::FailOnce);
+    site.faults.set_once(STATS, Fate::Fail);
     site.faults.set(EVENTS, Fate::Fail);
     let visits = visit_everything(&site) + visit_everything(&site);
     until(|| site.edge.process.output().contains("event batch not queued"));
@@ -207,6 +207,23 @@ fn failing_queue_gets_its_batches_again_and_each_counts_once() {
     assert!(again > 1, "the first was sent again as it was");
 }
 
+/// The queue has the batch, and the isolate gives it the same one again.
+#[test]
+fn batch_whose_queue_reply_is_lost_counts_once() {
+    let site = Site::start();
+    site.faults.set_once(STATS, Fate::Fail);
+    site.faults.set_once(EVENTS, Fate::LoseReply);
+    assert_eq!(site.visit(&site.path), 200);
+    until(|| site.faults.count(EVENTS) == 2);
+    assert_eq!(site.visit(&site.path), 200);
+    site.events(2);
+    // The queue's other messages are behind it, so it has been taken twice.
+    until(|| site.faults.count(EVENTS) == 3);
+    let batches = site.batches();
+    assert_eq!(batches[0], batches[1]);
+    assert_eq!(counted(&site), (2, 0));
+}
+
 /// The isolate cannot know whether the queue has the message, so it does not send it again. If it is
 /// missing, that shows.
 #[test]
@@ -214,7 +231,7 @@ fn batch_in_a_hanging_queue_is_a_gap() {
     let site = Site::start();
     assert_eq!(site.visit(&site.path), 200);
     site.events(1);
-    site.faults.set(STATS, Fate::FailOnce);
+    site.faults.set_once(STATS, Fate::Fail);
     site.faults.set(EVENTS, Fate::Hang);
     assert_eq!(site.visit(&site.path), 200);
     until(|| site.faults.count(EVENTS) == 1);
@@ -254,7 +271,7 @@ fn store_that_fails_holds_no_other_back() {
         buffer.push(site.account, page, &Event::new(now, EventKind::View));
     }
     let batches = buffer.take();
-    site.faults.set(STATS, Fate::FailOnce);
+    site.faults.set_once(STATS, Fate::Fail);
     assert_eq!(deliver(&site, &[&batches[0]]), [0]);
     assert_eq!(counted(&site).0, 1, "the other has it");
     assert_eq!(deliver(&site, &[&batches[0]]), [0; 0]);
@@ -268,7 +285,7 @@ fn restarted_store_knows_what_it_has_received() {
     for batch in &batches {
         assert!(deliver(&site, &[batch]).is_empty());
     }
-    site.faults.set(STATS, Fate::RestartOnce);
+    site.faults.set_once(STATS, Fate::Restart);
     assert!(deliver(&site, &batches.iter().collect::<Vec<_>>()).is_empty());
     assert_eq!(site.visit(&site.path), 200);
     site.events(4);

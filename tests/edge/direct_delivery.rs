@@ -108,7 +108,7 @@ fn events_of_a_store_that_hangs_go_through_the_queue() {
 #[test]
 fn batch_whose_reply_is_lost_counts_once() {
     let site = Site::start();
-    site.faults.set(STATS, Fate::LoseReplyOnce);
+    site.faults.set_once(STATS, Fate::LoseReply);
     open(&site);
     until(|| site.faults.count(STATS) == 2);
     assert_eq!(site.faults.count(EVENTS), 1);

@@ -51,6 +51,73 @@ fn fresh_key_is_admitted_while_kv_reports_it_absent() {
     }
 }
 
+/// Reads that are late are waited for, within their limit.
+#[test]
+fn late_kv_is_waited_for_and_hanging_kv_is_503() {
+    let world = World::start();
+    let (known, _) = world.edge.issue("free");
+    assert_eq!(world.call(&known).status, 200);
+    for (fate, expected) in
+        [(Fate::Far { ms: 300 }, (401, "key-invalid")), (Fate::Hang, (503, "key-store-unavailable"))]
+    {
+        world.faults.set(KV_GET, fate);
+        let (old, _) = keys::issued_at(Tier::Pro, keys::now().minus(2 * 3_600_000));
+        let refused = world.call(&old);
+        assert_eq!((refused.status, refused.code().as_str()), expected, "{fate:?}");
+        assert_eq!(world.call(&known).status, 200, "{fate:?}: its meter has its record");
+    }
+}
+
+/// The administrator cannot know whether the key is stored. The header makes the retry safe.
+#[test]
+fn issue_whose_kv_write_fails_can_be_repeated() {
+    let world = World::start();
+    let body = json!({
+        "email": "ada@example.com", "name": "Ada", "tier": "free", "admin_secret": keys::ADMIN_SECRET,
+    });
+    for fate in [Fate::LoseReply, Fate::Fail, Fate::Hang] {
+        let issue = Request::post("/v1/keys/issue", &body).header("Idempotency-Key", &format!("{fate:?}"));
+        world.faults.set_once(KV_PUT, fate);
+        let refused = issue.send(world.edge.addr);
+        let seen = (refused.status, refused.code(), refused.header("retry-after").map(str::to_owned));
+        assert_eq!(seen, (503, "key-store-unavailable".to_owned(), Some("1".to_owned())), "{fate:?}");
+        let (issued, again) = (issue.send(world.edge.addr), issue.send(world.edge.addr));
+        assert_eq!((issued.status, again.status), (201, 201), "{fate:?}: {}", issued.text());
+        let key = issued.json()["key"].as_str().unwrap().to_owned();
+        assert_eq!(again.json()["key"], key, "{fate:?}");
+        assert_eq!(world.call(&key).status, 200, "{fate:?}");
+    }
+    let listed = Request::get("/v1/keys").header("Authorization", &format!("Bearer {}", keys::ADMIN_SECRET));
+    let listed = listed.send(world.edge.addr).json();
+    assert_eq!(listed["keys"].as_array().map(Vec::len), Some(3), "{listed}");
+}
+
+/// The key list reads KV alone.
+#[test]
+fn hanging_kv_is_503_for_the_key_list() {
+    let world = World::start();
+    world.edge.issue("free");
+    let list = Request::get("/v1/keys").header("Authorization", &format!("Bearer {}", keys::ADMIN_SECRET));
+    for operation in ["/KEYS/list", KV_GET] {
+        world.faults.set_once(operation, Fate::Hang);
+        let refused = list.send(world.edge.addr);
+        assert_eq!((refused.status, refused.code().as_str()), (503, "key-store-unavailable"), "{operation}");
+    }
+    assert_eq!(list.send(world.edge.addr).status, 200);
+}
+
+/// The meter knows the call that it is asked about again.
+#[test]
+fn call_whose_meter_reply_is_lost_is_charged_once() {
+    let world = World::start();
+    let (key, _) = world.edge.issue("free");
+    for used in 1..=3 {
+        world.faults.set_once(METER, Fate::LoseReply);
+        assert_eq!(world.call(&key).status, 200);
+        assert_eq!(world.usage(&key)["usage"]["minute"]["used"], used);
+    }
+}
+
 /// A meter admits a key without a record only within an hour of its issue. This one is two hours
 /// old and has no record, so it is 401 only once KV can say so.
 #[test]
@@ -151,7 +218,7 @@ fn isolate_that_never_met_the_meter_of_a_paid_key_is_503() {
 fn failed_meter_is_retried_and_overloaded_is_not() {
     let world = World::start();
     let (key, _) = world.edge.issue("free");
-    world.faults.set(METER, Fate::FailOnce);
+    world.faults.set_once(METER, Fate::Fail);
     assert_eq!(world.call(&key).status, 200);
     let (other, _) = world.edge.issue("free");
     let before = world.faults.count(METER);
@@ -165,7 +232,7 @@ fn changed_record_is_written_again_after_kv_fails() {
     let world = World::start();
     let (_, id) = world.edge.issue("free");
     let written = world.faults.count(KV_PUT);
-    world.faults.set(KV_PUT, Fate::FailOnce);
+    world.faults.set_once(KV_PUT, Fate::Fail);
     let change = Request {
         method: "PATCH".to_owned(),
         ..Request::post(&format!("/v1/keys/{id}"), &json!({ "tier": "pro" }))
@@ -266,7 +333,7 @@ fn calls_before_and_after_a_meter_restart_admit_exactly_100() {
     let (before, _) = flood(&world, &key, 50);
     assert_eq!(before, 50);
     let asked = world.faults.count(METER);
-    world.faults.set(METER, Fate::RestartOnce);
+    world.faults.set_once(METER, Fate::Restart);
     assert_eq!(flood(&world, &key, 450), (50, 400));
     assert!(world.faults.count(METER) > asked, "the meter was asked after its restart");
 }
@@ -281,7 +348,7 @@ fn meter_restart_during_parallel_calls_admits_at_most_100() {
     let (admitted, _) = thread::scope(|scope| {
         let flood = scope.spawn(|| flood(&world, &key, 500));
         wait_for(PROBE_BOUND, || (world.faults.count(METER) > before).then_some(()));
-        world.faults.set(METER, Fate::RestartOnce);
+        world.faults.set_once(METER, Fate::Restart);
         flood.join().unwrap()
     });
     assert!(world.faults.count(METER) > before + 1, "the meter was asked after its restart");

@@ -4,6 +4,7 @@
 mod abuse;
 mod administration;
 mod analytics;
+mod bindings;
 mod configuration;
 mod console;
 mod costs;
@@ -20,6 +21,7 @@ mod lifecycle;
 mod limits;
 mod mcp;
 mod origins;
+mod page_faults;
 mod pages;
 mod privacy;
 mod product_push;

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tests::{
-    faults::{Fate, Faults, PAGES_GET, PAGES_PUT, SLUG, SLUG_ARRIVED},
+    faults::{Fate, Faults, PAGES_GET, PAGES_PUT, SLUG, SLUG_DONE},
     http::{Request, Response},
     keys,
     stack::{Edge, NOWHERE},
@@ -292,7 +292,7 @@ fn snapshot_is_written_once_kv_takes_it() {
     let faults = Faults::start();
     let edge = Edge::start_with_faults(NOWHERE, &faults);
     let (key, _) = issue(&edge, None);
-    faults.set(PAGES_PUT, Fate::FailOnce);
+    faults.set_once(PAGES_PUT, Fate::Fail);
     created(&edge, &key, &ada("ada"));
     // The page's slug, its code, and the one that failed again.
     until(|| faults.count(PAGES_PUT) >= 3);
@@ -318,9 +318,9 @@ fn slug_claim_that_arrives_late_leaves_slug_free() {
     let edge = Edge::start_with_faults(NOWHERE, &faults);
     let ((ada, _), (bob, _)) = (issue(&edge, None), issue(&edge, None));
     let body = json!({ "title": "Ada", "slug": "ada" });
-    faults.set(SLUG, Fate::LateOnce { ms: 4_000 });
+    faults.set_once(SLUG, Fate::Late { ms: 4_000 });
     assert_eq!(create(&edge, &ada, &body).status, 503);
-    until(|| faults.count(SLUG_ARRIVED) == 1);
+    until(|| faults.count(SLUG_DONE) == 1);
     let created = create(&edge, &bob, &body);
     assert_eq!(created.status, 201, "{}", created.text());
 }

@@ -119,7 +119,7 @@ fn visit_leaves_nothing_that_says_who_it_was() {
     let (site, receiver) = (Site::start_stored(), Receiver::start());
     site.hook(&receiver, json!({}));
     // So that the queue carries events too.
-    site.faults.set(STATS, Fate::FailOnce);
+    site.faults.set_once(STATS, Fate::Fail);
     for address in [ADDRESS, ADDRESS_6] {
         visit_everything(&site, address);
     }

@@ -24,7 +24,7 @@ fn now_s() -> u64 {
 }
 
 /// Creates a source with push. Returns its id and its secret.
-fn with_push(store: &Store, more: Value) -> (String, String) {
+pub(crate) fn with_push(store: &Store, more: Value) -> (String, String) {
     let mut body = json!({"url": store.shop.url("/feed"), "push": {"enabled": true}});
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let source = store.create(&body);
@@ -45,7 +45,7 @@ fn send(store: &Store, id: &str, headers: &[(&str, &str)], body: &str) -> Respon
     request.send(store.site.edge.addr)
 }
 
-fn standard(store: &Store, id: &str, secret: &str, name: &str, body: &str) -> Response {
+pub(crate) fn standard(store: &Store, id: &str, secret: &str, name: &str, body: &str) -> Response {
     let (at, secret) = (now_s(), WebhookSecret::parse(secret).unwrap());
     let signature = sign(name, at, body.as_bytes(), &[secret]);
     let timestamp = at.to_string();

@@ -59,7 +59,7 @@ fn webhooks_that_fail_or_hang_get_the_events_later() {
 #[test]
 fn message_whose_reply_was_lost_is_logged_once() {
     let (site, receiver, _) = start();
-    site.faults.set(WEBHOOKS, Fate::LoseReplyOnce);
+    site.faults.set_once(WEBHOOKS, Fate::LoseReply);
     site.visit(&site.link(0));
     receiver.wait(1);
     until(|| outbox(&site) == 0);
@@ -117,7 +117,7 @@ fn object_that_restarts_goes_on() {
     let (site, receiver, hook) = start();
     site.visit(&site.link(0));
     receiver.wait(1);
-    site.faults.set(WEBHOOKS, Fate::RestartOnce);
+    site.faults.set_once(WEBHOOKS, Fate::Restart);
     site.visit(&site.link(0));
     receiver.wait(2);
     assert_eq!(sequences(&receiver), [1, 2]);

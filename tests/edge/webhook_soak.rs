@@ -165,11 +165,11 @@ fn soak_loses_no_committed_event() {
     let (mut site, mut clicks) = (site, 0);
     for round in 0..ROUNDS {
         match round {
-            1 => site.faults.set(WEBHOOKS, Fate::LoseReplyOnce),
+            1 => site.faults.set_once(WEBHOOKS, Fate::LoseReply),
             2 | 5 => (single, auto) = (single.restart(), auto.restart()),
             4 => {
-                site.faults.set(WEBHOOKS, Fate::RestartOnce);
-                site.faults.set(STATS, Fate::RestartOnce);
+                site.faults.set_once(WEBHOOKS, Fate::Restart);
+                site.faults.set_once(STATS, Fate::Restart);
             }
             _ => {}
         }

@@ -17,12 +17,14 @@ pub enum Fate {
     Pass,
     /// KV or the assets report that the value is absent.
     Absent,
-    /// It throws.
+    /// It throws, and nothing is done.
     Fail,
-    /// The first throws, the others pass.
-    FailOnce,
-    /// Its round trip takes this many milliseconds, half of them before the object has the message.
+    /// It is done, and then it throws: the reply is lost. That it was done is counted as `done`.
+    LoseReply,
+    /// Its round trip takes this many milliseconds, half of them before it is done.
     Far { ms: u64 },
+    /// It is done this many milliseconds late, and counted as `done`.
+    Late { ms: u64 },
     /// An object exists this many milliseconds after the first message to it. Until then its
     /// messages wait.
     Create { ms: u64 },
@@ -30,15 +32,10 @@ pub enum Fate {
     Overloaded,
     /// It never settles.
     Hang,
-    /// The object is restarted from what it has stored, once, and then it passes.
-    RestartOnce,
+    /// The object is restarted from what it has stored, and then it passes.
+    Restart,
     /// The queue takes the message and never delivers it.
-    Lose,
-    /// The object handles the message and its reply is lost, once, and then it passes.
-    LoseReplyOnce,
-    /// The object gets the message this many milliseconds late, once, and then it passes. The arrival
-    /// is counted as `arrived`.
-    LateOnce { ms: u64 },
+    Drop,
 }
 
 /// The control server that the edge's bindings ask.
@@ -49,42 +46,47 @@ pub struct Faults {
 
 #[derive(Default)]
 struct Plan {
-    fates: HashMap<&'static str, Fate>,
+    /// Each with whether it is of one operation alone.
+    fates: HashMap<String, (Fate, bool)>,
     counts: HashMap<String, usize>,
     /// Messages to the queue.
     messages: Vec<String>,
 }
 
 /// KV reads by key.
-pub const KV_GET: &str = "/keys/get";
+pub const KV_GET: &str = "/KEYS/get";
 /// KV writes.
-pub const KV_PUT: &str = "/keys/put";
+pub const KV_PUT: &str = "/KEYS/put";
 /// Reads of published pages in KV.
-pub const PAGES_GET: &str = "/pages/get";
+pub const PAGES_GET: &str = "/PAGES/get";
 /// Writes of published pages to KV.
-pub const PAGES_PUT: &str = "/pages/put";
+pub const PAGES_PUT: &str = "/PAGES/put";
 /// Removals of published pages from KV.
-pub const PAGES_DELETE: &str = "/pages/delete";
+pub const PAGES_DELETE: &str = "/PAGES/delete";
 /// Reads of static assets.
-pub const ASSETS: &str = "/assets/fetch";
+pub const ASSETS: &str = "/ASSETS/fetch";
 /// Messages to an account.
-pub const ACCOUNT: &str = "/accounts/fetch";
+pub const ACCOUNT: &str = "/ACCOUNT/fetch";
 /// Messages to a meter.
-pub const METER: &str = "/meter/fetch";
+pub const METER: &str = "/METER/fetch";
 /// Messages to a slug.
-pub const SLUG: &str = "/slugs/fetch";
-/// Late messages that a slug has handled.
-pub const SLUG_ARRIVED: &str = "/slugs/arrived";
+pub const SLUG: &str = "/SLUG/fetch";
+/// Late messages that a slug has handled, and those whose reply was lost.
+pub const SLUG_DONE: &str = "/SLUG/done";
+/// Messages to the object of reports.
+pub const REPORTS: &str = "/REPORTS/fetch";
 /// Messages to the feed of key changes.
-pub const CHANGES: &str = "/changes/fetch";
+pub const CHANGES: &str = "/KEY_CHANGES/fetch";
 /// Messages to a page's store of events.
-pub const STATS: &str = "/stats/fetch";
+pub const STATS: &str = "/STATS/fetch";
 /// Messages to the object that draws salts.
-pub const SALT: &str = "/salt/fetch";
+pub const SALT: &str = "/SALT/fetch";
+/// Messages to a product source.
+pub const PRODUCT_SOURCE: &str = "/PRODUCT_SOURCE/fetch";
 /// Messages to the webhooks of an account.
-pub const WEBHOOKS: &str = "/webhooks/fetch";
+pub const WEBHOOKS: &str = "/WEBHOOKS/fetch";
 /// Messages to the queue of events.
-pub const EVENTS: &str = "/events/send";
+pub const EVENTS: &str = "/EVENTS/send";
 
 impl Faults {
     pub fn start() -> Self {
@@ -106,8 +108,13 @@ impl Faults {
     }
 
     /// Sets the outcome of an operation from now on.
-    pub fn set(&self, operation: &'static str, fate: Fate) {
-        self.plan.lock().unwrap().fates.insert(operation, fate);
+    pub fn set(&self, operation: &str, fate: Fate) {
+        self.plan.lock().unwrap().fates.insert(operation.to_owned(), (fate, false));
+    }
+
+    /// Sets the outcome of the next operation. The others pass.
+    pub fn set_once(&self, operation: &str, fate: Fate) {
+        self.plan.lock().unwrap().fates.insert(operation.to_owned(), (fate, true));
     }
 
     /// Returns the number of operations of this kind so far.
@@ -157,33 +164,22 @@ impl Plan {
         if path == EVENTS {
             self.messages.push(message);
         }
-        let fate = self.fates.get(path).copied().unwrap_or_default();
-        let word = match fate {
-            Fate::Far { ms } => return format!("far {ms}").into(),
-            Fate::Create { ms } => return format!("create {ms}").into(),
-            Fate::LateOnce { ms } => {
-                self.fates.retain(|operation, _| *operation != path);
-                return format!("late {ms}").into();
-            }
-            Fate::Pass => "pass",
-            Fate::Absent => "absent",
-            Fate::Fail => "fail",
-            Fate::FailOnce => {
-                self.fates.retain(|operation, _| *operation != path);
-                "fail"
-            }
-            Fate::RestartOnce => {
-                self.fates.retain(|operation, _| *operation != path);
-                "restart"
-            }
-            Fate::LoseReplyOnce => {
-                self.fates.retain(|operation, _| *operation != path);
-                "lose"
-            }
-            Fate::Overloaded => "overloaded",
-            Fate::Hang => "hang",
-            Fate::Lose => "lose",
-        };
-        word.into()
+        let (fate, is_once) = self.fates.get(path).copied().unwrap_or_default();
+        if is_once {
+            self.fates.remove(path);
+        }
+        match fate {
+            Fate::Pass => "pass".into(),
+            // An operation that is left out.
+            Fate::Absent | Fate::Drop => "absent".into(),
+            Fate::Fail => "fail".into(),
+            Fate::LoseReply => "lose".into(),
+            Fate::Far { ms } => format!("far {ms}").into(),
+            Fate::Late { ms } => format!("late {ms}").into(),
+            Fate::Create { ms } => format!("create {ms}").into(),
+            Fate::Overloaded => "overloaded".into(),
+            Fate::Hang => "hang".into(),
+            Fate::Restart => "restart".into(),
+        }
     }
 }

@@ -53,6 +53,11 @@ impl<'a> Object<'a> {
         Self { edge, binding: "REPORTS", name: "all" }
     }
 
+    /// Returns the object of a slug.
+    pub const fn slug(edge: &'a Edge, slug: &'a str) -> Self {
+        Self { edge, binding: "SLUG", name: slug }
+    }
+
     /// Returns the object of a product source.
     pub const fn product_source(edge: &'a Edge, source: &'a str) -> Self {
         Self { edge, binding: "PRODUCT_SOURCE", name: source }
