@@ -213,7 +213,7 @@ fn asset_that_cannot_be_read_is_500_and_calls_continue() {
     let edge = Edge::start_with_faults(&origin.url(), &faults);
     let (key, _) = edge.issue("free");
     for (fate, error) in [
-        (Fate::Fail, "the assets fail"),
+        (Fate::Fail, "ASSETS fails"),
         (Fate::Absent, "the response has status 404"),
         (Fate::Hang, "no response within 1000 ms"),
     ] {
