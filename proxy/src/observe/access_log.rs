@@ -108,14 +108,13 @@ impl AccessLog {
     /// needs a thread of its own.
     pub fn write_until_closed(&self, every: Duration, out: &mut impl Write) {
         self.writer.get_or_init(thread::current);
-        let mut taken = Vec::new();
+        let (mut taken, mut is_torn) = (Vec::new(), false);
         loop {
             let closed = self.closed.load(Ordering::Acquire);
             for buffer in &self.buffers {
                 std::mem::swap(&mut *buffer.lock(), &mut taken);
-                // A failed write cannot be reported anywhere, so its lines count as dropped.
-                if !taken.is_empty() && out.write_all(&taken).is_err() {
-                    self.dropped.fetch_add(1, Ordering::Relaxed);
+                if !taken.is_empty() {
+                    is_torn = !self.write(&taken, is_torn, out);
                 }
                 taken.clear();
             }
@@ -124,6 +123,18 @@ impl AccessLog {
             }
             thread::park_timeout(every);
         }
+    }
+
+    /// Writes lines. If an earlier write tore a line, as a full disk does, it is ended first. Returns
+    /// false if it fails, which cannot be reported anywhere: the lines count as dropped.
+    fn write(&self, lines: &[u8], is_torn: bool, out: &mut impl Write) -> bool {
+        let end: &[u8] = if is_torn { b"\n" } else { b"" };
+        let is_written = out.write_all(end).and_then(|()| out.write_all(lines)).is_ok();
+        if !is_written {
+            let count = lines.split_inclusive(|byte| *byte == b'\n').count();
+            self.dropped.fetch_add(count as u64, Ordering::Relaxed);
+        }
+        is_written
     }
 
     fn wake_writer(&self) {
@@ -223,6 +234,37 @@ mod tests {
             log.close();
             assert!(woken.is_ok(), "the writer was not woken");
         });
+    }
+
+    /// The disk takes a part of the first line. Then there is room again.
+    #[test]
+    fn lines_after_a_full_disk_are_whole() {
+        struct Disk {
+            room: usize,
+            bytes: Vec<u8>,
+        }
+        impl Write for Disk {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                let taken = bytes.len().min(self.room);
+                self.bytes.extend(&bytes[..taken]);
+                self.room -= taken;
+                if taken == 0 {
+                    self.room = 1_000;
+                    return Err(io::ErrorKind::StorageFull.into());
+                }
+                Ok(taken)
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let log = log(AccessDetail::Calls);
+        *log.buffers[0].lock() = b"first\nsecond\n".to_vec();
+        *log.buffers[1].lock() = b"third\n".to_vec();
+        log.close();
+        let mut disk = Disk { room: 3, bytes: Vec::new() };
+        log.write_until_closed(Duration::ZERO, &mut disk);
+        assert_eq!((disk.bytes.as_slice(), log.dropped()), (b"fir\nthird\n".as_slice(), 2));
     }
 
     #[test]

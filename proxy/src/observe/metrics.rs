@@ -114,7 +114,7 @@ impl Metrics {
             )?,
             log_dropped: register.counter(
                 "utg_access_log_dropped_total",
-                "Access log lines dropped because the reader of standard output did not keep up.",
+                "Access log lines dropped because the reader of standard output did not keep up, or its disk was full.",
             )?,
             ready: register.gauge("utg_ready", "1 if /readyz responds with 200, else 0.")?,
             updating: Mutex::default(),
