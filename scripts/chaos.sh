@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make chaos`: the worker, two proxies and fake tools under load and faults, with balanced books at the end.
+# `make chaos`: the worker, three proxies and fake tools under load and faults, with balanced books at the end.
 #   SEED=7      decides the faults; without it a random one, which is printed
 #   TIME=600    seconds
 # `make soak` (`chaos.sh soak`): the same for two hours (TIME=7200) without kills of processes. It fails if memory, descriptors,

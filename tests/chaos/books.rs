@@ -6,9 +6,12 @@ use std::{
     ops::RangeInclusive,
 };
 
+#[cfg(test)]
+mod tests;
+
 use crate::{
     load::{Body, Call, Click, Key, Outcome},
-    plan::Fault,
+    plan::{DIRECT, Fault},
 };
 
 /// The time for which an isolate keeps events, and that of their way to the store, in milliseconds.
@@ -17,6 +20,8 @@ const BUFFERED_MS: u64 = 2_000;
 const QUEUED_MS: u64 = 10_000;
 /// The time within which an isolate reports refunds and corrections, in milliseconds.
 const REPORT_MS: u64 = 30_000;
+/// The time after which a proxy in direct mode has saved what it counted, in milliseconds.
+const SAVED_MS: u64 = 3_000;
 /// Executions of a GET at most: at each of two proxies one at each of two upstreams, and three more on
 /// idle connections that are reset.
 const MAX_EXECUTIONS_OF_GET: usize = 2 * (2 + 3);
@@ -92,6 +97,11 @@ impl Call {
         self.status().is_some_and(|(status, _)| status == 200)
     }
 
+    /// Returns true if the tool broke its response off, which is given back in direct mode.
+    fn is_cut(&self) -> bool {
+        matches!(self.outcome, Outcome::Answered { body: Body::Cut, .. })
+    }
+
     fn is_degraded(&self) -> bool {
         matches!(self.outcome, Outcome::Answered { is_degraded: true, .. })
     }
@@ -99,7 +109,30 @@ impl Call {
 
 impl Run {
     fn kills(&self) -> impl Iterator<Item = u64> {
-        self.faults.iter().filter(|one| one.fault == Fault::KillEdge).map(|one| one.begin_ms)
+        self.moments(Fault::KillEdge)
+    }
+
+    fn moments(&self, fault: Fault) -> impl Iterator<Item = u64> {
+        self.faults.iter().filter(move |one| one.fault == fault).map(|one| one.begin_ms)
+    }
+
+    /// Returns the moment since which a process that is killed may lose what it has: for so long it
+    /// keeps that in memory, and since before its `full` disk if that ended within `full_ms`.
+    fn unsaved_since(&self, kill: u64, kept_ms: u64, (full, full_ms): (Fault, u64)) -> u64 {
+        let is_recent = |one: &&Happened| {
+            one.fault == full && one.begin_ms < kill && kill.saturating_sub(one.end_ms) < full_ms
+        };
+        let full = self.faults.iter().filter(is_recent).map(|one| one.begin_ms.saturating_sub(kept_ms)).min();
+        full.unwrap_or(kill).min(kill.saturating_sub(kept_ms))
+    }
+
+    /// Returns true if the proxy in direct mode may have forgotten what it counted of a call.
+    fn is_forgotten(&self, call: &Call) -> bool {
+        self.keys[call.key].is_direct
+            && self.moments(Fault::KillProxy(DIRECT)).any(|kill| {
+                let since = self.unsaved_since(kill, SAVED_MS, (Fault::FullLogs, SAVED_MS));
+                (since..=kill).contains(&call.done_ms)
+            })
     }
 
     fn count(&self, condition: impl Fn(&Call) -> bool) -> u64 {
@@ -110,15 +143,21 @@ impl Run {
     pub(crate) fn charges(&self, key: usize) -> RangeInclusive<u64> {
         let day = self.day_began_ms;
         let admitted = |call: &Call| call.key == key && call.is_admitted();
+        let is_direct = self.keys[key].is_direct;
+        let is_given_back = |call: &Call| self.is_forgotten(call) || (is_direct && call.is_cut());
         let is_reported = |call: &Call| !call.is_degraded() || self.kills().all(|kill| kill < call.done_ms);
-        let least = self.count(|call| call.sent_ms >= day && admitted(call) && is_reported(call));
+        let is_charged = |call: &Call| admitted(call) && is_reported(call) && !is_given_back(call);
+        let least = self.count(|call| call.sent_ms >= day && is_charged(call));
         let in_doubt = self.count(|call| {
             call.key == key && call.done_ms >= day && matches!(call.outcome, Outcome::NoResponse)
         });
-        let unreported = |done_ms| self.kills().any(|kill| done_ms < kill && kill - done_ms < REPORT_MS);
+        let unreported = |call: &Call| match is_direct {
+            true => self.is_forgotten(call),
+            false => self.kills().any(|kill| call.done_ms < kill && kill - call.done_ms < REPORT_MS),
+        };
         let refunds = self.count(|call| {
             let is_refunded = call.status().is_some_and(|(status, _)| status == 503);
-            call.key == key && call.done_ms >= day && is_refunded && unreported(call.done_ms)
+            call.key == key && call.done_ms >= day && is_refunded && unreported(call)
         });
         let most = self.count(|call| call.done_ms >= day && admitted(call));
         let leases: u64 = self.faults.iter().map(|one| one.fault.unreported_leases()).sum();
@@ -226,7 +265,12 @@ impl Run {
         };
         let (counted, all) = (fullest(&|call| !call.is_degraded()), fullest(&|_| true));
         let limit = key.minute as u64;
-        let name = format!("key {nth} ({}), fullest 60 s", key.tier);
+        let name = format!("key {nth} ({}), fullest 60 s", key.name());
+        if key.is_direct {
+            let forgotten =
+                self.count(|call| call.key == nth && call.is_admitted() && self.is_forgotten(call));
+            return books.check(&name, all, 0..=limit + forgotten, "its limit, and what a kill forgot");
+        }
         books.check(&name, counted, 0..=limit, "its limit");
         books.check(
             &format!("{name} with those admitted without a meter"),
@@ -240,8 +284,13 @@ impl Run {
     pub(crate) fn charged(&self, books: &mut Books, nth: usize, used: u64) {
         let admitted =
             self.count(|call| call.key == nth && call.sent_ms >= self.day_began_ms && call.is_admitted());
-        let name = format!("key {nth} ({}), charged for {admitted} calls with 200", self.keys[nth].tier);
-        books.check(&name, used, self.charges(nth), "more: leases that were not reported in time");
+        let name = format!("key {nth} ({}), charged for {admitted} calls with 200", self.keys[nth].name());
+        books.check(
+            &name,
+            used,
+            self.charges(nth),
+            "more: leases that were not reported in time; less: what a kill forgot, or a tool cut",
+        );
     }
 
     /// Writes the books of clicks.
@@ -270,13 +319,12 @@ impl Run {
 
     /// Returns the number of clicks that a kill of the worker may have lost.
     fn clicks_at_risk(&self) -> u64 {
-        let full = |kill: u64| {
-            let before =
-                self.faults.iter().filter(move |one| one.fault == Fault::FullDisk && one.begin_ms < kill);
-            before.filter(move |one| kill - one.end_ms < QUEUED_MS).map(|one| one.begin_ms).min()
+        let is_lost = |done_ms| {
+            self.kills().any(|kill| {
+                let since = self.unsaved_since(kill, BUFFERED_MS, (Fault::FullDisk, QUEUED_MS));
+                (since..=kill).contains(&done_ms)
+            })
         };
-        let since = |kill: u64| full(kill).unwrap_or(kill).min(kill.saturating_sub(BUFFERED_MS));
-        let is_lost = |done_ms| self.kills().any(|kill| (since(kill)..=kill).contains(&done_ms));
         let redirected = self.clicks.iter().filter(|click| click.is_redirected == Some(true));
         redirected.filter(|click| is_lost(click.done_ms)).count() as u64
     }
@@ -286,6 +334,10 @@ impl Key {
     /// Returns the most calls of a lease: the use of 10 seconds, with what chance adds.
     fn lease(&self) -> u64 {
         let uses = self.calls_per_second * 10;
-        if self.tier == "free" { 0 } else { uses + uses.isqrt() + 1 }
+        if self.tier == "free" || self.is_direct { 0 } else { uses + uses.isqrt() + 1 }
+    }
+
+    fn name(&self) -> String {
+        format!("{}{}", self.tier, if self.is_direct { ", direct" } else { "" })
     }
 }

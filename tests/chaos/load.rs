@@ -10,10 +10,12 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use serde_json::Value;
 use shared::tool::Tool;
 use tests::{
     http::{Client, Request, Response},
     sim::Rng,
+    wait::{PATIENCE, wait_for},
 };
 use tokio::{
     runtime::{Builder, Runtime},
@@ -21,7 +23,7 @@ use tokio::{
     time::MissedTickBehavior,
 };
 
-use crate::world::LIE;
+use crate::origin_side::LIE;
 
 /// The agent of a person, whose clicks count.
 const PERSON: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:127.0) Gecko/20100101 Firefox/127.0";
@@ -32,10 +34,33 @@ const LONG_BODY: usize = 100_000;
 #[derive(Clone)]
 pub(crate) struct Key {
     pub(crate) text: String,
+    /// Whom it calls: the edge, or the proxy in direct mode.
+    pub(crate) to: SocketAddr,
+    pub(crate) is_direct: bool,
     pub(crate) tier: &'static str,
     pub(crate) calls_per_second: u64,
     /// Calls in any 60 seconds.
     pub(crate) minute: usize,
+}
+
+impl Key {
+    /// Returns what `GET /v1/keys/me` says.
+    pub(crate) fn own(&self) -> Option<Value> {
+        let response = Request::get("/v1/keys/me").key(&self.text).try_send(self.to)?;
+        (response.status == 200).then(|| response.json())
+    }
+
+    /// Waits until calls of each tool pass.
+    pub(crate) fn recovered(&self) {
+        for tool in [Tool::Qr, Tool::Pdf, Tool::Seo] {
+            for method in ["GET", "POST"] {
+                let request = Request::new(method, &format!("/v1/{tool}/look")).key(&self.text);
+                let request = if method == "POST" { request.json("{}") } else { request };
+                let passes = || request.try_send(self.to).is_some_and(|response| response.status == 200);
+                wait_for(PATIENCE, || passes().then_some(()));
+            }
+        }
+    }
 }
 
 /// A call with its outcome. Its number is in its target.
@@ -211,9 +236,10 @@ async fn call(shared: Arc<Shared>, key: usize, number: u64) {
         true => Request::new("POST", &target).json("{}"),
         false => Request::get(&target),
     };
-    let request = request.key(&shared.demand.keys[key].text);
+    let Key { text, to, .. } = &shared.demand.keys[key];
+    let request = request.key(text);
     let sent_ms = shared.now_ms();
-    let outcome = send(shared.demand.edge, &request).await;
+    let outcome = send(*to, &request).await;
     let outcome = outcome.map_or_else(|outcome| outcome, |response| read(&response, number));
     let done_ms = shared.now_ms();
     shared.calls.lock().push(Call { number, key, is_post, sent_ms, done_ms, outcome });

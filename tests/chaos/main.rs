@@ -1,4 +1,4 @@
-//! Faults at the level of the system: the built worker, two proxies and fake tools under load, with
+//! Faults at the level of the system: the built worker, three proxies and fake tools under load, with
 //! balanced books at the end. `SEED` decides the faults, `TIME` is the length in seconds.
 //!
 //! With `SOAK=1` no process is killed, and the slopes of memory, descriptors, latencies and state are
@@ -13,15 +13,17 @@
 )]
 
 mod books;
+mod edge_side;
 mod load;
+mod origin_side;
 mod plan;
 mod samples;
 mod sandbox;
-mod world;
 
 use std::{
     collections::BTreeSet,
     env,
+    net::SocketAddr,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
@@ -29,13 +31,15 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::json;
+use shared::tier::Tier;
 use tests::{PATIENCE, keys, origin::Arrival, wait_for};
 
 use crate::{
     books::{Books, Delivered, Happened, Run},
+    edge_side::{EdgeSide, Page},
     load::{Demand, Key, Load},
-    plan::{Fault, Lane, Planned, plan},
-    world::{EdgeSide, OriginSide, Page, Pids},
+    origin_side::{OriginSide, Pids},
+    plan::{DIRECT, Fault, Lane, Planned, plan},
 };
 
 const DAY_MS: u64 = 86_400_000;
@@ -49,6 +53,8 @@ const KEYS: [(&str, u64, usize); 6] = [
     ("pro", 4, 100),
     ("free", 1, 10),
 ];
+/// The same of the keys that call the proxy in direct mode.
+const DIRECT_KEYS: [(Tier, u64, usize); 2] = [(Tier::Enterprise, 2, 500), (Tier::Pro, 3, 100)];
 const CLICKS_PER_SECOND: u64 = 5;
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -77,7 +83,7 @@ struct Settings {
 
 #[test]
 fn stack_under_faults_keeps_balanced_books() {
-    let has_mounts = sandbox::enter("stack_under_faults_keeps_balanced_books");
+    let has_mounts = sandbox::enter();
     let seed = number("SEED").unwrap_or_else(|| keys::now().0 % 1_000_000);
     let settings = Settings {
         seed,
@@ -102,9 +108,11 @@ fn run(settings: Settings) -> (Books, Vec<String>) {
     let mut edge = EdgeSide::start(settings.has_mounts, &origins.origins(), &pids);
     let lanes = draw_lanes(settings, &edge, &origins);
     let page = edge.publish();
-    let keys = KEYS.map(|key| issue(&edge, key)).to_vec();
-    let probe = issue(&edge, KEYS[0]);
-    edge.recovered(&probe.text);
+    let direct = origins.proxies[DIRECT].listen;
+    let keys =
+        [KEYS.map(|key| issue(&edge, key)).as_slice(), &DIRECT_KEYS.map(|key| mint(direct, key))].concat();
+    let probes = [issue(&edge, KEYS[0]), mint(direct, DIRECT_KEYS[0])];
+    probes.iter().for_each(Key::recovered);
 
     let started = Instant::now();
     let demand = Demand {
@@ -129,7 +137,9 @@ fn run(settings: Settings) -> (Books, Vec<String>) {
         samples.join().unwrap()
     });
     let hung = load.stop();
-    println!("recovered: ms={}", edge.recovered(&probe.text).as_millis());
+    let ended = Instant::now();
+    probes.iter().for_each(Key::recovered);
+    println!("recovered: ms={}", since(ended));
 
     let (calls, clicks) = load.ended();
     let run = Run {
@@ -142,7 +152,7 @@ fn run(settings: Settings) -> (Books, Vec<String>) {
     };
     let mut books = Books::default();
     run.calls(&mut books);
-    settle_charges(&edge, &run, &mut books);
+    settle_charges(&run, &mut books);
     run.clicks(&mut books, &settle_clicks(&edge, &page));
     if hung > 0 {
         books
@@ -155,7 +165,7 @@ fn run(settings: Settings) -> (Books, Vec<String>) {
 /// Draws the faults of each lane. Names those that this machine does not allow.
 fn draw_lanes(settings: Settings, edge: &EdgeSide, origins: &OriginSide) -> [Vec<Planned>; 2] {
     let is_allowed = |fault: Fault| edge.allows(fault) && origins.allows(fault);
-    for fault in [Fault::FullDisk, Fault::NameMoves, Fault::ClockStep(0)] {
+    for fault in [Fault::FullDisk, Fault::FullLogs, Fault::NameMoves, Fault::ClockStep(0)] {
         if !is_allowed(fault) {
             println!("fault left out: kind={fault} reason=\"it needs root with mounts, or libfaketime\"");
         }
@@ -166,7 +176,13 @@ fn draw_lanes(settings: Settings, edge: &EdgeSide, origins: &OriginSide) -> [Vec
 
 fn issue(edge: &EdgeSide, (tier, calls_per_second, minute): (&'static str, u64, usize)) -> Key {
     let text = edge.issue(&json!({ "tier": tier }))["key"].as_str().unwrap().to_owned();
-    Key { text, tier, calls_per_second, minute }
+    Key { text, to: edge.addr(), is_direct: false, tier, calls_per_second, minute }
+}
+
+/// Returns a key that the proxy in direct mode knows by its text.
+fn mint(to: SocketAddr, (tier, calls_per_second, minute): (Tier, u64, usize)) -> Key {
+    let (text, _) = keys::fresh(tier);
+    Key { text, to, is_direct: true, tier: tier.into(), calls_per_second, minute }
 }
 
 /// Makes the faults of a lane happen, one after the other.
@@ -193,9 +209,9 @@ fn run_lane<T>(
 }
 
 /// Waits until what each key was charged is within its bounds and nothing is lent, and writes it.
-fn settle_charges(edge: &EdgeSide, run: &Run, books: &mut Books) {
+fn settle_charges(run: &Run, books: &mut Books) {
     let read = |key: &Key| {
-        let day = edge.own_key(key)?["usage"]["day"].take();
+        let day = key.own()?["usage"]["day"].take();
         Some((day["used"].as_u64()?, day["held"].as_u64()?))
     };
     let is_settled = |(nth, used): (usize, &Option<(u64, u64)>)| {

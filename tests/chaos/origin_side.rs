@@ -1,6 +1,12 @@
 //! The proxies of a run and the tools behind them.
 
-use std::{collections::BTreeMap, fs, path::PathBuf, process::Command, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+};
 
 use parking_lot::Mutex;
 use shared::tool::Tool;
@@ -90,10 +96,7 @@ impl OriginSide {
         let mut configs = ["a", "b", "direct"].map(|name| base.clone().section("server", &server(name)));
         configs[DIRECT] = std::mem::take(&mut configs[DIRECT]).direct(&disk.path().join("counters"));
         if logs.is_some() {
-            for nth in [0, DIRECT] {
-                let config = std::mem::take(&mut configs[nth]).section("log", "");
-                configs[nth] = config.log_file(&disk.path().join(format!("log-{nth}")));
-            }
+            write_logs(disk.path(), &mut configs);
         }
         if let (Some(library), Some(clock)) = (libfaketime(), &clock) {
             fs::write(clock, "+0").unwrap();
@@ -221,6 +224,14 @@ impl OriginSide {
             }
         }
         executions
+    }
+}
+
+/// Has the first and the last proxy write a line for each call to a file in a folder.
+fn write_logs(folder: &Path, configs: &mut [ProxyConfig; 3]) {
+    for nth in [0, DIRECT] {
+        let config = std::mem::take(&mut configs[nth]).section("log", "");
+        configs[nth] = config.log_file(&folder.join(format!("log-{nth}")));
     }
 }
 

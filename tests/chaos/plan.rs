@@ -4,6 +4,9 @@ use std::fmt;
 
 use tests::sim::Rng;
 
+/// The place of the proxy in direct mode among the proxies.
+pub(crate) const DIRECT: usize = 2;
+
 /// A fault, with its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -21,12 +24,14 @@ pub(crate) enum Fault {
     MeterDown,
     /// The receiver of webhooks responds with 500.
     ReceiverFails,
-    /// SIGKILL to a proxy. It starts again.
+    /// SIGKILL to a proxy. It starts again. The last one is in direct mode.
     KillProxy(usize),
     /// SIGSTOP to a proxy, then SIGCONT.
     StopProxy(usize),
     /// A proxy cannot open another descriptor.
     NoDescriptors(usize),
+    /// No space left for the logs of the first and the last proxy, and for the counters of the last.
+    FullLogs,
     /// The clock of the second proxy is off by so many seconds.
     ClockStep(i32),
     /// The name of a tool leads to another address.
@@ -112,9 +117,10 @@ fn draw(lane: Lane, random: &mut Rng) -> Vec<Fault> {
         ],
         Lane::Origin => {
             let mut faults = vec![
-                Fault::KillProxy(upto(2)),
-                Fault::StopProxy(upto(2)),
-                Fault::NoDescriptors(upto(2)),
+                Fault::KillProxy(upto(3)),
+                Fault::StopProxy(upto(3)),
+                Fault::NoDescriptors(upto(3)),
+                Fault::FullLogs,
                 Fault::ClockStep([-3_600, -20, 20, 3_600][upto(4)]),
                 Fault::NameMoves,
                 Fault::CertificateExpires,

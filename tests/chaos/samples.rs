@@ -11,7 +11,7 @@ use std::{
 
 use tests::slope::Slope;
 
-use crate::{load::Load, sandbox::BALLAST, since, world::Pids};
+use crate::{load::Load, origin_side::Pids, sandbox::BALLAST, since};
 
 const INTERVAL_MS: u64 = 10_000;
 /// Share of the samples at the beginning that are left out: caches fill, and leases begin.
@@ -30,13 +30,15 @@ struct Bound {
 
 /// The bounds of all series. The state holds each event of the page and the log of its webhook for
 /// months, which is 3 KiB for a click.
-const BOUNDS: [Bound; 10] = [
+const BOUNDS: [Bound; 12] = [
     Bound { name: "proxy a RSS, MiB", once: 4.0, hourly: 1.0 },
     Bound { name: "proxy b RSS, MiB", once: 4.0, hourly: 1.0 },
+    Bound { name: "direct proxy RSS, MiB", once: 4.0, hourly: 1.0 },
     Bound { name: "workerd RSS, MiB", once: 64.0, hourly: 8.0 },
     Bound { name: "miniflare RSS, MiB", once: 64.0, hourly: 32.0 },
     Bound { name: "proxy a descriptors", once: 8.0, hourly: 1.0 },
     Bound { name: "proxy b descriptors", once: 8.0, hourly: 1.0 },
+    Bound { name: "direct proxy descriptors", once: 8.0, hourly: 1.0 },
     Bound { name: "workerd descriptors", once: 16.0, hourly: 1.0 },
     Bound { name: "latency p50, ms", once: 5.0, hourly: 1.0 },
     Bound { name: "latency p99, ms", once: 200.0, hourly: 50.0 },

@@ -11,9 +11,6 @@ use std::{
 /// Says that this process has a mount namespace of its own.
 const INSIDE: &str = "CHAOS_MOUNTS";
 
-/// The size of the edge's disk.
-const DISK_SIZE: &str = "512m";
-
 /// The name of the file that fills the disk.
 pub(crate) const BALLAST: &str = "ballast";
 
@@ -23,9 +20,9 @@ pub(crate) struct Disk(PathBuf);
 /// A file in the place of `/etc/hosts`.
 pub(crate) struct Hosts(PathBuf);
 
-/// Continues the test of this name in a mount namespace of its own if the machine allows that, which
-/// needs root. Returns true if it has one.
-pub(crate) fn enter(test: &str) -> bool {
+/// Starts these tests again in a mount namespace of their own if the machine allows that, which needs
+/// root. Returns true if they have one.
+pub(crate) fn enter() -> bool {
     if env::var_os(INSIDE).is_some() {
         return true;
     }
@@ -33,13 +30,9 @@ pub(crate) fn enter(test: &str) -> bool {
     if !unshare.args(["--mount", "true"]).output().is_ok_and(|output| output.status.success()) {
         return false;
     }
-    let error = Command::new("unshare")
-        .arg("--mount")
-        .arg(env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env(INSIDE, "1")
-        .exec();
-    panic!("cannot start again: {error}")
+    let mut again = Command::new("unshare");
+    again.arg("--mount").args(env::args_os()).env(INSIDE, "1").env("RUST_TEST_NOCAPTURE", "1");
+    panic!("cannot start again: {}", again.exec())
 }
 
 fn mount(arguments: &[&str]) {
@@ -48,9 +41,9 @@ fn mount(arguments: &[&str]) {
 }
 
 impl Disk {
-    /// Mounts a file system in memory at a folder.
-    pub(crate) fn mount(folder: &Path) -> Self {
-        mount(&["-t", "tmpfs", "-o", &format!("size={DISK_SIZE}"), "chaos", &folder.display().to_string()]);
+    /// Mounts a file system in memory at a folder, of a size such as `512m`.
+    pub(crate) fn mount(folder: &Path, size: &str) -> Self {
+        mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "chaos", &folder.display().to_string()]);
         Self(folder.to_owned())
     }
 

@@ -6,7 +6,7 @@ use std::{
     ffi::OsString,
     fmt::Write as _,
     net::SocketAddr,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, ExitStatus},
 };
 
@@ -35,6 +35,7 @@ pub struct ProxyConfig {
     grant_secret: String,
     variables: Vec<(String, OsString)>,
     open_files: Option<u32>,
+    log_file: Option<PathBuf>,
 }
 
 impl ProxyConfig {
@@ -60,6 +61,7 @@ impl ProxyConfig {
             grant_secret: keys::GRANT_SECRET.to_owned(),
             variables: Vec::new(),
             open_files: None,
+            log_file: None,
         }
     }
 
@@ -94,6 +96,12 @@ impl ProxyConfig {
     #[must_use]
     pub fn open_files(self, open_files: u32) -> Self {
         Self { open_files: Some(open_files), ..self }
+    }
+
+    /// Sets a file that the process writes its output to, which needs GNU `tail`. Each start empties it.
+    #[must_use]
+    pub fn log_file(self, file: &Path) -> Self {
+        Self { log_file: Some(file.to_owned()), ..self }
     }
 
     /// Sets a variable in the environment of the process.
@@ -242,14 +250,17 @@ impl ProxyConfig {
 
     fn command(&self, file: &NamedTempFile) -> Command {
         let proxy = binary("proxy");
-        let mut command = match self.open_files {
-            None => Command::new(proxy),
-            Some(open_files) => {
-                let mut shell = Command::new("sh");
-                shell.arg("-c").arg(format!("ulimit -n {open_files} && exec \"$0\" \"$@\"")).arg(proxy);
-                shell
-            }
-        };
+        let mut steps = String::new();
+        if let Some(open_files) = self.open_files {
+            write!(steps, "ulimit -n {open_files} && ").unwrap();
+        }
+        if let Some(log) = &self.log_file {
+            write!(steps, ": >{log:?}; tail -n +1 -f --pid=$$ {log:?} & exec >>{log:?} 2>&1; ").unwrap();
+        }
+        let mut command = Command::new(if steps.is_empty() { proxy.as_os_str() } else { "sh".as_ref() });
+        if !steps.is_empty() {
+            command.arg("-c").arg(format!("{steps}exec \"$0\" \"$@\"")).arg(&proxy);
+        }
         keys::give(&mut command).env("GRANT_SECRET", &self.grant_secret).arg("-c").arg(file.path());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
