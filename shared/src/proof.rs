@@ -110,6 +110,7 @@ mod tests {
     fn malformed_text_proves_nothing() {
         let proof = Proof([7; LEN]);
         assert!(proof.matches(&proof.to_string()));
+        assert_eq!(format!("{proof:?}"), "Proof(redacted)");
         for text in ["", "BwcHBwcHBwcHBwcHBwcHB", "BwcHBwcHBwcHBwcHBwcHBw==", "BwcHBwcHBwcHBwcHBwcHBg", "é"]
         {
             assert!(!proof.matches(text), "{text}");

@@ -40,6 +40,24 @@ enum Step {
     Restart,
 }
 
+/// What counts no more is not handed to the next process.
+#[test]
+fn counter_is_written_until_its_day_is_over() {
+    let midnight = START.plus(600_000);
+    for (used_at, at, is_written) in [
+        (START, START.plus(300_000), true),
+        (START, midnight.minus(1), true),
+        (START, midnight, false),
+        (midnight.minus(1_000), midnight.plus(59_000), true),
+        (midnight.minus(1_000), midnight.plus(61_000), false),
+    ] {
+        let (mut counter, mut out) = (Counter::default(), Vec::new());
+        counter.count(used_at);
+        counter.write(&KeyId::new([1; 12]), at, &mut out);
+        assert_eq!(!out.is_empty(), is_written, "{used_at:?} {at:?}");
+    }
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let tool = proptest::sample::select(&Tool::ALL[..]);
     let tier = (0u8..3).prop_map(|code| Tier::from_code(code).unwrap());

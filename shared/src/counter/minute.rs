@@ -164,6 +164,19 @@ mod tests {
     }
 
     #[test]
+    fn few_calls_in_order_stay_small() {
+        let mut minute = Minute::default();
+        for at in [0, 100, 250, 30_000, 60_000] {
+            minute.add(NOW.plus(at), 2);
+        }
+        assert!(matches!(minute, Minute::Few(_)) && minute.total() == 10);
+        minute.expire(NOW.plus(60_000 + 250 + 300));
+        assert!(matches!(minute, Minute::Few(_)) && minute.total() == 6);
+        minute.add(NOW.plus(40_000), 1);
+        assert!(matches!(minute, Minute::Many(_)) && minute.total() == 7, "out of order");
+    }
+
+    #[test]
     fn calls_at_once_and_out_of_order_are_counted() {
         let mut minute = Minute::default();
         minute.add(NOW, 255);

@@ -232,3 +232,95 @@ fn take(calls: &mut Vec<(Tool, u16, u32)>, tool: Tool, status: u16) -> bool {
     calls.retain(|&(_, _, left)| left > 0);
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::codes;
+
+    const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
+
+    type Record = fn(&mut Pending);
+
+    fn today() -> Charge {
+        Charge::on(NOW.day())
+    }
+
+    fn yesterday() -> Charge {
+        Charge::on(UtcDay(NOW.day().0 - 1))
+    }
+
+    #[test]
+    fn batch_has_refunds_and_corrections_of_its_day_only() {
+        for (first, second, refunds) in
+            [(today(), yesterday(), 1), (yesterday(), today(), 1), (today(), today(), 2)]
+        {
+            let mut pending = Pending::default();
+            for charge in [first, second] {
+                pending.record_outcome(Tool::Qr, 503, charge, NOW);
+                pending.refund(charge, NOW);
+            }
+            let batch = pending.batch(NOW, NOW).unwrap();
+            assert_eq!((batch.day, batch.refunds), (NOW.day(), refunds));
+            assert_eq!(batch.corrected, [(Tool::Qr, 503, refunds)]);
+        }
+    }
+
+    #[test]
+    fn each_outcome_is_due_at_its_time_and_at_once_after_a_step_of_the_clock() {
+        let call = |at| RefusedCalls::one(codes::QUOTA_EXCEEDED, "/v1/qr/{action}", at);
+        let cases: [(Record, u64); 5] = [
+            (|pending| pending.assume_success(Tool::Qr, NOW), 25_000),
+            (|pending| pending.record_outcome(Tool::Qr, 503, today(), NOW), 25_000),
+            (|pending| pending.refund(today(), NOW), 5_000),
+            (|pending| assert_eq!(pending.add_debt(NOW), Charge(Place::Debt)), 1_000),
+            (|pending| pending.record_outcome(Tool::Qr, 503, Charge(Place::Debt), NOW), 1_000),
+        ];
+        for (record, after_ms) in cases {
+            let mut pending = Pending::default();
+            assert_eq!((pending.is_empty(), pending.due()), (true, None));
+            pending.record_refusal(call(NOW), NOW);
+            assert_eq!((pending.is_empty(), pending.due()), (false, Some(NOW.plus(25_000))));
+            record(&mut pending);
+            assert_eq!(pending.due(), Some(NOW.plus(after_ms)));
+            pending.expedite(NOW.minus(9_000));
+            assert_eq!(pending.due(), Some(NOW.minus(9_000)));
+            assert!(pending.batch(NOW, NOW).is_some());
+            assert_eq!((pending.is_empty(), pending.due()), (false, Some(NOW.plus(5_000))), "sent again");
+            pending.expedite(NOW.minus(9_000));
+            assert_eq!(pending.due(), Some(NOW.minus(4_000)));
+            pending.acknowledge(0);
+            assert!(!pending.is_empty());
+            pending.acknowledge(1);
+            assert_eq!((pending.is_empty(), pending.due()), (true, None));
+        }
+    }
+
+    #[test]
+    fn refusals_alike_are_one_entry_of_a_bounded_number() {
+        let mut pending = Pending::default();
+        for round in 0..2 {
+            for route in 0..=MAX_REFUSED {
+                let at = NOW.plus(round * 1_000);
+                pending
+                    .record_refusal(RefusedCalls::one(codes::QUOTA_EXCEEDED, &format!("/{route}"), at), at);
+            }
+        }
+        let refused = pending.batch(NOW, NOW).unwrap().refused;
+        assert_eq!(refused.len(), MAX_REFUSED);
+        assert!(refused.iter().all(|calls| (calls.count, calls.last_at) == (2, NOW.plus(1_000))));
+    }
+
+    #[test]
+    fn aborted_debt_is_tallied_once_and_one_in_flight_stays() {
+        let mut pending = Pending::default();
+        let debt = pending.add_debt(NOW);
+        pending.record_outcome(Tool::Qr, 201, debt, NOW);
+        pending.correct_outcome(Tool::Qr, 201, 503, debt, NOW);
+        assert_eq!(pending.batch(NOW, NOW).unwrap().ended, [(Tool::Qr, 503, 1)]);
+        pending.correct_outcome(Tool::Qr, 503, 504, debt, NOW);
+        pending.correct_outcome(Tool::Qr, 201, 503, today(), NOW);
+        pending.acknowledge(1);
+        assert_eq!(pending.batch(NOW, NOW), None);
+    }
+}

@@ -33,3 +33,42 @@ impl RefusedSecrets {
         self.0.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
+
+    fn secret(number: u8) -> SecretHash {
+        SecretHash::of(&[number; 16])
+    }
+
+    #[test]
+    fn refusals_of_a_few_secrets_are_kept_for_five_seconds() {
+        let mut refused = RefusedSecrets::default();
+        for number in 0..6 {
+            refused.insert(secret(number), KeyError::Invalid, NOW);
+        }
+        let found = |refused: &mut RefusedSecrets, at| {
+            (0..6).filter(|number| refused.find(&secret(*number), at).is_some()).count()
+        };
+        assert_eq!(found(&mut refused, NOW.plus(4_999)), MAX_SECRETS);
+        refused.insert(secret(0), KeyError::Revoked, NOW.plus(4_999));
+        assert_eq!(refused.find(&secret(0), NOW.plus(4_999)), Some(KeyError::Revoked), "the latest reason");
+        assert_eq!(found(&mut refused, NOW.plus(5_000)), 1);
+        refused.clear();
+        assert_eq!(found(&mut refused, NOW), 0);
+    }
+
+    #[test]
+    fn ended_refusal_leaves_its_place_to_others() {
+        let mut refused = RefusedSecrets::default();
+        for number in 0..4 {
+            refused.insert(secret(number), KeyError::Invalid, NOW.plus(u64::from(number) * 1_000));
+        }
+        refused.insert(secret(4), KeyError::Invalid, NOW.plus(6_000));
+        let left = (0..5).filter(|number| refused.find(&secret(*number), NOW.plus(6_000)).is_some());
+        assert_eq!(left.collect::<Vec<_>>(), [2, 3, 4]);
+    }
+}

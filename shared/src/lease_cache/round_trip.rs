@@ -84,6 +84,25 @@ mod tests {
     }
 
     #[test]
+    fn second_sample_replaces_the_first_one_if_it_is_shorter() {
+        for (samples, smoothed_ms) in
+            [(&[800, 400][..], 400), (&[400, 800], 450), (&[800, 400, 240], 380), (&[400, 400, 240], 380)]
+        {
+            let mut round_trip = RoundTrip::default();
+            samples.iter().for_each(|sample| round_trip.record(*sample));
+            assert_eq!(round_trip.smoothed_ms, Some(smoothed_ms), "{samples:?}");
+        }
+    }
+
+    #[test]
+    fn few_calls_are_less_than_one_in_twenty_round_trips() {
+        let mut round_trip = RoundTrip::default();
+        assert!(!round_trip.takes_few_calls(0), "the distance is unknown");
+        round_trip.record(100);
+        assert_eq!([499, 500, 501].map(|rate| round_trip.takes_few_calls(rate)), [true, false, false]);
+    }
+
+    #[test]
     fn creation_of_the_object_is_forgotten() {
         let soon = after(&[[900].as_slice(), &[400; 10]].concat());
         assert!(soon < 600, "{soon}");

@@ -173,6 +173,18 @@ mod tests {
     }
 
     #[test]
+    fn copy_that_would_leave_at_the_end_of_the_wait_is_not_sent() {
+        for (hedge_ms, step) in [(299, again(300)), (300, WaitStep::GiveUp(WaitFailure::Silent))] {
+            let mut wait = CallWait::new(Timeouts { hedge_ms, total_ms: 300 });
+            assert_eq!(wait.due_ms(), hedge_ms);
+            assert_eq!(wait.next(WaitEvent::Timer, hedge_ms), step);
+        }
+        let outages =
+            [WaitFailure::Silent, WaitFailure::Late, WaitFailure::Stalled].map(WaitFailure::is_outage);
+        assert_eq!(outages, [true, false, false]);
+    }
+
+    #[test]
     fn late_response_sends_a_copy_within_the_deadline() {
         for stall_ms in [301, 400, 800, 2_500] {
             let mut wait = CallWait::new(FREE);

@@ -102,3 +102,77 @@ pub(super) enum BatchOutcome {
     /// refunds and corrections are not.
     Untracked,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOON: UnixMillis = UnixMillis(1_763_726_400_000);
+
+    fn take(
+        batches: &mut Batches,
+        holder: u64,
+        number: u32,
+        since: UnixMillis,
+        now: UnixMillis,
+    ) -> BatchOutcome {
+        let (day, ended, corrected, refused) = (now.day(), Vec::new(), Vec::new(), Vec::new());
+        batches.take(
+            holder,
+            &Batch { number, since, day, refunds: 1, debts: 0, ended, corrected, refused },
+            now,
+        )
+    }
+
+    #[test]
+    fn batch_of_a_known_holder_is_new_if_its_number_is() {
+        let mut batches = Batches::default();
+        for (number, is_new) in [(3, true), (3, false), (2, false), (4, true), (4, false)] {
+            let outcome = take(&mut batches, 1, number, NOON, NOON);
+            assert_eq!(matches!(outcome, BatchOutcome::New), is_new, "{number}");
+            assert_eq!(matches!(outcome, BatchOutcome::Duplicate), !is_new, "{number}");
+        }
+    }
+
+    /// A forgotten holder may have sent what was made before its last batch was taken.
+    #[test]
+    fn batch_of_an_unknown_holder_is_new_if_it_was_made_after_all_forgotten_ones() {
+        let mut batches = Batches::default();
+        assert!(
+            matches!(take(&mut batches, 0, 1, UnixMillis(0), NOON), BatchOutcome::New),
+            "none is forgotten"
+        );
+        for holder in 1..=MAX_HOLDERS as u64 {
+            take(&mut batches, holder, 1, NOON, NOON.plus(1_000));
+        }
+        assert_eq!((batches.holders.len(), batches.forgotten), (MAX_HOLDERS, NOON));
+        for (since, is_new) in [(NOON.minus(1), false), (NOON, false), (NOON.plus(1), true)] {
+            let outcome = take(&mut batches.clone(), 9_999, 1, since, NOON.plus(1_000));
+            assert_eq!(matches!(outcome, BatchOutcome::New), is_new, "{since:?}");
+            assert_eq!(matches!(outcome, BatchOutcome::Untracked), !is_new, "{since:?}");
+        }
+    }
+
+    #[test]
+    fn silent_holders_beyond_64_are_forgotten_after_ten_minutes() {
+        for (silent_ms, left) in [(KEEP_MS, 71), (KEEP_MS + 1, MIN_HOLDERS)] {
+            let mut batches = Batches::default();
+            for holder in 0..70 {
+                take(&mut batches, holder, 1, NOON, NOON);
+            }
+            take(&mut batches, 70, 1, NOON, NOON.plus(silent_ms));
+            assert_eq!(batches.holders.len(), left, "{silent_ms}");
+        }
+    }
+
+    #[test]
+    fn holders_are_forgotten_at_midnight() {
+        let mut batches = Batches::default();
+        batches.roll(NOON.day());
+        take(&mut batches, 1, 1, NOON, NOON);
+        batches.roll(NOON.day());
+        assert_eq!(batches.holders.len(), 1);
+        batches.roll(UtcDay(NOON.day().0 + 1));
+        assert_eq!(batches, Batches { day: UtcDay(NOON.day().0 + 1), ..Batches::default() });
+    }
+}

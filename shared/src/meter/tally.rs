@@ -77,3 +77,34 @@ fn known_tools<'de, D: Deserializer<'de>>(stored: D) -> Result<BTreeMap<Tool, u3
     known.extend(named.into_iter().filter_map(|(name, calls)| Some((name.parse::<Tool>().ok()?, calls))));
     Ok(known)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tally_has_a_bounded_number_of_statuses() {
+        let mut tally = Tally::default();
+        for status in 200..300 {
+            tally.add(Tool::Qr, status, 1);
+        }
+        tally.add(Tool::Qr, 263, 1);
+        assert_eq!((tally.by_status.len(), tally.by_status[&263], tally.by_tool[&Tool::Qr]), (64, 2, 101));
+    }
+
+    #[test]
+    fn corrected_and_removed_calls_leave_no_zeros() {
+        let mut tally = Tally::default();
+        tally.add(Tool::Qr, Tally::ASSUMED, 2);
+        tally.correct(Tally::ASSUMED, 503, 1);
+        assert_eq!(tally.by_status, [(200, 1), (503, 1)].into());
+        tally.remove(Tool::Qr);
+        assert_eq!((&tally.by_status, &tally.by_tool), (&[(503, 1)].into(), &[(Tool::Qr, 1)].into()));
+        tally.remove(Tool::Qr);
+        assert!(tally.by_tool.is_empty());
+        tally.roll(UtcDay(0));
+        assert!(!tally.by_status.is_empty(), "the same day");
+        tally.roll(UtcDay(1));
+        assert_eq!(tally, Tally { day: UtcDay(1), ..Tally::default() });
+    }
+}

@@ -40,3 +40,23 @@ pub const fn is_uncharged(status: u16, end: CallEnd) -> bool {
         CallEnd::CutOff => status >= 500,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn call_is_refunded_if_no_tool_worked_for_it() {
+        for (status, uncharged) in [
+            (200, [false, true, false]),
+            (499, [false, true, false]),
+            (500, [false, true, true]),
+            (502, [false, true, true]),
+            (503, [true, true, true]),
+        ] {
+            let ends = [CallEnd::Responded, CallEnd::Refused, CallEnd::CutOff];
+            assert_eq!(ends.map(|end| is_uncharged(status, end)), uncharged, "{status}");
+        }
+        assert_eq!([true, false].map(CallEnd::without_response), [CallEnd::CutOff, CallEnd::Refused]);
+    }
+}

@@ -191,6 +191,18 @@ mod tests {
     }
 
     #[test]
+    fn bucket_is_counted_and_removed_as_one() {
+        for order in [[1_000, 1_100, 9_000], [9_000, 1_000, 1_100], [1_000, 9_000, 1_100]] {
+            let mut minute = Minute::default();
+            order.into_iter().for_each(|at| minute.add(UnixMillis(at), 1));
+            assert_eq!(minute.buckets().collect::<Vec<_>>(), [(4, 2), (36, 1)], "{order:?}");
+            minute.remove(UnixMillis(1_200), 5);
+            assert_eq!(minute.buckets().collect::<Vec<_>>(), [(36, 1)], "{order:?}");
+            assert_eq!(minute.total(), 1, "{order:?}");
+        }
+    }
+
+    #[test]
     fn window_reads_back_from_its_stored_form() {
         let mut minute = Minute::default();
         minute.add(UnixMillis(1_000), 3);

@@ -139,6 +139,19 @@ mod tests {
     }
 
     #[test]
+    fn later_status_resets_sooner_and_promises_no_more_calls() {
+        let window = |reset_ms| WindowStatus { limit: 10, remaining: 7, reset_ms };
+        let quota = QuotaStatus { minute: window(40_000), day: Some(window(60_000)) };
+        for (elapsed_ms, minute, day) in [(0, 40_000, 60_000), (40_001, 0, 19_999), (90_000, 0, 0)] {
+            let expected = QuotaStatus { minute: window(minute), day: Some(window(day)) };
+            assert_eq!(quota.after(elapsed_ms), expected);
+        }
+        let held = quota.with_held(2);
+        assert_eq!((held.minute.remaining, held.day.map(|day| day.remaining)), (9, Some(9)));
+        assert_eq!(quota.with_held(5).minute.remaining, 10);
+    }
+
+    #[test]
     fn denial_is_429_with_retry_after_and_quota() {
         let quota = QuotaStatus::whole(&Policy::for_tier(Tier::Free));
         let problem = Denial { window: Window::Minute, retry_ms: 40_001 }.problem(&quota);

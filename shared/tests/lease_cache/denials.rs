@@ -1,5 +1,6 @@
 //! Denials and refusals that a cache keeps, and newer records.
 
+use serde_json::json;
 use shared::key::KeyError;
 use shared::lease_cache::{Admission, Step};
 use shared::meter::{Change, MeterRequest};
@@ -19,6 +20,20 @@ fn denial_is_cached_until_it_can_change() {
     assert_eq!(later.retry_ms, first.retry_ms - (50_000 - 40_020));
     assert_eq!(quota.minute.remaining, 0);
     assert!(allowed(&pair.admit(50_000 + later.retry_ms)));
+}
+
+/// Whatever brings the news: here the report of another call.
+#[test]
+fn denial_is_forgotten_once_the_meter_has_calls_left() {
+    let patch = |minute, day| json!({"patch": {"limits": {"minute": minute, "day": day}}});
+    for (minute, day, is_forgotten) in [(20, 20, true), (20, 10, false), (10, 20, false)] {
+        let mut pair = Pair::new(Tier::Free);
+        while !matches!(pair.admit(0), Admission::Deny(..)) {}
+        pair.change(serde_json::from_value(patch(minute, day)).unwrap(), 100);
+        let read = pair.cache.read(&pair.key, NOON.plus(200));
+        assert_eq!(pair.exchange(&read, 200), None);
+        assert_eq!(matches!(pair.call(300), Step::Ask(..)), is_forgotten, "{minute} {day}");
+    }
 }
 
 #[test]

@@ -35,6 +35,7 @@ fn lease_that_ends_soon_is_renewed_in_the_background() {
     let mut pair = Pair::new(Tier::Pro);
     pair.admit_from_afar(0);
     assert!(matches!(pair.call(3_000), Step::Decided(_, None)), "there is time");
+    assert!(matches!(pair.call(7_500), Step::Decided(_, None)), "two seconds are enough");
     let Step::Decided(admission, Some(renewal)) = pair.call(8_000) else { panic!("not renewed") };
     assert!(allowed(&admission) && !renewal.want);
     assert!(matches!(pair.call(8_100), Step::Decided(_, None)), "one renewal is on its way");
@@ -58,6 +59,31 @@ fn unspent_calls_are_returned_at_the_end_of_a_lease() {
     let snapshot = pair.snapshot(at + 50);
     assert_eq!((snapshot.minute_used, snapshot.reserved), (2, 0));
     assert!(pair.cache.is_idle());
+}
+
+/// One of two leases has ended: the other one is kept, because nothing renews it.
+#[test]
+fn flush_without_renewal_returns_what_has_ended_only() {
+    let mut pair = Pair::new(Tier::Pro);
+    pair.admit(0);
+    let second = pair.expect_request_of_lease(5_000);
+    pair.exchange(&second, 5_000);
+    let request = pair.flush(false, 9_500).unwrap();
+    let closed: Vec<bool> = request.reports.iter().map(|report| report.closed).collect();
+    assert_eq!(closed, [true, false]);
+    assert!(allowed(&pair.expect_decision(9_600)));
+}
+
+/// The slots of a lease begin with its request. A call is reported in the one it was made in.
+#[test]
+fn spent_calls_are_reported_by_quarters_of_a_second() {
+    let mut pair = Pair::new(Tier::Pro);
+    pair.admit(0);
+    for at in [100, 249, 250, 1_100] {
+        pair.expect_decision(at);
+    }
+    let request = pair.cache.read(&pair.key, NOON.plus(1_200));
+    assert_eq!(request.reports[0].spent, [(0, 2), (1, 1), (4, 1)]);
 }
 
 #[test]
@@ -116,5 +142,6 @@ fn lease_requested_before_the_clock_went_back_is_not_spent() {
         pair.cache.handle_response(&before, NOON.plus(60_000), &response, NOON.plus(1_020)).unwrap();
     assert!(allowed(&admission), "the call itself was counted");
     assert_eq!(pair.cache.flush_at(), None);
-    pair.expect_request(1_100);
+    let Step::Ask(_, timeouts) = pair.call(1_100) else { panic!("decided without the meter") };
+    assert_eq!(timeouts.hedge_ms, 1_000, "the round trip is not known by two clocks");
 }

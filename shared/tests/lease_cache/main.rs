@@ -75,6 +75,11 @@ impl Pair {
         }
     }
 
+    /// Returns a request for a lease that no call waits for.
+    fn expect_request_of_lease(&mut self, at: u64) -> MeterRequest {
+        MeterRequest { rate: 1_000, ..self.cache.read(&self.key, NOON.plus(at)) }
+    }
+
     /// Makes a call that is decided here. Returns the decision.
     fn expect_decision(&mut self, at: u64) -> Admission {
         match self.call(at) {

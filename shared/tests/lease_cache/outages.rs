@@ -1,8 +1,9 @@
 //! A meter that fails or is silent.
 
+use serde_json::json;
 use shared::key::{KeyError, KeyRecord, WhenMeterUnreachable};
 use shared::lease_cache::{Admission, LeaseCache, Step};
-use shared::meter::MeterRequest;
+use shared::meter::{MeterRequest, MeterResponse};
 use shared::policy::LimitOverrides;
 use shared::tier::Tier;
 use shared::tool::Tool;
@@ -31,6 +32,12 @@ fn degraded(admission: &Admission) -> bool {
     matches!(admission, Admission::Allow { degraded: true, .. })
 }
 
+/// Returns a response without a decision, a lease or a share.
+fn nothing(request: &MeterRequest) -> MeterResponse {
+    let text = json!({"verdict": "noted", "version": request.version, "batch": 0});
+    serde_json::from_value(text).unwrap()
+}
+
 fn unavailable(admission: &Admission) -> bool {
     matches!(admission, Admission::Unavailable { .. })
 }
@@ -47,7 +54,9 @@ fn isolate_that_never_met_the_meter_has_no_local_budget() {
         assert_eq!(timeouts.total_ms, 3_000);
         let refused = pair.cache.handle_failure(&request, NOON.plus(3_000)).unwrap();
         assert_eq!(refused, Admission::Unavailable { retry_ms: 1_000 }, "{tier}");
+        assert!(!pair.cache.has_met_meter());
         assert!(allowed(&pair.admit(4_000)), "{tier}: the first response ends it");
+        assert!(pair.cache.has_met_meter());
         assert_eq!(degraded(&pair.fail_at(20_000)), tier != Tier::Free, "{tier}");
     }
 }
@@ -76,6 +85,35 @@ fn share_of_the_local_budget_is_that_of_the_last_response() {
     }
 }
 
+/// A call waits for 0.6 s only if it can continue without a response.
+#[test]
+fn used_up_share_lets_calls_wait_for_the_meter() {
+    let mut pair = Pair::new(Tier::Pro);
+    pair.admit(0);
+    let mut passed = 0;
+    loop {
+        let at = 20_000 + passed * 2_000;
+        let Step::Ask(request, timeouts) = pair.call(at) else { panic!("decided without the meter") };
+        let admission = pair.cache.handle_failure(&request, NOON.plus(at)).unwrap();
+        assert_eq!(timeouts.total_ms, if degraded(&admission) { 600 } else { 3_000 }, "{passed}");
+        if !degraded(&admission) {
+            break;
+        }
+        passed += 1;
+        // A response that brings nothing ends the pause between two requests.
+        pair.cache.handle_response(&request, NOON.plus(at), &nothing(&request), NOON.plus(at));
+    }
+    assert_eq!(passed, 13);
+}
+
+/// The age of a share is not known by a clock that went back.
+#[test]
+fn share_is_not_used_after_the_clock_went_back() {
+    let mut pair = Pair::new(Tier::Pro);
+    pair.admit(3_600_000);
+    assert!(unavailable(&pair.fail_at(0)));
+}
+
 /// Nobody tells an isolate that was idle for long how many others there are.
 #[test]
 fn old_share_is_not_taken_up_and_one_in_use_lasts() {
@@ -93,7 +131,7 @@ fn old_share_is_not_taken_up_and_one_in_use_lasts() {
 fn degraded_response_shows_the_limit_of_the_key() {
     let mut pair = Pair::new(Tier::Pro);
     let Admission::Allow { quota, degraded: true, .. } = pair.fail_at(0) else { panic!("not degraded") };
-    assert_eq!((quota.minute.limit, quota.minute.remaining), (100, 12));
+    assert_eq!((quota.minute.limit, quota.minute.remaining, quota.day), (100, 12, None));
 }
 
 #[test]
@@ -134,6 +172,16 @@ fn used_up_day_leaves_no_local_budget() {
     assert!(allowed(&pair.admit(midnight)));
     let passed = (0..60).filter(|n| degraded(&pair.fail_at(midnight + 20_000 + 61_000 * n)));
     assert_eq!(passed.count(), 5, "as large a share of the day as of the minute");
+}
+
+/// The share of the minute is not used up, and that of the day is 2.
+#[test]
+fn day_that_the_meter_counted_as_used_up_leaves_no_local_budget() {
+    let mut pair = Pair::new(Tier::Pro);
+    pair.learn(|record| record.limits = LimitOverrides { minute: None, day: 20_u32.try_into().ok() });
+    let passed = (0..40).filter(|n| allowed(&pair.admit(10 * n))).count();
+    assert_eq!(passed, 20);
+    assert!(unavailable(&pair.fail_at(40_000)));
 }
 
 #[test]

@@ -8,7 +8,9 @@ use shared::quota::Decision;
 use shared::tier::Tier;
 use shared::time::UnixMillis;
 
-use crate::{NOON, change, key, key_with, parse, patch, record, request, restarted, send, snapshot};
+use crate::{
+    MIDNIGHT, NOON, change, key, key_with, parse, patch, record, request, restarted, send, snapshot,
+};
 
 #[test]
 fn key_without_a_stored_record_works_while_young() {
@@ -155,6 +157,67 @@ fn rotation_keeps_usage_and_grace_when_repeated() {
     assert_eq!(verdict(&mut meter, fresh, 3, 59_999), Verdict::Allow);
     assert_eq!(verdict(&mut meter, old.key, 4, 60_000), Verdict::Refuse(KeyError::Invalid));
     assert_eq!(snapshot(&meter, Tier::Free, NOON.plus(60_000)).day_used, 3);
+}
+
+#[test]
+fn holder_changes_its_key_with_the_secret_in_use_only() {
+    let mut meter = Meter::default();
+    let (old, fresh) = (key(Tier::Free), key_with(Tier::Free, NOON, 2));
+    let mut by = |key, change, at| {
+        let message = Message::Change { record: Some(record(Tier::Free, 1)), by: Some(key), change };
+        match meter.handle(message, NOON.plus(at)) {
+            Reply::Change(outcome) => outcome,
+            other => panic!("{other:?}"),
+        }
+    };
+    let rotate = |secret, grace_ms| Change::Rotate { secret, grace_ms };
+    let ChangeOutcome::Done(rotated) = by(old, rotate(fresh.secret, 60_000), 0) else {
+        panic!("not rotated")
+    };
+    assert_eq!(rotated.former.map(|former| former.until), Some(NOON.plus(60_000)));
+    assert_eq!(by(old, Change::None, 59_999), ChangeOutcome::Superseded);
+    assert_eq!(by(old, Change::None, 60_000), ChangeOutcome::Refused(KeyError::Invalid));
+    let ChangeOutcome::Done(again) = by(fresh, rotate(old.secret, 0), 60_000) else { panic!("not rotated") };
+    assert_eq!((again.former, again.version), (None, 3), "no grace");
+}
+
+/// A call that was counted before the change is not counted again by its retry.
+#[test]
+fn change_forgets_denials_and_no_counted_call() {
+    let mut meter = Meter::default();
+    for seq in 1..=11 {
+        let sent = MeterRequest { record: Some(record(Tier::Free, 1)), ..request(Tier::Free, 1, seq) };
+        assert_eq!(send(&mut meter, &sent, NOON).verdict == Verdict::Allow, seq <= 10);
+    }
+    change(&mut meter, None, parse(&json!({"patch": {"tier": "pro"}})), NOON);
+    for (seq, day) in [(10, 10), (11, 11)] {
+        assert_eq!(send(&mut meter, &request(Tier::Free, 1, seq), NOON).verdict, Verdict::Allow);
+        assert_eq!(snapshot(&meter, Tier::Free, NOON).day_used, day);
+    }
+}
+
+#[test]
+fn administrator_sees_a_key_whatever_its_state() {
+    let mut meter = Meter::default();
+    let mut show = |record| meter.handle(Message::Show { record }, NOON);
+    assert_eq!(show(None), Reply::Show(None));
+    let revoked = KeyRecord { status: KeyStatus::Revoked { at: NOON }, ..record(Tier::Pro, 2) };
+    let Reply::Show(Some(snapshot)) = show(Some(revoked.clone())) else { panic!("not shown") };
+    assert_eq!((snapshot.record, snapshot.response.version), (Some(revoked), 2));
+    assert_eq!((snapshot.response.day, snapshot.response.quota.is_some()), (NOON.day(), true));
+}
+
+#[test]
+fn state_without_a_record_expires_with_what_it_counts() {
+    let mut meter = Meter::default();
+    assert_eq!(meter.expires_in(NOON), Some(0));
+    meter.handle(Message::Attempt(AdminAttempt::Wrong), NOON);
+    let lasts_ms = meter.expires_in(NOON).unwrap();
+    assert_eq!(NOON.plus(lasts_ms), MIDNIGHT, "its day");
+    assert_eq!(meter.expires_in(NOON.plus(lasts_ms - 1)), Some(1));
+    assert_eq!(meter.expires_in(NOON.plus(lasts_ms)), Some(0));
+    send(&mut meter, &request(Tier::Free, 1, 1), NOON);
+    assert_eq!(meter.expires_in(NOON.plus(lasts_ms)), None, "a key's is kept");
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! Leases: what a meter lends, and what comes back.
 
-use shared::key::KeyError;
+use std::num::NonZeroU32;
+
+use shared::key::{KeyError, KeyRecord};
 use shared::meter::{LeaseReport, Meter, MeterRequest, TTL_MS, Verdict};
+use shared::policy::LimitOverrides;
 use shared::tier::Tier;
 
 use crate::{MIDNIGHT, NOON, record, request, restarted, send, snapshot};
@@ -88,4 +91,48 @@ fn lease_never_outlasts_its_day() {
         let lease = send(&mut meter, &sent, MIDNIGHT.minus(before)).lease;
         assert_eq!(lease.map(|terms| terms.ttl_ms), ttl);
     }
+}
+
+/// Asks for a lease in a minute of `limit` calls, and returns its size.
+fn lend(meter: &mut Meter, limit: u32, holder: u64, seq: u32, rate: u32) -> Option<u32> {
+    let limits = LimitOverrides { minute: NonZeroU32::new(limit), day: None };
+    let record = Some(KeyRecord { limits, ..record(Tier::Pro, 1) });
+    let sent = MeterRequest { want: false, rate, record, ..request(Tier::Pro, holder, seq) };
+    send(meter, &sent, NOON).lease.map(|terms| terms.calls)
+}
+
+/// What is used in ten seconds, its root and one more, less what the cache has of other leases.
+#[test]
+fn lease_is_what_the_cache_uses_until_its_end() {
+    for (rate, first, second) in [(0, None, None), (1, Some(3), Some(2)), (10_000, Some(111), Some(11))] {
+        let mut meter = Meter::default();
+        assert_eq!(lend(&mut meter, 1_000, 1, 1, rate), first, "{rate}");
+        assert_eq!(lend(&mut meter, 1_000, 1, 2, rate), second, "{rate}");
+        assert_eq!(lend(&mut meter, 1_000, 2, 1, rate), first, "{rate}: another cache has none");
+    }
+}
+
+#[test]
+fn lease_is_a_share_of_what_is_free_and_two_at_least() {
+    for (limit, leases) in
+        [(3, [None, None, None]), (4, [Some(2), None, None]), (800, [Some(400), Some(100), Some(50)])]
+    {
+        let mut meter = Meter::default();
+        let lent = [1, 2, 3].map(|holder| lend(&mut meter, limit, holder, 1, 1_000_000));
+        assert_eq!(lent, leases, "{limit}");
+    }
+}
+
+#[test]
+fn retried_denial_names_the_same_moments() {
+    let mut meter = Meter::default();
+    let record = Some(record(Tier::Pro, 1));
+    let sent = MeterRequest { rate: 60_000, record, ..request(Tier::Pro, 1, 1) };
+    assert!(send(&mut meter, &sent, NOON).lease.is_some());
+    let denied = (2..200).map(|seq| (seq, send(&mut meter, &request(Tier::Pro, 2, seq), NOON)));
+    let (seq, first) = denied.into_iter().find(|(_, response)| response.verdict != Verdict::Allow).unwrap();
+    assert_eq!(first.recheck_ms, Some(TTL_MS));
+    let again = send(&mut meter, &request(Tier::Pro, 2, seq), NOON.plus(100));
+    assert_eq!((again.verdict, again.recheck_ms), (first.verdict, first.recheck_ms));
+    assert!(again.quota.is_some());
 }

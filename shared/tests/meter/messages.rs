@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 use shared::key::KeyRecord;
-use shared::meter::{LeaseReport, Message, Meter, MeterRequest, MeterResponse, Reply};
+use shared::meter::{HeldShare, LeaseReport, Message, Meter, MeterRequest, MeterResponse, Reply};
 use shared::policy::LimitOverrides;
 use shared::tier::Tier;
 use shared::time::UtcDay;
+use shared::tool::Tool;
 
 use crate::{NOON, batch, record, request, restarted, send};
 
@@ -72,6 +73,44 @@ fn optional_fields_of_messages_and_state_have_defaults() {
 }
 
 #[test]
+fn message_reads_back_with_every_field() {
+    let sent = MeterRequest {
+        tool: Some(Tool::Qr),
+        admit_within_ms: 5_000,
+        retry: true,
+        unread: true,
+        withdrawn: vec![1],
+        budget: HeldShare { heard: 2, calls: 3 },
+        ..request(Tier::Free, 1, 1)
+    };
+    let mut text = serde_json::to_value(&sent).unwrap();
+    assert_eq!(serde_json::from_value::<MeterRequest>(text.clone()).unwrap(), sent);
+    text["tool"] = json!("hologram");
+    let unknown = serde_json::from_value::<MeterRequest>(text).unwrap();
+    assert_eq!(unknown, MeterRequest { tool: None, ..sent }, "a tool of another version");
+    let mut reply = send(&mut Meter::default(), &request(Tier::Free, 1, 1), NOON);
+    reply.tallied = true;
+    let text = serde_json::to_value(&reply).unwrap();
+    assert_eq!(serde_json::from_value::<MeterResponse>(text).unwrap(), reply);
+}
+
+/// Each message and each key's state would be longer by them.
+#[test]
+fn usual_values_are_left_out_of_messages_and_state() {
+    let sent = serde_json::to_value(request(Tier::Free, 1, 1)).unwrap();
+    for field in ["tool", "admit_within_ms", "retry", "unread", "withdrawn", "record", "batch", "budget"] {
+        assert_eq!(sent.get(field), None, "{field}");
+    }
+    let refused = send(&mut Meter::default(), &request(Tier::Free, 1, 1), NOON.plus(4_000_000));
+    let reply = serde_json::to_value(refused).unwrap();
+    for field in ["quota", "lease", "record", "tallied", "recheck_ms", "budget"] {
+        assert_eq!(reply.get(field), None, "{field}");
+    }
+    let state = serde_json::to_value(Meter::default()).unwrap();
+    assert_eq!((state.get("budget"), state.get("issue")), (None, None));
+}
+
+#[test]
 fn state_of_the_busiest_key_takes_a_few_kilobytes() {
     let mut meter = Meter::default();
     let limits = LimitOverrides { minute: 100_000.try_into().ok(), day: None };
@@ -102,6 +141,8 @@ fn message_that_only_reads_changes_nothing_that_is_stored() {
         assert!(!meter.step(Message::Show { record: None }, now).1);
     }
     let now = NOON.plus(90_000_000);
+    let nothing = MeterRequest { want: false, ..request(Tier::Free, 1, 7) };
+    assert!(!meter.step(Message::Ask(nothing), now).1, "no call, no lease");
     let ended = MeterRequest { batch: Some(batch(1, 1)), ..request(Tier::Free, 1, 7) };
     assert!(meter.step(Message::Read(ended.clone()), now).1, "a report is counted");
     assert!(!meter.step(Message::Read(ended), now).1, "once");

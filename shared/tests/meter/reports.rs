@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use shared::key::KeyRecord;
 use shared::lease_cache::{Admission, LeaseCache, Step};
-use shared::meter::{Batch, Meter, MeterRequest};
+use shared::meter::{Batch, Meter, MeterRequest, RefusedCalls};
 use shared::policy::LimitOverrides;
+use shared::problem::codes;
 use shared::tier::Tier;
 use shared::tool::Tool;
 
@@ -28,6 +29,27 @@ fn batch_is_taken_once_and_acknowledged_every_time() {
     let snapshot = snapshot(&meter, Tier::Free, NOON);
     assert_eq!((snapshot.minute_used, snapshot.day_used), (8, 5));
     assert_eq!(snapshot.tally.by_status.get(&503), Some(&3));
+}
+
+#[test]
+fn refusals_of_a_batch_are_taken_once_and_not_from_the_future() {
+    let mut meter = Meter::default();
+    let refused = |at| RefusedCalls::one(codes::QUOTA_EXCEEDED, "/v1/qr/{action}", at);
+    let batch = Batch { refused: vec![refused(NOON.plus(9_000)), refused(NOON.minus(9_000))], ..batch(1, 0) };
+    send(&mut meter, &MeterRequest { batch: Some(batch), ..request(Tier::Free, 1, 1) }, NOON);
+    assert_eq!(meter.take_refused(), [refused(NOON), refused(NOON.minus(9_000))]);
+    assert_eq!(meter.take_refused(), []);
+}
+
+#[test]
+fn call_without_a_tool_is_not_tallied() {
+    for tool in [None, Some(Tool::Qr)] {
+        let mut meter = Meter::default();
+        let mut send = |seq| send(&mut meter, &MeterRequest { tool, ..request(Tier::Free, 1, seq) }, NOON);
+        let responses: Vec<_> = (1..=11).map(&mut send).collect();
+        let tallied = responses.iter().filter(|response| response.tallied).count();
+        assert_eq!(tallied, if tool.is_some() { 10 } else { 0 }, "the eleventh is denied");
+    }
 }
 
 /// Returns a key's meter with high limits.

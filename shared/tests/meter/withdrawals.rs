@@ -5,7 +5,7 @@ use shared::tier::Tier;
 use shared::time::UnixMillis;
 use shared::tool::Tool;
 
-use crate::{MIDNIGHT, NOON, record, request, send, snapshot};
+use crate::{MIDNIGHT, NOON, record, request, restarted, send, snapshot};
 
 /// Returns the request of a call that has `within_ms` to be let through.
 fn call(seq: u32, within_ms: u64) -> MeterRequest {
@@ -24,6 +24,17 @@ fn counts(meter: &Meter, now: UnixMillis) -> (u32, u32, u32) {
     let tallied = snapshot.tally.by_tool.get(&Tool::Qr).copied().unwrap_or_default();
     assert_eq!(snapshot.tally.by_status.get(&200).copied().unwrap_or_default(), tallied);
     (snapshot.minute_used, snapshot.day_used, tallied)
+}
+
+/// A second copy of its request must not let it through.
+#[test]
+fn withdrawn_call_is_not_admitted_by_a_retry() {
+    let mut meter = Meter::default();
+    send(&mut meter, &call(1, 300), NOON);
+    send(&mut meter, &withdrawal(2, &[1]), NOON);
+    let retry = MeterRequest { retry: true, ..call(1, 5_000) };
+    assert_eq!(send(&mut meter, &retry, NOON).verdict, Verdict::Noted);
+    assert_eq!(counts(&meter, NOON), (0, 0, 0));
 }
 
 #[test]
@@ -83,6 +94,7 @@ fn call_with_a_longer_time_is_taken_back_where_it_is_counted() {
         if retried {
             send(&mut meter, &MeterRequest { retry: true, ..call(1, 9_300) }, NOON.plus(200));
         }
+        meter = restarted(&meter);
         // The window of the first moment is over: the call is counted nine seconds later.
         assert_eq!(counts(&meter, NOON.plus(60_550)).0, 1, "retried: {retried}");
         assert_eq!(counts(&meter, NOON.plus(69_549)).0, 1, "retried: {retried}");
