@@ -349,6 +349,22 @@ mod tests {
     }
 
     #[test]
+    fn each_of_many_ended_claims_is_remembered() {
+        let mut state = SlugState::default();
+        let count = MAX_ENDED as u64;
+        for number in 0..=count {
+            for _ in 0..2 {
+                state.handle(SlugMessage::Cancel { owner: owner(1, 1), claim: number }, NOW);
+            }
+        }
+        assert_eq!(state.ended.len(), MAX_ENDED);
+        for number in 1..=count {
+            assert_eq!(claim(&mut state, owner(1, 1), number, NOW), SlugReply::Noted, "{number}");
+        }
+        assert_eq!(claim(&mut state, owner(1, 1), 0, NOW), SlugReply::Granted, "the oldest one is forgotten");
+    }
+
+    #[test]
     fn stored_state_is_read_by_the_version_before_and_back() {
         let old = r#""free""#;
         assert_eq!(serde_json::from_str::<SlugState>(old).unwrap(), SlugState::default());
@@ -383,6 +399,13 @@ mod tests {
             let slug = Slug::parse(text).unwrap();
             let found = suggestions(&slug, &mut IdSource::new([1; 16]));
             assert!(found.len() >= 3 && !found.contains(&slug), "{found:?}");
+        }
+        for seed in 0..50 {
+            let found = suggestions(&Slug::parse("ada").unwrap(), &mut IdSource::new([seed; 16]));
+            let numbers: Vec<u32> =
+                found.iter().filter_map(|slug| slug.as_str().strip_prefix("ada")?.parse().ok()).collect();
+            let [2, drawn @ ..] = &*numbers else { panic!("{found:?}") };
+            assert!(drawn.len() == 2 && drawn.iter().all(|it| (100..1_000).contains(it)), "{found:?}");
         }
     }
 

@@ -264,4 +264,77 @@ mod tests {
         let counted = document.links.iter().map(|link| open_part(VisitPart::Ping(link.id), None).1.is_some());
         assert_eq!(counted.collect::<Vec<_>>(), [false, true, true, false]);
     }
+
+    /// Returns the status of a visit, where it leads, and what it counts as.
+    fn visit(served: Served, part: VisitPart, speculative: bool) -> (u16, Option<String>, Option<EventKind>) {
+        let slug = Slug::parse("ada").unwrap();
+        let seer = Seer { address: None, user_agent: None };
+        let (base, query, drawn) = ("https://p.example", Some("utm_source=a"), [3; 8]);
+        // What a QR code takes is no query of a visitor.
+        let query = query.filter(|_| !matches!(part, VisitPart::QrSvg | VisitPart::QrPng));
+        let opened = Opened { slug: &slug, part, query, base, speculative, seer, drawn, now: NOW };
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        match respond(served, &opened, &keys) {
+            Ok((response, occurrence)) => {
+                let to = response.header("location").map(str::to_owned);
+                (response.status, to, occurrence.map(|occurrence| occurrence.kind))
+            }
+            Err(problem) => (problem.code().status(), None, None),
+        }
+    }
+
+    #[test]
+    fn each_part_of_a_page_has_its_response_and_event() {
+        let Served::Page { document, .. } = served() else { panic!() };
+        let link = document.links[0].id;
+        let other = LinkId::new([9; 12]);
+        for (part, status, event) in [
+            (VisitPart::Page, 200, Some(EventKind::View)),
+            (VisitPart::Card, 200, None),
+            (VisitPart::Link(link), 302, Some(EventKind::Click)),
+            (VisitPart::Link(other), 404, None),
+            (VisitPart::Product(ProductId::new([9; 12])), 404, None),
+            (VisitPart::Ping(other), 204, None),
+            (VisitPart::QrSvg, 200, None),
+            (VisitPart::QrPng, 200, None),
+            (VisitPart::ProductsXml, 200, None),
+            (VisitPart::ProductsJson, 200, None),
+            (VisitPart::Code, 302, Some(EventKind::Scan)),
+            (VisitPart::ReportForm, 200, None),
+            (VisitPart::Report, 200, None),
+        ] {
+            let (got, _, counted) = visit(served(), part, false);
+            assert_eq!((got, counted), (status, event), "{part:?}");
+            assert_eq!(visit(Served::Unknown, part, false).0, 404, "{part:?}");
+            assert_eq!(visit(Served::Gone, part, false).0, 410, "{part:?}");
+            let speculative = if event.is_some() { 503 } else { status };
+            assert_eq!(visit(served(), part, true).0, speculative, "{part:?}");
+        }
+    }
+
+    #[test]
+    fn moved_page_redirects_to_the_same_part_of_its_new_slug() {
+        let id = LinkId::new([9; 12]);
+        for (part, path) in [
+            (VisitPart::Page, "/new?utm_source=a".to_owned()),
+            (VisitPart::Link(id), format!("/new/l/{id}?utm_source=a")),
+            (VisitPart::Ping(id), format!("/new/ping/{id}?utm_source=a")),
+            (VisitPart::Card, "/new/card.vcf?utm_source=a".to_owned()),
+            (VisitPart::QrSvg, "/new/qr.svg".to_owned()),
+            (VisitPart::QrPng, "/new/qr.png".to_owned()),
+            (VisitPart::ProductsXml, "/new/products.xml?utm_source=a".to_owned()),
+            (VisitPart::ProductsJson, "/new/products.json?utm_source=a".to_owned()),
+            (VisitPart::Report, "/new/report?utm_source=a".to_owned()),
+        ] {
+            let owner = (KeyId::new([1; 12]), PageId::new([2; 12]));
+            let moved = Served::Moved { to: Slug::parse("new").unwrap(), owner };
+            assert_eq!(visit(moved, part, false), (301, Some(path), None));
+        }
+        let moved = Served::Moved {
+            to: Slug::parse("new").unwrap(),
+            owner: (KeyId::new([1; 12]), PageId::new([2; 12])),
+        };
+        let to = Some("/new?via=qr".to_owned());
+        assert_eq!(visit(moved, VisitPart::Code, false), (302, to, Some(EventKind::Scan)));
+    }
 }

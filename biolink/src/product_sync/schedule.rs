@@ -19,7 +19,7 @@ pub(super) const PAUSE_AFTER_MS: u64 = 7 * 24 * 3_600_000;
 /// id, so that they spread over the interval.
 pub(super) fn next(id: &SourceId, now: UnixMillis) -> UnixMillis {
     let [a, b, c, d, ..] = sha256(&[b"utg.source-phase.v1", id.to_string().as_bytes()]);
-    let phase = u64::from(u32::from_be_bytes([a, b, c, d])) % INTERVAL_MS;
+    let phase = u64::from(u32::from_be_bytes([a, b, c, d]));
     let earliest = now.plus(SETTLE_MS);
     let past = earliest.0.saturating_sub(phase) % INTERVAL_MS;
     if past == 0 { earliest } else { earliest.plus(INTERVAL_MS.saturating_sub(past)) }
