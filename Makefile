@@ -1,6 +1,6 @@
 # The project's commands. Each is a script of its own in scripts/, and does only what is missing or has changed.
 .DEFAULT_GOAL := help
-.PHONY: help run run-direct build test check audit fuzz bench bench-proxy bench-edge bench-cold-start sim chaos soak load dist clean-data
+.PHONY: help run run-direct build test check audit fuzz mutants coverage bench bench-proxy bench-edge bench-cold-start sim chaos soak load dist clean-data
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,12 @@ audit: ## what make check asks of dependencies, and known vulnerabilities (fetch
 
 fuzz: ## fuzz targets on their seeds and 10 s each on new inputs (TIME=60 TARGET=routes; CONTRIBUTING.md tells of them)
 	@scripts/fuzz.sh
+
+mutants: ## small changes of the deciding modules, each of which a test must find (FILE="shared/src/meter/**" SHARD=0/3)
+	@scripts/mutants.sh
+
+coverage: ## lines of shared and biolink that tests run; fails below GOAL=95 percent
+	@scripts/coverage.sh
 
 bench: ## micro-benchmarks of keys and quotas
 	cargo bench --locked -p shared

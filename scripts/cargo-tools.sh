@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Installs the packagers of the crate registry into .tools, once per version: only `make dist` and its tests need them.
+# Installs programs of the crate registry into .tools, once per version: the packagers, which `make dist` and its tests need, or with
+# `mutants` what `make mutants` needs.
 # They only drive a build, so they are compiled unoptimised: three times as quick to install, and no slower to use.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 
 readonly CARGO_DEB=3.8.0
 readonly CARGO_CYCLONEDX=0.5.9
+readonly CARGO_MUTANTS=27.1.0
 
 # installed program version [subcommand]
 installed() { [[ $("$TOOLS/bin/$1" "${@:3}" --version 2>/dev/null) == *"$2" ]]; }
@@ -16,8 +18,13 @@ install() {
     cargo install --debug --force --root "$TOOLS" --bin "$3" "${@:4}" "$1@$2"
 }
 
-installed cargo-deb "$CARGO_DEB" ||
-  step "building cargo-deb $CARGO_DEB (about 1 min)" install cargo-deb "$CARGO_DEB" cargo-deb --locked --no-default-features
-installed cargo-cyclonedx "$CARGO_CYCLONEDX" cyclonedx ||
-  step "building cargo-cyclonedx $CARGO_CYCLONEDX (about 1 min)" install cargo-cyclonedx "$CARGO_CYCLONEDX" cargo-cyclonedx --locked
+if [[ ${1:-} == mutants ]]; then
+  installed cargo-mutants "$CARGO_MUTANTS" mutants ||
+    step "building cargo-mutants $CARGO_MUTANTS (about 2 min)" install cargo-mutants "$CARGO_MUTANTS" cargo-mutants --locked
+else
+  installed cargo-deb "$CARGO_DEB" ||
+    step "building cargo-deb $CARGO_DEB (about 1 min)" install cargo-deb "$CARGO_DEB" cargo-deb --locked --no-default-features
+  installed cargo-cyclonedx "$CARGO_CYCLONEDX" cyclonedx ||
+    step "building cargo-cyclonedx $CARGO_CYCLONEDX (about 1 min)" install cargo-cyclonedx "$CARGO_CYCLONEDX" cargo-cyclonedx --locked
+fi
 rm -rf "$TOOLS/build"
