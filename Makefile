@@ -1,6 +1,6 @@
 # The project's commands. Each is a script of its own in scripts/, and does only what is missing or has changed.
 .DEFAULT_GOAL := help
-.PHONY: help run run-direct build test check audit fuzz mutants coverage bench bench-proxy bench-edge bench-cold-start sim chaos soak load dist clean-data
+.PHONY: help run run-direct build test check audit fuzz mutants coverage bench bench-proxy bench-edge bench-cold-start sim costs chaos soak load dist clean-data
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ bench-cold-start: ## how long the worker takes to its first response, next to an
 sim: ## the limiter's simulator as a table (SIM_SEED=n: one random world); TIME=seconds plays random worlds of the objects
 	@if [ -n "$(TIME)" ]; then cargo test --locked --release -p tests --test sim -- --nocapture random_world_of_objects; \
 	else cargo run --locked --release -p tests --bin sim; fi
+
+costs: ## what requests without a key or with a Free key cost in operations and dollars; renews the table in docs/operating.md
+	@scripts/build-edge.sh
+	cargo run --locked -p tests --bin costs
 
 chaos: ## faults on the real stack under load, ten minutes, with balanced books (SEED=n plays one run again, TIME=60)
 	@scripts/chaos.sh

@@ -11,7 +11,7 @@ import { WorkerEntrypoint } from "cloudflare:workers";
 import Worker, * as built from "./index.js";
 
 const operations = {
-  worker_requests: 0, object_requests: 0, object_rows_written: 0,
+  worker_requests: 0, object_requests: 0, object_rows_read: 0, object_rows_written: 0,
   kv_reads: 0, kv_writes: 0, kv_deletes: 0, kv_lists: 0, queue_operations: 0,
 };
 const responses = {}, problems = {};
@@ -49,10 +49,11 @@ const FETCHER = methods({
   },
 });
 /** SQL that reads before it writes has its rows counted once it has run, as all of ours has after \`exec\`. */
-const SQL = methods({
+const sqlMethods = (cursors) => methods({
   exec: (real, args) => {
     const cursor = real.exec(...args);
     operations.object_rows_written += cursor.rowsWritten;
+    cursors.push(cursor);
     return cursor;
   },
 });
@@ -75,8 +76,8 @@ function countedEnv(env) {
   return countedEnvs.get(env);
 }
 
-function countedState(state) {
-  const sql = wrapped(state.storage.sql, SQL);
+function countedState(state, cursors) {
+  const sql = wrapped(state.storage.sql, sqlMethods(cursors));
   const storage = wrapped(state.storage, STORAGE);
   const withSql = new Proxy(storage, { get: (target, name) => (name === "sql" ? sql : target[name]) });
   return new Proxy(state, {
@@ -88,15 +89,19 @@ function countedState(state) {
 }
 
 const object = (Real) => class {
-  constructor(state, env) { this.real = new Real(countedState(state), countedEnv(env)); }
-  fetch(request) {
+  cursors = [];
+  constructor(state, env) { this.real = new Real(countedState(state, this.cursors), countedEnv(env)); }
+  async counted(step) {
     operations.object_requests += 1;
-    return this.real.fetch(request);
+    try {
+      return await step();
+    } finally {
+      // Rows are read after \`exec\`.
+      for (const cursor of this.cursors.splice(0)) operations.object_rows_read += cursor.rowsRead;
+    }
   }
-  alarm() {
-    operations.object_requests += 1;
-    return this.real.alarm();
-  }
+  fetch(request) { return this.counted(() => this.real.fetch(request)); }
+  alarm() { return this.counted(() => this.real.alarm()); }
 };
 ${classes.map((name) => `export const ${name} = object(built.${name});`).join("\n")}
 

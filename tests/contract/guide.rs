@@ -70,3 +70,36 @@ fn webhooks_guide_has_the_example_of_each_kind() {
         assert_eq!(serde_json::from_str::<Value>(example).unwrap(), body["example"], "{kind}");
     }
 }
+
+/// The table is what `make costs` measured. The goal is a dollar for a million requests.
+#[test]
+fn cost_above_the_goal_has_its_reason_in_the_guide() {
+    let guide = fs::read_to_string(Path::new(ROOT).join("docs/operating.md")).unwrap();
+    let (_, section) = guide.split_once("writes what follows -->\n").unwrap();
+    let (table, section) = section.split_once("<!-- end of costs -->").unwrap();
+    let (reasons, _) = section.split_once("\n## ").unwrap();
+    let prices = fs::read_to_string(Path::new(ROOT).join("loadtest/prices.json")).unwrap();
+    let prices: Value = serde_json::from_str(&prices).unwrap();
+    let price = |name: &str| prices["dollars_per_million"][name].as_f64().unwrap();
+    let [seconds, gb] = ["seconds", "gb"].map(|part| prices["object_request"][part].as_f64().unwrap());
+    let columns = [
+        price("worker_requests"),
+        price("object_requests") + price("object_gb_seconds") * seconds * gb,
+        price("object_rows_read"),
+        price("object_rows_written"),
+        price("kv_reads"),
+        price("kv_writes"),
+        price("queue_operations"),
+    ];
+    let rows: Vec<_> = table.lines().skip(2).collect();
+    assert!(rows.len() > 20, "{table}");
+    for row in rows {
+        let mut cells = row.trim_matches('|').split('|').map(str::trim);
+        let name = cells.next().unwrap();
+        let counts: Vec<f64> = cells.map(|cell| cell.parse().unwrap_or(0.0)).collect();
+        let sum: f64 = counts.iter().zip(columns).map(|(count, price)| count * price).sum();
+        let dollars = counts.last().unwrap();
+        assert!(counts.len() == 8 && (sum - dollars).abs() < 0.06, "{name}: ${sum:.2}, shown ${dollars}");
+        assert!(*dollars <= 1.0 || reasons.contains(&format!("**{name}**")), "{name} has no reason");
+    }
+}

@@ -26,9 +26,10 @@ struct ObjectRequest {
 const PRICES: &str = include_str!("../../prices.json");
 
 /// The kinds of operations, each with its name in reports.
-const KINDS: [(&str, &str); 8] = [
+const KINDS: [(&str, &str); 9] = [
     ("worker_requests", "worker requests"),
     ("object_requests", "object requests"),
+    ("object_rows_read", "object rows read"),
     ("object_rows_written", "object rows written"),
     ("kv_reads", "KV reads"),
     ("kv_writes", "KV writes"),
@@ -43,7 +44,7 @@ impl Prices {
     }
 
     /// Returns name, count and dollars per million of each kind of operation.
-    pub(super) fn of(&self, operations: &Operations) -> [(&'static str, u64, f64); 8] {
+    pub(super) fn of(&self, operations: &Operations) -> [(&'static str, u64, f64); 9] {
         let dollars = |kind: &str| self.dollars_per_million.get(kind).copied().unwrap_or(0.0);
         KINDS.map(|(kind, name)| {
             let count = operations.get(kind).copied().unwrap_or(0);
