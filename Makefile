@@ -26,7 +26,7 @@ audit: ## what make check asks of dependencies, and known vulnerabilities (fetch
 fuzz: ## fuzz targets on their seeds and 10 s each on new inputs (TIME=60 TARGET=routes; CONTRIBUTING.md tells of them)
 	@scripts/fuzz.sh
 
-mutants: ## small changes of the deciding modules, each of which a test must find (FILE="shared/src/meter/**" SHARD=0/3)
+mutants: ## small changes of the deciding modules, each of which a test must find (FILTER=shared/src/meter SHARD=0/3)
 	@scripts/mutants.sh
 
 coverage: ## lines of shared and biolink that tests run; fails below GOAL=95 percent

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `make mutants`: changes the modules that .cargo/mutants.toml names, one small change at a time, and runs the tests of their crate.
 # A change that no test finds is a survivor: it fails the run, until a test finds it or that file accepts it with a reason.
-#   FILE="shared/src/meter/**"  these files only
-#   SHARD=0/3                   each third change, from the first one
+#   FILTER=shared/src/meter  changes whose file or description matches this regular expression
+#   SHARD=0/3                each third change, from the first one
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source "$here/lib.sh"
@@ -12,7 +12,7 @@ readonly OUT=$TARGET_DIR/mutants
 mkdir -p "$OUT"
 cd "$ROOT"
 options=(--output "$OUT")
-if [[ -n ${FILE:-} ]]; then options+=(--file "$FILE"); fi
+if [[ -n ${FILTER:-} ]]; then options+=(--re "$FILTER"); fi
 if [[ -n ${SHARD:-} ]]; then options+=(--shard "$SHARD" --sharding round-robin); fi
 
 # Without what makes a build slow. The random cases are few, because each change gets them.
