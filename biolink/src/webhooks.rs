@@ -29,7 +29,7 @@ pub use encryption::{EncryptionKeys, Nonce, SealedSecret, UnsealError};
 pub use endpoint::{DEFAULT_GRACE_S, MAX_DESCRIPTION, MAX_GRACE_S, MAX_HEADER_VALUE, MAX_PAGES, READ_ONLY};
 pub use endpoint::{
     Endpoint, EndpointChange, EndpointInput, LiveSecret, MAX_ENDPOINTS, MAX_HEADERS, MAX_LIVE_SECRETS,
-    RotationInput, Statistics, read_test,
+    RotationInput, SealedHeaders, Statistics, read_test,
 };
 pub use envelope::{API_VERSION, EventHead, MAX_ENVELOPE, render_batch};
 pub use health::{Disabled, DisabledReason, Health, MAX_IN_FLIGHT, Recovery};

@@ -8,7 +8,7 @@ use super::{pages::until, site::Site};
 #[test]
 fn each_kind_of_event_arrives_signed_once() {
     let (site, receiver) = (Site::shared(), Receiver::start());
-    let hook = site.hook(&receiver, json!({}));
+    let hook = site.hook(&receiver, json!({"headers": {"authorization": "Bearer 5f3a"}}));
     site.visit(&site.path);
     site.visit(&site.link(0));
     site.visit(&site.code());
@@ -23,6 +23,7 @@ fn each_kind_of_event_arrives_signed_once() {
         let body = arrival.json();
         assert_eq!(arrival.header("webhook-id"), body["id"].as_str());
         assert_eq!(arrival.header("webhook-attempt"), Some("1"));
+        assert_eq!(arrival.header("authorization"), Some("Bearer 5f3a"));
         assert_eq!(arrival.header("content-type"), Some("application/json"));
         assert_eq!(body["data"]["page"]["id"], site.page["id"]);
     }

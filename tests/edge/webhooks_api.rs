@@ -24,7 +24,9 @@ fn endpoint_is_created_read_changed_and_deleted() {
     let path = format!("/webhooks/{}", shown["id"].as_str().unwrap());
     assert_eq!(created.header("location"), Some(path.as_str()));
     assert!(shown["secret"].as_str().unwrap().starts_with("whsec_"));
+    assert_eq!(shown["headers"], json!({"x-tenant": "7"}));
     let read = site.get(&path);
+    assert_eq!((read.get("headers"), &read["header_names"]), (None, &json!(["x-tenant"])));
     assert_eq!(
         (&read["secret"], &read["mode"], &read["status"]),
         (&Value::Null, &json!("auto"), &json!("enabled"))
@@ -33,6 +35,12 @@ fn endpoint_is_created_read_changed_and_deleted() {
     assert_eq!(site.get("/webhooks")["data"], json!([read]));
     let changed = site.call("PATCH", &path, &json!({"events": ["qr_scan"], "enabled": false}));
     assert_eq!((changed.status, &changed.json()["status"]), (200, &json!("disabled")));
+    assert_eq!(
+        (changed.json().get("headers"), &changed.json()["header_names"]),
+        (None, &json!(["x-tenant"]))
+    );
+    let changed = site.call("PATCH", &path, &json!({"headers": {"x-team": "a"}}));
+    assert_eq!(changed.json()["headers"], json!({"x-team": "a", "x-tenant": "7"}));
     assert_eq!(site.call("DELETE", &path, &Value::Null).status, 204);
     for (method, path) in [("GET", path.clone()), ("DELETE", path.clone()), ("GET", format!("{path}/stats"))]
     {

@@ -3,6 +3,7 @@
 mod describe;
 mod input;
 mod rotation;
+mod sealed_headers;
 mod statistics;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ pub use input::{EndpointInput, MAX_HEADERS, read_test};
 pub use input::{MAX_DESCRIPTION, MAX_HEADER_VALUE, MAX_PAGES, READ_ONLY};
 pub use rotation::{DEFAULT_GRACE_S, MAX_GRACE_S};
 pub use rotation::{LiveSecret, MAX_LIVE_SECRETS, RotationInput};
+pub use sealed_headers::SealedHeaders;
 pub use statistics::Statistics;
 
 use shared::time::UnixMillis;
@@ -46,9 +48,13 @@ pub struct Endpoint {
     /// The way in which it gets events.
     #[serde(default)]
     pub mode: Mode,
-    /// Headers that each request has, by name in lower case.
-    #[serde(default)]
+    /// Headers that each request has, by name in lower case, while they are in clear. They are stored so
+    /// only by versions that encrypted none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
+    /// The headers as they are stored.
+    #[serde(default)]
+    pub sealed_headers: Option<SealedHeaders>,
     /// The owner's notes.
     #[serde(default)]
     pub metadata: BTreeMap<String, String>,
@@ -93,6 +99,7 @@ impl Endpoint {
             enabled,
             mode,
             headers,
+            sealed_headers: None,
             metadata,
             secrets: vec![LiveSecret { secret, expires_at: None }],
             created_at: now,

@@ -1,5 +1,7 @@
 //! The endpoints of an account.
 
+use std::collections::BTreeMap;
+
 use crate::codes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -159,11 +161,12 @@ impl Endpoints {
         let secret = input.secret.take().unwrap_or_else(|| WebhookSecret::generate(drawn.bytes("secret")));
         let nonce: Nonce = drawn.bytes("nonce");
         let sealed = call.keys.seal(&secret, &owner(call), &nonce);
-        let endpoint = Endpoint::new(id, input, sealed, call.now);
+        let mut endpoint = Endpoint::new(id, input, sealed, call.now);
         if call.request.dry_run {
-            return Ok(shown(200, &endpoint.describe_created(None, call.now)));
+            return Ok(shown(200, &endpoint.describe_created(&endpoint.headers, None, call.now)));
         }
-        let response = created(&endpoint, &secret, call.now);
+        let response = created(&endpoint, &endpoint.headers, &secret, call.now);
+        endpoint.seal_headers(call.keys, &owner(call), &drawn.bytes("headers"));
         self.list.push(endpoint);
         if let Some(once) = &call.request.once {
             self.created.push(CreatedOnce { once: once.clone(), at: call.now, endpoint: id });
@@ -184,16 +187,25 @@ impl Endpoints {
             return Err(idempotency_key_reused());
         }
         let endpoint = self.find(&known.endpoint)?;
-        let response = created(endpoint, &current_secret(call, endpoint)?, call.now);
+        let response =
+            created(endpoint, &headers(call, endpoint)?, &current_secret(call, endpoint)?, call.now);
         Ok(Some(response.with_headers([("idempotency-replayed", "true")])))
     }
 
     fn patch(&mut self, call: &EndpointCall<'_>, id: &EndpointId, body: &str) -> Result<Response, Problem> {
         let endpoint = self.find_mut(id).ok_or_else(|| webhook_unknown(id))?;
-        let input = EndpointInput::patch(endpoint, body.as_bytes(), call.policy, &call.request.pages)?;
-        let mut changed = endpoint.clone();
+        let before = headers(call, endpoint)?;
+        let mut changed = Endpoint { headers: before.clone(), sealed_headers: None, ..endpoint.clone() };
+        let input = EndpointInput::patch(&changed, body.as_bytes(), call.policy, &call.request.pages)?;
         changed.update(input, call.now);
-        let response = shown(200, &changed.describe(call.now));
+        let response = shown(
+            200,
+            &match changed.headers == before {
+                true => changed.describe(call.now),
+                false => changed.describe_with_headers(&changed.headers, call.now),
+            },
+        );
+        changed.seal_headers(call.keys, &owner(call), &Drawn::new(&call.request.seed).bytes("headers"));
         if !call.request.dry_run {
             *endpoint = changed;
         }
@@ -236,9 +248,18 @@ fn current_secret(call: &EndpointCall<'_>, endpoint: &Endpoint) -> Result<Webhoo
     call.keys.unseal(sealed, &owner(call)).map_err(|_| secret_unreadable())
 }
 
-fn created(endpoint: &Endpoint, secret: &WebhookSecret, now: UnixMillis) -> Response {
+fn headers(call: &EndpointCall<'_>, endpoint: &Endpoint) -> Result<BTreeMap<String, String>, Problem> {
+    endpoint.unseal_headers(call.keys, &owner(call)).map_err(|_| secret_unreadable())
+}
+
+fn created(
+    endpoint: &Endpoint,
+    headers: &BTreeMap<String, String>,
+    secret: &WebhookSecret,
+    now: UnixMillis,
+) -> Response {
     let path = format!("/webhooks/{}", endpoint.id);
-    shown(201, &endpoint.describe_created(Some(secret), now)).with_headers([("location", path)])
+    shown(201, &endpoint.describe_created(headers, Some(secret), now)).with_headers([("location", path)])
 }
 
 fn shown(status: u16, body: &Value) -> Response {

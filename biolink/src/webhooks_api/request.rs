@@ -1,18 +1,21 @@
 //! The headers of a request to an endpoint.
 
+use std::collections::BTreeMap;
+
 use shared::time::UnixMillis;
 
 use super::delivery::Delivery;
-use crate::webhooks::{Endpoint, HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, WebhookSecret, sign};
+use crate::webhooks::{HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, WebhookSecret, sign};
 
 /// The header with the number of the attempt, from 1. It is not signed.
 pub const HEADER_ATTEMPT: &str = "webhook-attempt";
 /// The name under which receivers see the gateway.
 const USER_AGENT: &str = concat!("unified-tool-gateway/", env!("CARGO_PKG_VERSION"), " (webhooks)");
 
-/// Returns the headers of an attempt: each has a fresh timestamp and signature.
+/// Returns the headers of an attempt, with those that the owner adds: each attempt has a fresh timestamp
+/// and signature.
 pub fn request_headers(
-    endpoint: &Endpoint,
+    added: BTreeMap<String, String>,
     delivery: &Delivery,
     body: &[u8],
     secrets: &[WebhookSecret],
@@ -28,6 +31,5 @@ pub fn request_headers(
         (HEADER_SIGNATURE, signature),
         (HEADER_ATTEMPT, attempt),
     ];
-    let added = endpoint.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
     own.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(added).collect()
 }

@@ -48,14 +48,31 @@ impl Endpoint {
         add("secret_expirations", self.secret_expirations(now));
         add("created_at", moment(Some(self.created_at)));
         add("updated_at", moment(Some(self.updated_at)));
+        add("header_names", self.header_names().into());
         members.extend(writable(self));
+        members.remove("headers");
         Value::Object(members)
     }
 
-    /// Returns the endpoint with its current secret, as the response to its creation has it. A
-    /// creation that is only tried has none.
-    pub fn describe_created(&self, secret: Option<&WebhookSecret>, now: UnixMillis) -> Value {
+    /// Returns the endpoint with the values of its headers, as the response to a change that sets them
+    /// has it.
+    pub fn describe_with_headers(&self, headers: &BTreeMap<String, String>, now: UnixMillis) -> Value {
         let mut value = self.describe(now);
+        if let Some(members) = value.as_object_mut() {
+            members.insert("headers".to_owned(), texts(headers));
+        }
+        value
+    }
+
+    /// Returns the endpoint with the values of its headers and its current secret, as the response to its
+    /// creation has it. A creation that is only tried has none.
+    pub fn describe_created(
+        &self,
+        headers: &BTreeMap<String, String>,
+        secret: Option<&WebhookSecret>,
+        now: UnixMillis,
+    ) -> Value {
+        let mut value = self.describe_with_headers(headers, now);
         if let Some(members) = value.as_object_mut() {
             members.insert("secret".to_owned(), secret.map(WebhookSecret::reveal).into());
         }

@@ -57,6 +57,7 @@ pub const READ_ONLY: &[&str] = &[
     "health",
     "warnings",
     "secret_expirations",
+    "header_names",
     "created_at",
     "updated_at",
 ];

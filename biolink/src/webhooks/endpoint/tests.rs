@@ -99,6 +99,27 @@ fn header_that_the_gateway_sets_is_refused() {
 }
 
 #[test]
+fn headers_are_stored_and_shown_without_their_values() {
+    let body = r#"{"url":"https://a.example/","events":["click"],"headers":{"authorization":"Bearer hush"}}"#;
+    let mut endpoint = Endpoint::new(EndpointId::new([7; 12]), create(body).unwrap(), sealed(1), NOW);
+    let keys = EncryptionKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+    let headers = endpoint.headers.clone();
+    assert_eq!(
+        endpoint.unseal_headers(&keys, "key_ada"),
+        Ok(headers.clone()),
+        "as older versions stored them"
+    );
+    endpoint.seal_headers(&keys, "key_ada", &[3; 24]);
+    let stored = serde_json::to_string(&endpoint).unwrap();
+    let shown = endpoint.describe(NOW);
+    assert!(!stored.contains("hush") && !shown.to_string().contains("hush"), "{stored} {shown}");
+    assert_eq!((&shown["header_names"], shown.get("headers")), (&serde_json::json!(["authorization"]), None));
+    let read: Endpoint = json::from_str(&stored).unwrap();
+    assert_eq!(read.unseal_headers(&keys, "key_ada"), Ok(headers));
+    assert!(read.unseal_headers(&keys, "key_bob").is_err(), "they belong to an account");
+}
+
+#[test]
 fn patch_changes_what_it_names() {
     let mut changed = endpoint();
     let input = patch(&changed, r#"{"events":["qr_scan"],"description":"CRM","headers":{"x-a":"1"}}"#);
@@ -211,8 +232,8 @@ fn description_warns_and_has_no_secret() {
     let stored = serde_json::to_string(&endpoint.secrets[0].secret).unwrap();
     assert!(!shown.to_string().contains("whsec_") && !shown.to_string().contains(stored.trim_matches('"')));
     let secret = WebhookSecret::generate([1; 24]);
-    assert_eq!(endpoint.describe_created(Some(&secret), NOW)["secret"], secret.reveal());
-    assert_eq!(endpoint.describe_created(None, NOW)["secret"], serde_json::Value::Null);
+    assert_eq!(endpoint.describe_created(&BTreeMap::new(), Some(&secret), NOW)["secret"], secret.reveal());
+    assert_eq!(endpoint.describe_created(&BTreeMap::new(), None, NOW)["secret"], serde_json::Value::Null);
     assert_eq!(endpoint.describe_secret(&secret, NOW)["secret"], secret.reveal());
     let statistics = endpoint.describe_statistics(3, 0);
     assert_eq!((&statistics["pending"], &statistics["attempts"]["failed"]), (&3.into(), &1.into()));

@@ -1,13 +1,14 @@
 //! The alarm: sends what is due, and retries.
 
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::time::Duration;
 
 use biolink::fetch_url::FetchUrl;
 use biolink::pages_api::AccountMessage;
 use biolink::webhooks::{
-    ATTEMPT_TIMEOUT_MS, AttemptResult, Endpoint, EndpointChange, MAX_EXCERPT, WebhookSecret, render_batch,
-    retry_after_ms,
+    ATTEMPT_TIMEOUT_MS, AttemptResult, Endpoint, EndpointChange, MAX_EXCERPT, UnsealError, WebhookSecret,
+    render_batch, retry_after_ms,
 };
 use biolink::webhooks_api::{Delivery, DeliveryState, EndedAttempt, request_headers};
 use futures_util::StreamExt;
@@ -130,7 +131,7 @@ impl Webhooks {
     ) -> (AttemptResult, Option<String>) {
         let url = endpoint.url.as_deref().map(|url| FetchUrl::parse(url, &self.policy()));
         let Some(Ok(url)) = url else { return (AttemptResult::AddressRefused, None) };
-        let secrets = match self.secrets(endpoint, at) {
+        let (secrets, added) = match self.secrets(endpoint, at) {
             Ok(secrets) => secrets,
             Err(error) => {
                 log::error(
@@ -141,7 +142,7 @@ impl Webhooks {
                 return (AttemptResult::ConnectionFailed, None);
             }
         };
-        let headers = request_headers(endpoint, delivery, body.as_bytes(), &secrets, at);
+        let headers = request_headers(added, delivery, body.as_bytes(), &secrets, at);
         let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let request = GuardedRequest {
             method: "POST",
@@ -165,13 +166,20 @@ impl Webhooks {
         }
     }
 
-    /// Returns the secrets that sign now.
-    fn secrets(&self, endpoint: &Endpoint, now: UnixMillis) -> Result<Vec<WebhookSecret>> {
+    /// Returns the secrets that sign now, and the headers that the owner adds.
+    fn secrets(
+        &self,
+        endpoint: &Endpoint,
+        now: UnixMillis,
+    ) -> Result<(Vec<WebhookSecret>, BTreeMap<String, String>)> {
         let keys = self.encryption()?;
         let owner = self.read(|state| Ok(state.counters.account))?;
         let owner = owner.map(|account| account.to_string()).unwrap_or_default();
-        let unseal = |sealed| keys.unseal(sealed, &owner).map_err(|error| error.to_string().into());
-        endpoint.live_secrets(now).map(unseal).collect()
+        let unseal = || -> std::result::Result<_, UnsealError> {
+            let secrets = endpoint.live_secrets(now).map(|sealed| keys.unseal(sealed, &owner));
+            Ok((secrets.collect::<std::result::Result<_, _>>()?, endpoint.unseal_headers(&keys, &owner)?))
+        };
+        unseal().map_err(|error| error.to_string().into())
     }
 
     /// Stores how an attempt ended.
