@@ -42,7 +42,7 @@ fn check(text: &[u8], headers: &MessageHeaders<'_>, message: &Value) {
         Method::CallTool { name, arguments } => {
             match ToolRequest::new(&REQUESTS, &TOOLSETS, &name, &arguments) {
                 None => check_response(&responder.unknown_tool(&name), "error", id),
-                Some(Err(reason)) => check_response(&responder.failed(&reason), "result", id),
+                Some(Err(reason)) => check_response(&responder.failed(&reason.to_string()), "result", id),
                 Some(Ok(request)) => check_request(&request, &arguments),
             }
         }

@@ -200,5 +200,5 @@ test("headless browser and HEAD request are ignored with their reasons", async (
   const expected = totals({ bots: 2 });
   const report = await settledReport(edge, created, expected);
   assert.deepEqual(counted(report), expected);
-  assert.deepEqual(report.ignored, { head: 1, prefetch: 0, preview: 0, own: 1, flood: 0, bot: { automation: 2 } });
+  assert.deepEqual(report.ignored, { head: 1, prefetch: 0, preview: 0, own: 1, embed: 0, flood: 0, bot: { automation: 2 } });
 });

@@ -180,7 +180,7 @@ async fn ejected_upstream_serves_if_the_other_one_dies() {
     bad.set(ToolBehavior::Describe);
     good.stop().await;
     for _ in 0..5 {
-        assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);
+        assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     }
     until("it is noticed", || async { proxy.upstream_health(Tool::Qr).await == ["healthy", "unhealthy"] })
         .await;
