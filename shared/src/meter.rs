@@ -44,6 +44,7 @@
 
 mod batches;
 mod budget_shares;
+mod bulk;
 mod held_share;
 mod lease;
 mod message;
@@ -51,6 +52,7 @@ mod refusals;
 mod state;
 mod tally;
 
+pub use bulk::{BulkError, BulkReplies, BulkReply, BulkRequest, HolderAsk, MeterFailure};
 pub use held_share::HeldShare;
 pub(crate) use lease::SLOT_MS;
 pub use lease::{LeaseReport, LeaseTerms, TTL_MS};

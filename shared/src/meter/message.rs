@@ -83,6 +83,19 @@ pub enum Reply {
     Show(Option<MeterSnapshot>),
 }
 
+impl Reply {
+    /// Returns true if it refuses the key of a cache as invalid. That says nothing about the key if the
+    /// meter lacks its record and KV was not read for it.
+    pub fn refuses_as_invalid(&self) -> bool {
+        match self {
+            Self::Ask(response) | Self::Read(MeterSnapshot { response, .. }) => {
+                response.verdict == Verdict::Refuse(KeyError::Invalid)
+            }
+            Self::Change(_) | Self::Stored | Self::Attempt(_) | Self::Issue(_) | Self::Show(_) => false,
+        }
+    }
+}
+
 /// A request from a lease cache to its meter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeterRequest {
