@@ -28,5 +28,5 @@ pub use flood::Flood;
 pub use observe::{Occurrence, Request, is_own_visit, observe};
 pub use received::Received;
 pub use seen::{SeenToken, Seer};
-pub use segment::{Columns, Segment};
+pub use segment::{Columns, Origin, Segment};
 pub use store_breaker::StoreBreaker;

@@ -5,12 +5,14 @@
 //! costs one written row, and no row is ever copied or merged later.
 
 mod addition;
+mod attribution;
 mod message;
 mod outbox;
 mod reading;
 mod salt;
 
 pub use addition::{MAX_ROWS, Row, additions};
+pub use attribution::Origins;
 pub use message::{Counts, KNOWN_DAYS, Settings, StatsMessage, event_line, kept_from};
 pub use outbox::{MAX_OUTBOX, OUTBOX_ROWS_PER_MESSAGE, OutboxRow, outbox_texts};
 pub use reading::{COUNTED_AFTER_MS, PageReading, ReadReply, ReadRequest};

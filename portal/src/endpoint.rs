@@ -208,6 +208,7 @@ mod tests {
                 .replace("{webhook_id}", &EndpointId::new([1; 12]).to_string())
                 .replace("{delivery_id}", &DeliveryId::numbered(7, [1; 8]).to_string())
                 .replace("{event_id}", &EventId::numbered(7, [1; 8]).to_string())
+                .replace("{via}", "flyer")
                 .replace("{type}", "click")
                 .replace("{token}", "AAAAAAAAAAAAAAAAAAAAAA")
                 .replace("{source_id}", &SourceId::new([1; 12]).to_string())

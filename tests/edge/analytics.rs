@@ -68,6 +68,8 @@ fn mixed() -> Vec<Event> {
         let kind = EventKind::ALL[usize::try_from(draw(1, 4)).unwrap()];
         let at = noon(draw(2, 80)).minus(draw(3, 40_000) * 1_000);
         let event = Event { visitor: draw(4, 20), ..Event::new(at, kind) };
+        // A channel of its own, so that the store does not give clicks that of a view.
+        let event = event.with(Dimension::Channel, "direct");
         VALUES.iter().zip(5..).fold(event, |event, ((dimension, values), salt)| {
             event.with(*dimension, values[usize::try_from(draw(salt, 4)).unwrap()])
         })
@@ -278,7 +280,7 @@ fn csv_is_a_file_with_one_table() {
         (200, Some("text/csv; charset=utf-8; header=present"))
     );
     assert_eq!(csv.header("content-disposition"), Some("attachment; filename=\"analytics-utm_source.csv\""));
-    assert_eq!(csv.text(), "utm_source,views,clicks\r\n\"'=cmd()\",2,0\r\n(none),1,0\r\n\"a,b\",1,0\r\n");
+    assert_eq!(csv.text(), "utm_source,views,clicks,ctr\r\n\"'=cmd()\",2,0,0\r\n(none),1,0,0\r\n\"a,b\",1,0,0\r\n");
 }
 
 #[test]

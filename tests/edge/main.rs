@@ -5,6 +5,7 @@ mod abuse;
 mod administration;
 mod analytics;
 mod bindings;
+mod campaigns;
 mod configuration;
 mod console;
 mod costs;

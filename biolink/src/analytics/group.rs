@@ -30,6 +30,8 @@ pub enum GroupBy {
     UtmCampaign,
     UtmTerm,
     UtmContent,
+    Via,
+    Variant,
     BotClass,
 }
 
@@ -37,7 +39,7 @@ shared::named!(GroupBy);
 
 impl GroupBy {
     /// Every group once.
-    pub const ALL: [Self; 19] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; 21] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the column that has its values; `None` for what is no property of an event.
     pub const fn dimension(self) -> Option<Dimension> {
@@ -58,6 +60,8 @@ impl GroupBy {
             Self::UtmCampaign => Dimension::UtmCampaign,
             Self::UtmTerm => Dimension::UtmTerm,
             Self::UtmContent => Dimension::UtmContent,
+            Self::Via => Dimension::Via,
+            Self::Variant => Dimension::Variant,
             Self::BotClass => Dimension::Ignored,
         })
     }
@@ -70,7 +74,7 @@ impl GroupBy {
             Self::Timeseries | Self::Page => None,
             Self::Link => Some(column).filter(|id| id.starts_with("lnk_")),
             Self::Product => Some(column).filter(|id| id.starts_with("prd_")),
-            Self::QrCode => Some(column).filter(|code| !code.is_empty()),
+            Self::QrCode | Self::Variant => Some(column).filter(|value| !value.is_empty()),
             Self::BotClass => column.strip_prefix(BOT),
             _ => Some(column),
         }
@@ -83,6 +87,7 @@ impl GroupBy {
                 Metrics::of(&[Metric::Clicks, Metric::UniqueClicks, Metric::Ctr, Metric::Bots])
             }
             Self::BotClass => Metrics::of(&[Metric::Bots]),
+            Self::Variant => Metrics::of(&[Metric::Clicks, Metric::UniqueClicks]),
             Self::QrCode => Metrics::ALL.without(Metrics::CONFIRMED),
             Self::Timeseries | Self::Page => Metrics::ALL,
             _ => Metrics::ALL.without(Metrics::BARE),
@@ -108,7 +113,8 @@ impl GroupBy {
             Self::Link | Self::Product => Metrics::of(&[Metric::Clicks, Metric::UniqueClicks, Metric::Ctr]),
             Self::QrCode => Metrics::of(&[Metric::Scans, Metric::UniqueScans]),
             Self::BotClass => Metrics::of(&[Metric::Bots]),
-            _ => Metrics::of(&[Metric::Views, Metric::Clicks]),
+            Self::Variant => Metrics::of(&[Metric::Clicks, Metric::UniqueClicks]),
+            _ => Metrics::of(&[Metric::Views, Metric::Clicks, Metric::Ctr]),
         }
     }
 }

@@ -54,6 +54,10 @@ pub enum Dimension {
     /// The reason why the event is not counted: `head`, `prefetch`, `preview`, `own`, `embed`,
     /// `flood`, or `bot:` and the class. Empty for one that is counted.
     Ignored,
+    /// The short link or QR code of the page by which the visitor came: its `via`.
+    Via,
+    /// The target that was chosen for a link that has several.
+    Variant,
 }
 
 shared::named!(EventKind, Dimension);
@@ -91,7 +95,7 @@ impl EventKind {
 
 impl Dimension {
     /// The number of dimensions.
-    pub const COUNT: usize = 16;
+    pub const COUNT: usize = 18;
     /// Every dimension once, in the order of the columns.
     pub const ALL: [Self; Self::COUNT] = *Self::VARIANTS.as_array().unwrap();
 

@@ -6,7 +6,7 @@ use shared::{key::KeyId, time::UnixMillis};
 
 use super::event::{Dimension, Event, EventKind};
 use crate::{
-    page::PageId,
+    page::{PageId, Via},
     visitor::{Agent, Referral, Utm, is_speculative, language, opts_out},
 };
 
@@ -23,6 +23,10 @@ pub struct Occurrence {
     pub target: Option<String>,
     /// The QR code that was scanned.
     pub qr_code: Option<String>,
+    /// The short link or QR code by which the visitor came, if the path names it.
+    pub via: Option<Via>,
+    /// The target that was chosen, for a link that has several.
+    pub variant: Option<String>,
     /// The number of the single-use image, for [`EventKind::Confirm`].
     pub number: u64,
 }
@@ -47,7 +51,7 @@ pub struct Request<'a, H> {
 impl Occurrence {
     /// Returns something that happened on a page.
     pub const fn new(account: KeyId, page: PageId, kind: EventKind) -> Self {
-        Self { account, page, kind, target: None, qr_code: None, number: 0 }
+        Self { account, page, kind, target: None, qr_code: None, via: None, variant: None, number: 0 }
     }
 
     /// Returns the event that is not counted for this reason: with what it happened to, and no more.
@@ -79,6 +83,7 @@ where
         return (Event { visitor: occurrence.number, ..event }, !opts_out(header));
     }
     let utm = Utm::read(request.query);
+    let via = occurrence.via.or_else(|| Via::of_query(request.query));
     let referral = Referral::read(
         header("referer"),
         request.own_host,
@@ -86,9 +91,15 @@ where
         &utm,
         is_from_code(occurrence, request.query),
     );
+    // A click comes from the page. Unless its own address or another site says more, its store gives it
+    // the origin of the visitor's last view.
+    let has_origin = occurrence.kind != EventKind::Click
+        || referral.referrer.is_some()
+        || via.is_some()
+        || [&utm.source, &utm.medium, &utm.campaign, &utm.term, &utm.content].iter().any(|it| it.is_some());
     let optional = [
         (Dimension::Referrer, referral.referrer),
-        (Dimension::Source, referral.source),
+        (Dimension::Source, referral.source.filter(|_| has_origin)),
         (Dimension::Country, request.country.and_then(country)),
         (Dimension::Language, language(header("accept-language"))),
         (Dimension::UtmSource, utm.source),
@@ -96,9 +107,11 @@ where
         (Dimension::UtmCampaign, utm.campaign),
         (Dimension::UtmTerm, utm.term),
         (Dimension::UtmContent, utm.content),
+        (Dimension::Via, via.map(|via| via.to_string())),
+        (Dimension::Variant, occurrence.variant.clone()),
     ];
     let known = [
-        (Dimension::Channel, referral.channel.as_str()),
+        (Dimension::Channel, if has_origin { referral.channel.as_str() } else { "" }),
         (Dimension::Device, agent.device.as_str()),
         (Dimension::Browser, agent.browser.unwrap_or_default()),
         (Dimension::Os, agent.os.unwrap_or_default()),

@@ -1,7 +1,9 @@
 //! The events of one page and one UTC day, in columns.
 //!
-//! Between isolate and store a segment is one text of bytes: the version 1, the day, the number of
-//! rows and then each column with its length, all numbers in LEB128.
+//! Between isolate and store a segment is one text of bytes: the version, the day, the number of
+//! rows and then each column with its length, all numbers in LEB128. Version 1 has the first sixteen
+//! dimensions, version 2 has all. A segment without values in the others is written as version 1, which
+//! stores of an older program read too.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use shared::time::{UnixMillis, UtcDay};
@@ -15,12 +17,30 @@ use super::{
     event::{Dimension, Event, EventKind, Values},
 };
 
-/// The version of the transport form.
-const VERSION: u64 = 1;
+/// The version of the transport form that has every dimension.
+const VERSION: u64 = 2;
+/// The number of dimensions of version 1.
+const FIRST_DIMENSIONS: usize = 16;
 /// The most values that a dimension has in a segment. What exceeds them is [`OTHER`].
 const MAX_VALUES: usize = 60_000;
 /// The value that stands for all values beyond [`MAX_VALUES`].
 const OTHER: &str = "(other)";
+
+/// The dimensions that say where a view comes from, which a click takes from it.
+const ORIGIN: [Dimension; 9] = [
+    Dimension::Referrer,
+    Dimension::Source,
+    Dimension::Channel,
+    Dimension::UtmSource,
+    Dimension::UtmMedium,
+    Dimension::UtmCampaign,
+    Dimension::UtmTerm,
+    Dimension::UtmContent,
+    Dimension::Via,
+];
+
+/// The values that say where a view comes from. An empty text is none.
+pub type Origin = [String; ORIGIN.len()];
 
 /// The events of one page and one UTC day.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,6 +134,45 @@ impl Segment {
         self.kinds.iter().filter(|&&code| code == kind.code()).count()
     }
 
+    /// Returns the second of the day, the visitor and the [`Origin`] of each counted view of a visitor.
+    pub fn views(&self) -> impl Iterator<Item = (u32, u64, Origin)> + '_ {
+        self.rows_of(EventKind::View).filter_map(|row| {
+            let mut origin = Origin::default();
+            for (value, dimension) in origin.iter_mut().zip(ORIGIN) {
+                self.dimensions.get(dimension.index())?.value(row)?.clone_into(value);
+            }
+            Some((*self.seconds.get(row)?, *self.visitors.get(row)?, origin))
+        })
+    }
+
+    /// Gives each counted click of a visitor that has no channel the origin that `find` returns for the
+    /// second of the day and the visitor, if it returns one.
+    pub fn attribute<'a>(&mut self, find: impl Fn(u32, u64) -> Option<&'a Origin>) {
+        let has_channel = |row: &usize| self.value(Dimension::Channel, *row).is_some_and(|it| !it.is_empty());
+        let clicks: Vec<_> = self.rows_of(EventKind::Click).filter(|row| !has_channel(row)).collect();
+        for row in clicks {
+            let seconds = self.seconds.get(row).zip(self.visitors.get(row));
+            let Some(origin) = seconds.and_then(|(second, visitor)| find(*second, *visitor)) else {
+                continue;
+            };
+            for (value, dimension) in origin.iter().zip(ORIGIN) {
+                if let Some(dictionary) = self.dimensions.get_mut(dimension.index()) {
+                    dictionary.replace(row, value);
+                }
+            }
+        }
+    }
+
+    /// Returns the rows of the counted events of a kind that have a visitor.
+    fn rows_of(&self, kind: EventKind) -> impl Iterator<Item = usize> + '_ {
+        let rows = self.kinds.iter().zip(&self.visitors).enumerate();
+        rows.filter(move |(_, (code, visitor))| **code == kind.code() && **visitor != 0).map(|(row, _)| row)
+    }
+
+    fn value(&self, dimension: Dimension, row: usize) -> Option<&str> {
+        self.dimensions.get(dimension.index())?.value(row)
+    }
+
     /// Returns the columns as they are stored.
     pub fn encode(&self) -> Columns {
         Columns {
@@ -166,10 +225,12 @@ impl Segment {
     pub fn to_bytes(&self) -> Vec<u8> {
         let Columns { time, kind, visitor, dimensions } = self.encode();
         let mut bytes = Vec::new();
-        write_number(&mut bytes, VERSION);
+        let is_first = dimensions.iter().skip(FIRST_DIMENSIONS).all(|column| column.as_slice() == [0]);
+        let (version, count) = if is_first { (1, FIRST_DIMENSIONS) } else { (VERSION, Dimension::COUNT) };
+        write_number(&mut bytes, version);
         write_number(&mut bytes, self.day.0);
         write_number(&mut bytes, self.rows() as u64);
-        for column in [time, kind, visitor].iter().chain(&dimensions) {
+        for column in [time, kind, visitor].iter().chain(dimensions.iter().take(count)) {
             write_number(&mut bytes, column.len() as u64);
             bytes.extend(column);
         }
@@ -182,17 +243,18 @@ impl Segment {
     /// For anything else.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SegmentError> {
         let mut reader = Reader(bytes);
-        match reader.number()? {
-            VERSION => {}
+        let count = match reader.number()? {
+            1 => FIRST_DIMENSIONS,
+            VERSION => Dimension::COUNT,
             version => return Err(SegmentError::UnknownForm(version)),
-        }
+        };
         let (day, rows) = (reader.number()?, reader.number()?);
         // Each row is at least a byte of the time column, so that a short text claims no memory.
         let rows =
             usize::try_from(rows).ok().filter(|rows| *rows <= bytes.len()).ok_or(SegmentError::CutOff)?;
         let (time, kind, visitor) = (reader.text()?, reader.text()?, reader.text()?);
-        let mut dimensions: [Vec<u8>; Dimension::COUNT] = Default::default();
-        for column in &mut dimensions {
+        let mut dimensions = [const { Vec::new() }; Dimension::COUNT].map(|_: Vec<u8>| vec![0]);
+        for column in dimensions.iter_mut().take(count) {
             *column = reader.text()?.to_vec();
         }
         reader.end()?;
@@ -206,6 +268,11 @@ impl Dictionary {
     fn push(&mut self, value: &str) {
         let code = self.code(value);
         self.codes.push(code);
+    }
+
+    fn replace(&mut self, row: usize, value: &str) {
+        let code = self.code(value);
+        self.codes.get_mut(row).into_iter().for_each(|place| *place = code);
     }
 
     /// Returns the code of a value, which is added if it is new. Most rows repeat one of the last

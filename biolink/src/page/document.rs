@@ -8,19 +8,24 @@ mod link;
 mod moment;
 mod product;
 mod social;
+mod target;
 mod theme;
+mod utm;
 
 use serde::{Deserialize, Serialize};
 use shared::time::UnixMillis;
 use strum::IntoStaticStr;
 
 pub use color::Color;
-pub use link::{Link, LinkType, LinkUrlError, Rel};
+pub use link::{Chosen, Link, LinkType, LinkUrlError, Rel};
+pub(crate) use link::{DEFAULT, FALLBACK};
 pub use product::{Availability, Layout, Price, Product, Products};
 pub use social::{Platform, Social};
+pub use target::{DeviceClass, Fallback, Follower, LinkTarget};
 pub use theme::{Colors, ContrastError, Density, Mode, Palette, Preset, Shape, Theme};
+pub use utm::{UtmTemplate, UtmValues};
 
-use super::WebUrl;
+use super::{Via, WebUrl};
 
 /// The content of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +53,10 @@ pub struct PageDocument {
     pub seo: Seo,
     /// A question that visitors must confirm before they see the page.
     pub gate: Option<Gate>,
+    /// The campaign parameters of all destinations.
+    pub utm: Option<UtmTemplate>,
+    /// The short links and QR codes that lead to a link instead of the page, at most 50.
+    pub codes: Vec<PageCode>,
 }
 
 /// Returns true from one moment to before another.
@@ -63,6 +72,17 @@ pub struct Image {
     /// Its description for those who do not see it, at most 150 characters.
     #[serde(default)]
     pub alt: String,
+}
+
+/// A short link and QR code with a name of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageCode {
+    /// Its name, by which it is counted.
+    pub via: Via,
+    /// The owner's note of at most 80 characters.
+    pub title: Option<String>,
+    /// The link that it leads to; `None` for the page.
+    pub link: Option<super::LinkId>,
 }
 
 /// A language tag (BCP 47): a language of two or three letters, then subtags of two to eight
@@ -197,6 +217,27 @@ impl PageDocument {
             Direction::Auto if self.locale.is_right_to_left() => Direction::Rtl,
             Direction::Auto => Direction::Ltr,
             given => given,
+        }
+    }
+
+    /// Returns the parameters that are added to the destination of a link with these of its own.
+    pub fn utm_of(&self, own: Option<&UtmTemplate>) -> Option<UtmTemplate> {
+        match (own, &self.utm) {
+            (Some(own), Some(usual)) => Some(own.or(usual)),
+            (Some(one), None) => Some(one.clone()),
+            (None, usual) => usual.clone(),
+        }
+    }
+
+    /// Returns the destination of a link as the page or a redirect has it, with its campaign parameters.
+    pub fn outgoing(&self, link: &Link, url: &str, slug: &super::Slug, via: &str) -> String {
+        let is_web = matches!(link.kind, LinkType::Link | LinkType::File);
+        match self.utm_of(link.utm.as_ref()).filter(|_| is_web) {
+            Some(utm) => {
+                let (id, slug) = (link.id.to_string(), slug.as_str());
+                utm.add_to(url, &UtmValues { slug, link: &id, title: &link.title, via })
+            }
+            None => url.to_owned(),
         }
     }
 

@@ -1,6 +1,7 @@
-//! The QR code of a page, as SVG and as PNG.
+//! The QR code of a page, as SVG, PNG and PDF.
 
 mod options;
+mod pdf;
 mod png;
 
 use std::fmt::Write as _;
@@ -9,7 +10,7 @@ use qrcode::{Color as Module, EcLevel, QrCode};
 
 pub use options::{Correction, QrOptions};
 
-use crate::codes;
+use crate::{codes, page::document::Color};
 use shared::{problem::Problem, response::Response};
 
 /// The least size of a module in pixels. Cameras and screens blur smaller ones.
@@ -33,6 +34,16 @@ pub fn qr_svg(address: &str, options: &QrOptions) -> Result<Response, Problem> {
 pub fn qr_png(address: &str, options: &QrOptions) -> Result<Response<Vec<u8>>, Problem> {
     let modules = Modules::encode(address, options)?;
     let response = Response::public("image/png", modules.png(options)?);
+    Ok(response.with_headers([("x-robots-tag", "noindex")]))
+}
+
+/// Returns the code of an address as a PDF of one page, for printers. `size` is its side in points.
+///
+/// # Errors
+/// Returns `fields-invalid` if the address is too long for a code.
+pub fn qr_pdf(address: &str, options: &QrOptions) -> Result<Response<Vec<u8>>, Problem> {
+    let modules = Modules::encode(address, options)?;
+    let response = Response::public("application/pdf", pdf::encode(options.size, &modules.drawing(options)));
     Ok(response.with_headers([("x-robots-tag", "noindex")]))
 }
 
@@ -77,6 +88,29 @@ impl Modules {
         format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" viewBox="0 0 {side} {side}" shape-rendering="crispEdges"><rect width="{side}" height="{side}" fill="{bg}"/><path fill="{fg}" d="{path}"/></svg>"#
         )
+    }
+
+    /// Returns the operators of a PDF page that draw the code, whose origin is below it.
+    fn drawing(&self, options: &QrOptions) -> String {
+        let QrOptions { size, margin, fg, bg, .. } = *options;
+        let (side, margin) = (self.full_side(options), usize::from(margin));
+        let scale = f64::from(size) / side as f64;
+        let color = |color: Color| {
+            [color.r, color.g, color.b].map(|value| format!("{:.4} ", f64::from(value) / 255.0)).concat()
+        };
+        let mut drawing = format!(
+            "{}rg 0 0 {size} {size} re f\n{}rg {scale:.5} 0 0 {scale:.5} 0 0 cm\n",
+            color(bg),
+            color(fg)
+        );
+        for (y, row) in self.rows().enumerate() {
+            for (x, length) in dark_runs(row) {
+                // Writing to a `String` cannot fail.
+                let _written = writeln!(drawing, "{} {} {length} 1 re", x + margin, side - margin - y - 1);
+            }
+        }
+        drawing.push_str("f\n");
+        drawing
     }
 
     /// Each module is the same number of pixels; what is left widens the margin.

@@ -20,7 +20,10 @@ pub(crate) use self::{
     texts::{is_visible, plain_text},
 };
 use self::{
-    parts::{read_avatar, read_gate, read_link, read_product, read_seo, read_social, read_theme},
+    parts::{
+        read_avatar, read_code, read_gate, read_link, read_product, read_seo, read_social, read_theme,
+        read_utm,
+    },
     texts::long_text,
 };
 use super::{
@@ -37,6 +40,8 @@ pub const MAX_LINKS: usize = 100;
 pub const MAX_PRODUCTS: usize = 50;
 /// Social profiles of a page.
 pub const MAX_SOCIALS: usize = 20;
+/// Short links and QR codes of a page.
+const MAX_CODES: usize = 50;
 /// Tags of a page or a link.
 pub const MAX_TAGS: usize = 20;
 /// Members of a page's metadata.
@@ -54,6 +59,7 @@ pub const READ_ONLY: &[&str] = &[
     "updated_at",
     "published_at",
     "suspended",
+    "previews",
 ];
 
 /// The members of a page that a client writes.
@@ -134,7 +140,10 @@ impl<'a> Reader<'a> {
                 .unwrap_or_default(),
             seo: fields.nullable_object("seo", read_seo).unwrap_or_default(),
             gate: fields.nullable_object("gate", read_gate).flatten(),
+            utm: fields.nullable_object("utm", read_utm),
+            codes: fields.nullable_list("codes", MAX_CODES, read_code).unwrap_or_default(),
         };
+        check_codes(&document, &mut fields);
         let tags = fields.nullable("tags", parse_tags).unwrap_or_default();
         let metadata = fields.nullable("metadata", parse_metadata).unwrap_or_default();
         fields.finish()?;
@@ -207,6 +216,17 @@ pub(crate) fn check_size(document: &PageDocument) -> Result<(), Problem> {
     }
     let detail = format!("the page has {size} bytes as JSON; the limit is {MAX_DOCUMENT}");
     Err(Problem::new(codes::BODY_TOO_LARGE, detail))
+}
+
+/// Checks that short links and QR codes have different names. The link of one may be gone: it was
+/// printed perhaps, and leads to the page then.
+fn check_codes(document: &PageDocument, fields: &mut Fields) {
+    for (at, code) in document.codes.iter().enumerate() {
+        if document.codes.iter().take(at).any(|other| other.via == code.via) {
+            let detail = format!("is {}, which another code of the page has", code.via);
+            fields.add_errors(vec![FieldError { pointer: format!("#/codes/{at}/via"), detail }]);
+        }
+    }
 }
 
 fn check_once<T: Copy + PartialEq>(id: Option<T>, seen: &[T], what: &str) -> Result<T, InvalidValue> {

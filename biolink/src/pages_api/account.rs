@@ -356,8 +356,20 @@ impl Account {
 
     /// Returns a response with a page.
     fn shown(&self, status: u16, meta: &PageMeta, content: &Content, base: &str) -> Response {
-        let body = describe::page(meta, self.is_suspended(meta), content, base).to_string();
-        Response { status, ..Response::json(body) }.with_headers([("etag", self.etag(meta))])
+        self.described(status, meta, describe::page(meta, self.is_suspended(meta), content, base))
+    }
+
+    /// Returns a page that was not stored, with the destinations of its links in each case.
+    fn tried(&self, meta: &PageMeta, content: &Content, base: &str) -> Response {
+        let mut page = describe::page(meta, self.is_suspended(meta), content, base);
+        if let Some(members) = page.as_object_mut() {
+            members.insert("previews".to_owned(), describe::previews(meta, content));
+        }
+        self.described(200, meta, page)
+    }
+
+    fn described(&self, status: u16, meta: &PageMeta, page: serde_json::Value) -> Response {
+        Response { status, ..Response::json(page.to_string()) }.with_headers([("etag", self.etag(meta))])
     }
 
     fn etag(&self, meta: &PageMeta) -> String {

@@ -73,7 +73,7 @@ impl DeniedHosts {
     }
 
     fn denies_link(&self, link: &Link) -> bool {
-        link.destination().is_some_and(|url| self.denied_in(url).is_some())
+        link.addresses().any(|url| self.denied_in(url).is_some())
     }
 
     /// Returns the denied host of an address.
@@ -136,7 +136,8 @@ impl DeniedHosts {
         document.socials.retain(|social| !self.denies(&social.url));
         document.products.items.retain(|item| !self.denies(&item.url));
         let images = document.products.items.iter_mut().map(|item| &mut item.image);
-        for image in images.chain([&mut document.avatar, &mut document.seo.image]) {
+        let own = document.links.iter_mut().map(|link| &mut link.image);
+        for image in images.chain(own).chain([&mut document.avatar, &mut document.seo.image]) {
             image.take_if(|image| self.denies(&image.url));
         }
     }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use shared::time::UnixMillis;
 
 use super::page::{Content, PageMeta};
+use crate::page::document::{DEFAULT, FALLBACK, PageCode};
 
 /// Returns a page without its content, as lists show it.
 pub(super) fn summary(meta: &PageMeta, is_suspended: bool, base: &str) -> Map<String, Value> {
@@ -38,7 +39,51 @@ pub(super) fn page(meta: &PageMeta, is_suspended: bool, content: &Content, base:
     let mut members = summary(meta, is_suspended, base);
     members.extend(document(content));
     members.insert("metadata".to_owned(), json!(content.metadata));
+    let code = meta.code.as_ref().unwrap_or(&meta.slug);
+    let codes = content.document.codes.iter().map(|PageCode { via, .. }| {
+        let image = format!("{base}/{}/qr.svg?via={via}", meta.slug);
+        let urls = json!({ "short": format!("{base}/s/{code}/{via}"), "qr": format!("{base}/q/{code}/{via}"), "image": image });
+        (via.to_string(), urls)
+    });
+    if let Some(urls) = members.get_mut("urls").and_then(Value::as_object_mut) {
+        urls.insert("codes".to_owned(), Value::Object(codes.collect()));
+    }
     Value::Object(members)
+}
+
+/// Returns where each link leads that has more than one destination, or campaign parameters: what
+/// visitors get of it in each case.
+pub(super) fn previews(meta: &PageMeta, content: &Content) -> Value {
+    let document = &content.document;
+    let mut previews = Vec::new();
+    for link in &document.links {
+        let has_utm = document.utm_of(link.utm.as_ref()).is_some();
+        if link.targets.is_empty() && link.fallback.is_none() && !has_utm {
+            continue;
+        }
+        let mut add = |variant: &str, url: &str| {
+            let url = document.outgoing(link, url, &meta.slug, "");
+            let (from, until) = match variant {
+                FALLBACK => (link.visible_until, None),
+                _ => (link.visible_from, link.visible_until),
+            };
+            let moment = |at: Option<UnixMillis>| at.map(UnixMillis::to_rfc3339);
+            previews.push(json!({ "link": link.id, "title": link.title, "variant": variant, "url": url,
+                "from": moment(from), "until": moment(until) }));
+        };
+        for target in &link.targets {
+            if let Some(url) = &target.url {
+                add(&target.label(), url.as_str());
+            }
+        }
+        if let Some(url) = link.destination() {
+            add(DEFAULT, url);
+        }
+        if let Some(fallback) = &link.fallback {
+            add(FALLBACK, fallback.url.as_str());
+        }
+    }
+    Value::Array(previews)
 }
 
 /// Returns one revision of a page.

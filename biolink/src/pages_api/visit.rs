@@ -9,8 +9,9 @@ use super::{
 use crate::{
     events::{EventKind, Occurrence, SeenToken, Seer, is_own_visit},
     page::{
-        LinkId, PageDocument, PageId, PageView, ProductId, QrOptions, Slug, card, confirm, document::Gate,
-        qr_png, qr_svg, render, report_form, report_received,
+        LinkId, PageDocument, PageId, PageView, ProductId, QrOptions, Slug, Via, card, confirm,
+        document::{Follower, Gate, UtmValues},
+        qr_pdf, qr_png, qr_svg, render, report_form, report_received,
     },
     product_feed::{products_json, products_xml},
     route::VisitPart,
@@ -31,6 +32,8 @@ pub struct Opened<'a> {
     pub speculative: bool,
     /// The visitor, to whom the single-use image of a page is bound.
     pub seer: Seer<'a>,
+    /// What the request says of the visitor, by which the target of a link is chosen.
+    pub follower: Follower<'a>,
     /// A random number, for the same image.
     pub drawn: [u8; 8],
     /// The moment.
@@ -51,9 +54,11 @@ pub fn respond(
     let (account, page, document, published_at, code) = match served {
         Served::Unknown => return Err(page_not_found()),
         Served::Gone => return Err(page_gone()),
-        Served::Moved { to, owner: (account, page) } if part == VisitPart::Code => {
-            let scan = scan(account, page, slug);
-            return Ok((opened.unless_speculative(scanned(&to)), Some(scan)));
+        Served::Moved { to, owner: (account, page) } if is_code(part) => {
+            let scan = scan(account, page, slug, part);
+            let redirect = scanned(&to, part);
+            let redirect = if scan.is_some() { opened.unless_speculative(redirect) } else { redirect };
+            return Ok((redirect, scan));
         }
         Served::Moved { to, .. } => {
             let query = query.map(|query| format!("?{query}")).unwrap_or_default();
@@ -63,13 +68,17 @@ pub fn respond(
             (account, page, document, published_at, code)
         }
     };
+    if let Some(link) = opened.named_link(&document) {
+        let query = query.unwrap_or_default();
+        return Ok((away(format!("{}?{query}", path(slug, VisitPart::Link(link)))), None));
+    }
     // What a visitor confirms is in the address, so that nothing is stored with the visitor.
     let is_confirmed = query.is_some_and(|query| query.split('&').any(|pair| pair == "confirmed=yes"));
     if let Some(gate) = gate(&document, part).filter(|_| !is_confirmed) {
         return Ok((confirm(&document, gate, &path(slug, part)).into_bytes(), None));
     }
     let occurred = |kind| Occurrence::new(account, page, kind);
-    let followed = |target: String| Some(Occurrence { target: Some(target), ..occurred(EventKind::Click) });
+    let followed = |target: String| Occurrence { target: Some(target), ..occurred(EventKind::Click) };
     let (response, occurrence) = match part {
         VisitPart::Page => {
             // A view that does not count is not confirmed either.
@@ -83,30 +92,29 @@ pub fn respond(
             let view = PageView { document: &document, slug, base, now, published_at, image: None };
             (card(&view).into_bytes(), None)
         }
-        VisitPart::Link(id) => (follow(&document, id, now)?, followed(id.to_string())),
-        VisitPart::Product(id) => (follow_product(&document, id)?, followed(id.to_string())),
+        VisitPart::Link(id) => {
+            let (response, variant) = follow(&document, id, opened)?;
+            (response, Some(Occurrence { variant, ..followed(id.to_string()) }))
+        }
+        VisitPart::Product(id) => (follow_product(&document, id, opened)?, Some(followed(id.to_string()))),
         VisitPart::Ping(id) => {
             let is_there = document.link(&id).is_some_and(|link| link.is_visible(now) && link.leads_itself());
-            (Response::no_content().into_bytes(), is_there.then(|| followed(id.to_string())).flatten())
+            (Response::no_content().into_bytes(), is_there.then(|| followed(id.to_string())))
         }
         VisitPart::Seen(token) => {
             let number = token.verify(keys, &page, opened.seer, now);
             let seen = number.map(|number| Occurrence { number, ..occurred(EventKind::Confirm) });
             (Response::pixel(), seen)
         }
-        VisitPart::QrSvg | VisitPart::QrPng => {
-            let options = QrOptions::parse(query)?;
-            let address = format!("{base}/q/{}", code.as_ref().unwrap_or(slug));
-            let image = match part {
-                VisitPart::QrPng => qr_png(&address, &options)?,
-                _ => qr_svg(&address, &options)?.into_bytes(),
-            };
-            (image, None)
+        VisitPart::QrSvg | VisitPart::QrPng | VisitPart::QrPdf => {
+            (code_image(part, code.as_ref().unwrap_or(slug), base, query)?, None)
         }
         VisitPart::ProductsXml | VisitPart::ProductsJson => {
             (products(&document, opened, published_at).into_bytes(), None)
         }
-        VisitPart::Code => (scanned(slug), Some(scan(account, page, slug))),
+        VisitPart::Code | VisitPart::NamedCode(_) | VisitPart::ShortLink(_) => {
+            (scanned(slug, part), scan(account, page, slug, part))
+        }
         VisitPart::ReportForm => (report_form(slug).into_bytes(), None),
         VisitPart::Report => (report_received().into_bytes(), None),
     };
@@ -114,6 +122,22 @@ pub fn respond(
 }
 
 impl Opened<'_> {
+    /// Returns the link that the visitor has a short link or QR code of, if the page has it.
+    fn named_link(&self, document: &PageDocument) -> Option<LinkId> {
+        let via = Via::of_query(self.query.filter(|_| self.part == VisitPart::Page))?;
+        let link = document.codes.iter().find(|code| code.via == via)?.link?;
+        document.link(&link).filter(|link| link.choose(&self.follower, self.now).is_some())?;
+        Some(link)
+    }
+
+    /// Returns an address with the campaign parameters of a link or product.
+    fn with_utm(&self, document: &PageDocument, url: &str, link: &str, title: &str) -> String {
+        let Some(utm) = document.utm_of(None) else { return url.to_owned() };
+        let via = Via::of_query(self.query);
+        let via = via.as_ref().map(Via::as_str).unwrap_or_default();
+        utm.add_to(url, &UtmValues { slug: self.slug.as_str(), link, title, via })
+    }
+
     /// Returns the response, or 503 if the request is speculative: the browser then asks again when
     /// the visitor does, which counts (Fetch Metadata: how a server opts out of prefetching).
     fn unless_speculative(&self, response: Response<Vec<u8>>) -> Response<Vec<u8>> {
@@ -135,20 +159,58 @@ fn gate(document: &PageDocument, part: VisitPart) -> Option<Gate> {
         | VisitPart::Seen(_)
         | VisitPart::QrSvg
         | VisitPart::QrPng
+        | VisitPart::QrPdf
         | VisitPart::Code
+        | VisitPart::NamedCode(_)
+        | VisitPart::ShortLink(_)
         | VisitPart::ReportForm
         | VisitPart::Report => None,
     }
 }
 
-fn scan(account: KeyId, page: PageId, code: &Slug) -> Occurrence {
-    Occurrence { qr_code: Some(code.to_string()), ..Occurrence::new(account, page, EventKind::Scan) }
+/// Returns true for what leads to a page by its code.
+const fn is_code(part: VisitPart) -> bool {
+    matches!(part, VisitPart::Code | VisitPart::NamedCode(_) | VisitPart::ShortLink(_))
 }
 
-/// Returns the redirect of a QR code. The page's address says that it was scanned; its canonical
-/// address does not.
-fn scanned(slug: &Slug) -> Response<Vec<u8>> {
-    away(format!("/{slug}?via=qr"))
+/// Returns the scan of a QR code. A short link is none: the view that follows counts.
+fn scan(account: KeyId, page: PageId, code: &Slug, part: VisitPart) -> Option<Occurrence> {
+    let via = match part {
+        VisitPart::ShortLink(_) => return None,
+        VisitPart::NamedCode(via) => Some(via),
+        _ => None,
+    };
+    let scan = Occurrence::new(account, page, EventKind::Scan);
+    Some(Occurrence { qr_code: Some(code.to_string()), via, ..scan })
+}
+
+/// Returns the image of a QR code.
+fn code_image(
+    part: VisitPart,
+    code: &Slug,
+    base: &str,
+    query: Option<&str>,
+) -> Result<Response<Vec<u8>>, Problem> {
+    let options = QrOptions::parse(query)?;
+    let address = match options.via {
+        Some(via) => format!("{base}/q/{code}/{via}"),
+        None => format!("{base}/q/{code}"),
+    };
+    match part {
+        VisitPart::QrPng => qr_png(&address, &options),
+        VisitPart::QrPdf => qr_pdf(&address, &options),
+        _ => Ok(qr_svg(&address, &options)?.into_bytes()),
+    }
+}
+
+/// Returns the redirect of a QR code or short link. The page's address says how it was reached; its
+/// canonical address does not.
+fn scanned(slug: &Slug, part: VisitPart) -> Response<Vec<u8>> {
+    away(match part {
+        VisitPart::NamedCode(via) => format!("/{slug}?via=qr&via={via}"),
+        VisitPart::ShortLink(via) => format!("/{slug}?via={via}"),
+        _ => format!("/{slug}?via=qr"),
+    })
 }
 
 /// Returns the products as a feed. It is good for a minute, and says when the page was published.
@@ -163,20 +225,30 @@ fn products(document: &PageDocument, opened: &Opened<'_>, published_at: UnixMill
     response.with_headers([("last-modified", published_at.to_http_date())])
 }
 
-/// Returns the redirect of a link. The destination is checked again, because the rules may have
-/// changed since it was written.
-fn follow(document: &PageDocument, id: LinkId, now: UnixMillis) -> Result<Response<Vec<u8>>, Problem> {
-    let link = document.link(&id).filter(|link| link.is_visible(now));
-    let destination = link.and_then(|link| link.destination()).ok_or_else(page_not_found)?;
-    Ok(away(destination.to_owned()))
+/// Returns the redirect of a link, and the name of the destination if the link has several. It is checked
+/// again, because the rules may have changed since it was written.
+fn follow(
+    document: &PageDocument,
+    id: LinkId,
+    opened: &Opened<'_>,
+) -> Result<(Response<Vec<u8>>, Option<String>), Problem> {
+    let link = document.link(&id).ok_or_else(page_not_found)?;
+    let chosen = link.choose(&opened.follower, opened.now).ok_or_else(page_not_found)?;
+    let via = Via::of_query(opened.query);
+    let via = via.as_ref().map(Via::as_str).unwrap_or_default();
+    Ok((away(document.outgoing(link, chosen.url, opened.slug, via)), chosen.variant))
 }
 
 /// Returns the redirect of a product.
-fn follow_product(document: &PageDocument, id: ProductId) -> Result<Response<Vec<u8>>, Problem> {
+fn follow_product(
+    document: &PageDocument,
+    id: ProductId,
+    opened: &Opened<'_>,
+) -> Result<Response<Vec<u8>>, Problem> {
     let products = Some(&document.products).filter(|products| products.enabled);
     let product = products.and_then(|products| products.items.iter().find(|item| item.id == id));
-    let destination = product.map(|item| &item.url).filter(|url| url.is_allowed());
-    Ok(away(destination.ok_or_else(page_not_found)?.to_string()))
+    let product = product.filter(|item| item.url.is_allowed()).ok_or_else(page_not_found)?;
+    Ok(away(opened.with_utm(document, product.url.as_str(), &id.to_string(), &product.title)))
 }
 
 /// Returns a redirect that crawlers do not list.
@@ -194,9 +266,12 @@ fn path(slug: &Slug, part: VisitPart) -> String {
         VisitPart::Card => format!("/{slug}/card.vcf"),
         VisitPart::QrSvg => format!("/{slug}/qr.svg"),
         VisitPart::QrPng => format!("/{slug}/qr.png"),
+        VisitPart::QrPdf => format!("/{slug}/qr.pdf"),
         VisitPart::ProductsXml => format!("/{slug}/products.xml"),
         VisitPart::ProductsJson => format!("/{slug}/products.json"),
         VisitPart::Code => format!("/q/{slug}"),
+        VisitPart::NamedCode(via) => format!("/q/{slug}/{via}"),
+        VisitPart::ShortLink(via) => format!("/s/{slug}/{via}"),
         VisitPart::ReportForm | VisitPart::Report => format!("/{slug}/report"),
     }
 }
@@ -242,6 +317,7 @@ mod tests {
             base: "https://p.example",
             speculative: false,
             seer: Seer { address: None, user_agent: None },
+            follower: Follower::default(),
             drawn: [3; 8],
             now: NOW,
         };
@@ -271,8 +347,9 @@ mod tests {
         let seer = Seer { address: None, user_agent: None };
         let (base, query, drawn) = ("https://p.example", Some("utm_source=a"), [3; 8]);
         // What a QR code takes is no query of a visitor.
-        let query = query.filter(|_| !matches!(part, VisitPart::QrSvg | VisitPart::QrPng));
-        let opened = Opened { slug: &slug, part, query, base, speculative, seer, drawn, now: NOW };
+        let query = query.filter(|_| !matches!(part, VisitPart::QrSvg | VisitPart::QrPng | VisitPart::QrPdf));
+        let follower = Follower::default();
+        let opened = Opened { slug: &slug, part, query, base, speculative, seer, follower, drawn, now: NOW };
         let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
         match respond(served, &opened, &keys) {
             Ok((response, occurrence)) => {
@@ -281,6 +358,66 @@ mod tests {
             }
             Err(problem) => (problem.code().status(), None, None),
         }
+    }
+
+    fn via() -> Via {
+        Via::parse("flyer").unwrap()
+    }
+
+    /// Opens a part of a page with this document. Returns where it leads, and what it counts as.
+    fn lead(
+        document: &serde_json::Value,
+        part: impl Fn(&PageDocument) -> VisitPart,
+        query: &str,
+    ) -> (String, Option<Occurrence>) {
+        let page =
+            Reader::new(None, IdSource::new([7; 16])).page(document.as_object().cloned().unwrap()).unwrap();
+        let mut document = page.document;
+        document.codes.iter_mut().for_each(|code| code.link = document.links.first().map(|link| link.id));
+        let part = part(&document);
+        let Served::Page { account, page, revision, published_at, code, .. } = served() else { panic!() };
+        let served = Served::Page { account, page, revision, published_at, code, document };
+        let slug = Slug::parse("ada").unwrap();
+        let follower = Follower { country: Some("DE"), ..Follower::default() };
+        let seer = Seer { address: None, user_agent: None };
+        let (query, base, drawn) = (Some(query), "https://p.example", [3; 8]);
+        let opened =
+            Opened { slug: &slug, part, query, base, speculative: false, seer, follower, drawn, now: NOW };
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let (response, occurrence) = respond(served, &opened, &keys).unwrap();
+        (response.header("location").unwrap_or_default().to_owned(), occurrence)
+    }
+
+    #[test]
+    fn link_leads_to_its_target_with_campaign_parameters() {
+        let page = json!({ "title": "Ada", "slug": "ada",
+            "utm": { "source": "{slug}", "medium": "bio", "content": "{via}" },
+            "links": [{ "title": "Shop", "url": "https://shop.example/", "utm": { "campaign": "{title}" },
+                "targets": [{ "countries": ["de"], "url": "https://shop.example/de?utm_medium=own" }] }] });
+        let link = |document: &PageDocument| VisitPart::Link(document.links[0].id);
+        let (to, click) = lead(&page, link, "via=flyer");
+        let expected =
+            "https://shop.example/de?utm_medium=own&utm_source=ada&utm_campaign=Shop&utm_content=flyer";
+        assert_eq!((to.as_str(), click.unwrap().variant.as_deref()), (expected, Some("DE")));
+    }
+
+    #[test]
+    fn named_code_leads_to_its_link_and_counts_there() {
+        let page = json!({ "title": "Ada", "slug": "ada", "codes": [{ "via": "flyer" }],
+            "links": [{ "title": "Shop", "url": "https://shop.example/" }] });
+        let page_part = |_: &PageDocument| VisitPart::Page;
+        let (to, counted) = lead(&page, page_part, "via=qr&via=flyer");
+        let Served::Page { document, .. } = served() else { panic!() };
+        assert!(
+            to.starts_with("/ada/l/lnk_") && to.ends_with("?via=qr&via=flyer") && counted.is_none(),
+            "{to}"
+        );
+        assert_eq!(document.codes, [], "a page without codes");
+        assert_eq!(lead(&page, page_part, "via=poster").1.unwrap().kind, EventKind::View, "another name");
+        let (to, scan) = lead(&page, |_| VisitPart::NamedCode(via()), "");
+        assert_eq!((to.as_str(), scan.unwrap().via), ("/ada?via=qr&via=flyer", Some(via())));
+        let (to, counted) = lead(&page, |_| VisitPart::ShortLink(via()), "");
+        assert_eq!((to.as_str(), counted), ("/ada?via=flyer", None), "the view counts");
     }
 
     #[test]
@@ -297,9 +434,12 @@ mod tests {
             (VisitPart::Ping(other), 204, None),
             (VisitPart::QrSvg, 200, None),
             (VisitPart::QrPng, 200, None),
+            (VisitPart::QrPdf, 200, None),
             (VisitPart::ProductsXml, 200, None),
             (VisitPart::ProductsJson, 200, None),
             (VisitPart::Code, 302, Some(EventKind::Scan)),
+            (VisitPart::NamedCode(via()), 302, Some(EventKind::Scan)),
+            (VisitPart::ShortLink(via()), 302, None),
             (VisitPart::ReportForm, 200, None),
             (VisitPart::Report, 200, None),
         ] {
@@ -322,6 +462,7 @@ mod tests {
             (VisitPart::Card, "/new/card.vcf?utm_source=a".to_owned()),
             (VisitPart::QrSvg, "/new/qr.svg".to_owned()),
             (VisitPart::QrPng, "/new/qr.png".to_owned()),
+            (VisitPart::QrPdf, "/new/qr.pdf".to_owned()),
             (VisitPart::ProductsXml, "/new/products.xml?utm_source=a".to_owned()),
             (VisitPart::ProductsJson, "/new/products.json?utm_source=a".to_owned()),
             (VisitPart::Report, "/new/report?utm_source=a".to_owned()),

@@ -5,7 +5,7 @@ use strum::{EnumDiscriminants, VariantArray};
 
 use crate::{
     events::SeenToken,
-    page::{LinkId, ProductId, Slug},
+    page::{LinkId, ProductId, Slug, Via},
 };
 
 /// A path that a visitor opens, below a slug.
@@ -39,12 +39,18 @@ pub enum VisitPart {
     QrSvg,
     /// `/{slug}/qr.png`
     QrPng,
+    /// `/{slug}/qr.pdf`
+    QrPdf,
     /// `/{slug}/products.xml`: the products, for Google Merchant Center and others.
     ProductsXml,
     /// `/{slug}/products.json`
     ProductsJson,
     /// `/q/{code}`: a page's QR code was scanned. Its slug does as a code too.
     Code,
+    /// `/q/{code}/{via}`: a QR code with a name was scanned.
+    NamedCode(Via),
+    /// `/s/{code}/{via}`: a short link.
+    ShortLink(Via),
     /// `GET /{slug}/report`
     ReportForm,
     /// `POST /{slug}/report`
@@ -53,7 +59,7 @@ pub enum VisitPart {
 
 impl VisitEndpoint {
     /// Every endpoint once.
-    pub const ALL: [Self; 13] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; 16] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the method.
     pub const fn method(self) -> Method {
@@ -71,9 +77,12 @@ impl VisitEndpoint {
             Self::Card => "/{slug}/card.vcf",
             Self::QrSvg => "/{slug}/qr.svg",
             Self::QrPng => "/{slug}/qr.png",
+            Self::QrPdf => "/{slug}/qr.pdf",
             Self::ProductsXml => "/{slug}/products.xml",
             Self::ProductsJson => "/{slug}/products.json",
             Self::Code => "/q/{code}",
+            Self::NamedCode => "/q/{code}/{via}",
+            Self::ShortLink => "/s/{code}/{via}",
             Self::ReportForm | Self::Report => "/{slug}/report",
         }
     }
@@ -82,8 +91,16 @@ impl VisitEndpoint {
 impl<'a> Visit<'a> {
     /// Parses the segments of a path; `None` for one that no page can have.
     pub(super) fn parse(segments: [Option<&'a str>; 5]) -> Option<Self> {
-        if let [Some("q"), Some(code), None, ..] = segments {
-            return Slug::parse(code).is_ok().then_some(Self { slug: code, part: VisitPart::Code });
+        let by_code = |code, part| Slug::parse(code).is_ok().then_some(Self { slug: code, part });
+        match segments {
+            [Some("q"), Some(code), None, ..] => return by_code(code, VisitPart::Code),
+            [Some("q"), Some(code), Some(via), None, _] => {
+                return by_code(code, VisitPart::NamedCode(Via::parse(via)?));
+            }
+            [Some("s"), Some(code), Some(via), None, _] => {
+                return by_code(code, VisitPart::ShortLink(Via::parse(via)?));
+            }
+            _ => {}
         }
         let part = match segments {
             [_, None, ..] => VisitPart::Page,
@@ -94,6 +111,7 @@ impl<'a> Visit<'a> {
             [_, Some("card.vcf"), None, ..] => VisitPart::Card,
             [_, Some("qr.svg"), None, ..] => VisitPart::QrSvg,
             [_, Some("qr.png"), None, ..] => VisitPart::QrPng,
+            [_, Some("qr.pdf"), None, ..] => VisitPart::QrPdf,
             [_, Some("products.xml"), None, ..] => VisitPart::ProductsXml,
             [_, Some("products.json"), None, ..] => VisitPart::ProductsJson,
             [_, Some("report"), None, ..] => VisitPart::ReportForm,

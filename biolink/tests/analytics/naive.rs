@@ -70,7 +70,7 @@ fn value_of(group: &str, event: &Event) -> Option<String> {
     let belongs = match group {
         "link" => value.starts_with("lnk_"),
         "product" => value.starts_with("prd_"),
-        "qr_code" => !value.is_empty(),
+        "qr_code" | "variant" => !value.is_empty(),
         "bot_class" => value.starts_with("bot:"),
         _ => true,
     };
@@ -160,7 +160,8 @@ fn group_metrics(question: &Question, group: &str) -> Vec<&'static str> {
         "link" | "product" => &["clicks", "unique_clicks", "ctr"],
         "qr_code" => &["scans", "unique_scans"],
         "bot_class" => &["bots"],
-        _ => &["views", "clicks"],
+        "variant" => &["clicks", "unique_clicks"],
+        _ => &["views", "clicks", "ctr"],
     };
     let asked = total_metrics(question).into_iter();
     match (question.metrics.is_empty(), group) {
@@ -170,6 +171,7 @@ fn group_metrics(question: &Question, group: &str) -> Vec<&'static str> {
             asked.filter(|metric| default.contains(metric) || *metric == "bots").collect()
         }
         (false, "bot_class") => asked.filter(|metric| *metric == "bots").collect(),
+        (false, "variant") => asked.filter(|metric| default.contains(metric)).collect(),
         (false, "qr_code") => asked.filter(|metric| *metric != "views_confirmed").collect(),
         (false, _) => asked.filter(|metric| !matches!(*metric, "views_confirmed" | "bots")).collect(),
     }

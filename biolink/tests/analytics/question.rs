@@ -12,7 +12,7 @@ use shared::time::UnixMillis;
 use crate::world::{DAY, SECOND, pages, values};
 
 /// The groups of a report that are dimensions, and their columns.
-pub(crate) const DIMENSIONS: [(&str, Dimension); 17] = [
+pub(crate) const DIMENSIONS: [(&str, Dimension); 19] = [
     ("link", Dimension::Target),
     ("product", Dimension::Target),
     ("qr_code", Dimension::QrCode),
@@ -29,6 +29,8 @@ pub(crate) const DIMENSIONS: [(&str, Dimension); 17] = [
     ("utm_campaign", Dimension::UtmCampaign),
     ("utm_term", Dimension::UtmTerm),
     ("utm_content", Dimension::UtmContent),
+    ("via", Dimension::Via),
+    ("variant", Dimension::Variant),
     ("bot_class", Dimension::Ignored),
 ];
 
@@ -174,6 +176,7 @@ impl Question {
             "timeseries" | "page" => true,
             "link" | "product" => has(&["clicks", "unique_clicks", "ctr", "bots"]),
             "bot_class" => has(&["bots"]) && !without_bots,
+            "variant" => has(&["clicks", "unique_clicks"]),
             "qr_code" => has(&METRICS.map(|metric| if metric == "views_confirmed" { "" } else { metric })),
             _ => has(&METRICS[..8]),
         });

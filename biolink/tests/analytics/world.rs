@@ -38,7 +38,9 @@ pub(crate) fn values(dimension: Dimension) -> &'static [&'static str] {
         Dimension::UtmSource => &["", "newsletter", "=cmd()", "a b", "\"quoted\""],
         Dimension::UtmMedium => &["", "", "", "email", "Email"],
         Dimension::UtmCampaign => &["", "spring", "sommerfest-ä", "50%"],
-        Dimension::UtmTerm | Dimension::UtmContent => &["", "", "1", "2"],
+        Dimension::UtmTerm | Dimension::UtmContent | Dimension::Via | Dimension::Variant => {
+            &["", "", "1", "2"]
+        }
         Dimension::Ignored => &[
             "",
             "",

@@ -30,6 +30,7 @@ fn path(template: &str) -> String {
         ("{revision}", "3".to_owned()),
         ("{slug}", "Ada".to_owned()),
         ("{code}", "ada".to_owned()),
+        ("{via}", "flyer".to_owned()),
         ("{token}", "A".repeat(43)),
     ];
     ids.into_iter().fold(template.to_owned(), |path, (name, id)| path.replace(name, &id))
@@ -108,7 +109,16 @@ fn each_path_of_visitors_leads_to_its_part() {
             assert_eq!((visit.endpoint(), visit.slug().unwrap().as_str()), (endpoint, "ada"));
         });
     }
-    for unknown in ["/ada/l/lnk_1", "/ada/qr.gif", "/ada/report/1", "/q/-", "/ada/seen/1"] {
+    for unknown in [
+        "/ada/l/lnk_1",
+        "/ada/qr.gif",
+        "/ada/report/1",
+        "/q/-",
+        "/q/ada/qr",
+        "/s/ada",
+        "/s/ada/a b",
+        "/ada/seen/1",
+    ] {
         assert!(Place::parse(Path::parse(unknown).unwrap()).is_err(), "{unknown}");
     }
     let form = Place::parse(Path::parse("/ada/report").unwrap()).unwrap();

@@ -55,16 +55,16 @@ pub(crate) fn record(
     context: &RequestContext<'_>,
     occurrence: Occurrence,
     query: Option<&str>,
+    country: Option<&str>,
 ) -> Result<(), Problem> {
     let biolink = context.biolink()?;
-    let country = country(context);
     let own_host = context.address.host();
     let request = Request {
         method: &context.request.method,
         header: |name: &str| context.request.header(name),
         query,
         own_host: Some(own_host),
-        country: country.as_deref(),
+        country,
         at: context.request.now,
     };
     let (event, is_numbered) = observe(&occurrence, &request);
@@ -116,7 +116,7 @@ fn add(context: &RequestContext<'_>, biolink: &BiolinkBindings, occurrence: &Occ
 }
 
 /// Returns the country that the platform has found. A header may be the client's own.
-fn country(context: &RequestContext<'_>) -> Option<String> {
+pub(crate) fn country(context: &RequestContext<'_>) -> Option<String> {
     let get = |object: &JsValue, name: &str| Reflect::get(object, &name.into()).ok();
     let found = get(&context.request.raw, "cf").filter(JsValue::is_object);
     found.and_then(|cf| get(&cf, "country")).and_then(|country| country.as_string())

@@ -85,13 +85,13 @@ fn csv_of(query: &str, events: &[Event]) -> Vec<Vec<String>> {
 fn csv_values_with_separators_read_back() {
     let events: Vec<_> = PLAIN.iter().map(|value| view(Dimension::UtmCampaign, value)).collect();
     let records = csv_of("group_by=utm_campaign", &events);
-    assert_eq!(records[0], ["utm_campaign", "views", "clicks"]);
+    assert_eq!(records[0], ["utm_campaign", "views", "clicks", "ctr"]);
     let mut found: Vec<_> = records[1..].iter().map(|record| record[0].as_str()).collect();
     found.sort_unstable();
     let mut expected = PLAIN;
     expected.sort_unstable();
     assert_eq!(found, expected);
-    assert!(records[1..].iter().all(|record| record[1..] == ["1", "0"]));
+    assert!(records[1..].iter().all(|record| record[1..] == ["1", "0", "0"]));
 }
 
 /// OWASP, CSV injection. Visitors choose what stands here.
@@ -130,7 +130,7 @@ fn csv_lines_end_as_rfc_4180_says() {
         "group_by=country&format=csv",
         &[view(Dimension::Country, "DE"), view(Dimension::Country, "")],
     );
-    assert_eq!(response.body, "country,views,clicks\r\n(none),1,0\r\nDE,1,0\r\n");
+    assert_eq!(response.body, "country,views,clicks,ctr\r\n(none),1,0,0\r\nDE,1,0,0\r\n");
     let disposition = response.header("content-disposition");
     assert_eq!(disposition, Some("attachment; filename=\"analytics-country.csv\""));
     assert_eq!(response.header("cache-control"), Some("no-store"));
@@ -193,7 +193,10 @@ fn json_of_any_text_is_read_by_others() {
     let texts = FORMULAS.into_iter().chain(PLAIN).chain(["\\", "\u{7f}", "\u{2028}", "</script>"]);
     for text in texts {
         let report = json_of("group_by=utm_source", &[view(Dimension::UtmSource, text)]);
-        assert_eq!(report["groups"]["utm_source"], json!([{"utm_source": text, "views": 1, "clicks": 0}]));
+        assert_eq!(
+            report["groups"]["utm_source"],
+            json!([{"utm_source": text, "views": 1, "clicks": 0, "ctr": 0}])
+        );
     }
 }
 
@@ -252,6 +255,6 @@ fn other_value_of_a_visitor_is_no_sum() {
         view(Dimension::UtmSource, "c"),
     ];
     let rows = json_of("group_by=utm_source&limit=1", &events)["groups"]["utm_source"].clone();
-    assert_eq!(rows[0], json!({"utm_source": "(other)", "views": 1, "clicks": 0}));
-    assert_eq!(rows[1], json!({"utm_source": "(other)", "views": 2, "clicks": 0, "other": true}));
+    assert_eq!(rows[0], json!({"utm_source": "(other)", "views": 1, "clicks": 0, "ctr": 0}));
+    assert_eq!(rows[1], json!({"utm_source": "(other)", "views": 2, "clicks": 0, "ctr": 0, "other": true}));
 }

@@ -5,7 +5,7 @@ use shared::time::UnixMillis;
 use strum::{IntoStaticStr, VariantArray};
 use thiserror::Error;
 
-use super::{Gate, is_within, moment};
+use super::{Fallback, Follower, Gate, Image, LinkTarget, Platform, UtmTemplate, is_within, moment};
 use crate::page::{LinkId, UrlError, WebUrl};
 
 /// An entry of the list: a link, or what stands between links.
@@ -46,6 +46,26 @@ pub struct Link {
     /// Its relations, beside those that every link has.
     #[serde(default)]
     pub rel: Vec<Rel>,
+    /// The icon of a site beside its text.
+    pub icon: Option<Platform>,
+    /// A picture beside its text, in place of the icon.
+    pub image: Option<Image>,
+    /// Destinations for some visitors, at most 10. The first that suits a visitor is chosen.
+    #[serde(default)]
+    pub targets: Vec<LinkTarget>,
+    /// The destination after [`Link::visible_until`], when the page does not show it any more.
+    pub fallback: Option<Fallback>,
+    /// Its own campaign parameters, before those of the page.
+    pub utm: Option<UtmTemplate>,
+}
+
+/// The destination that was chosen for a visitor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen<'a> {
+    /// The destination.
+    pub url: &'a str,
+    /// Its name in reports; `None` for a link with a single destination.
+    pub variant: Option<String>,
 }
 
 /// The type of an entry.
@@ -115,6 +135,37 @@ impl Link {
         self.enabled && is_within(self.visible_from, self.visible_until, now)
     }
 
+    /// Returns the destination for a visitor at `now`; `None` if the link leads nowhere then. Addresses
+    /// are checked again, as in [`Link::destination`].
+    pub fn choose(&self, follower: &Follower<'_>, now: UnixMillis) -> Option<Chosen<'_>> {
+        let is_over = self.visible_until.is_some_and(|until| until <= now);
+        if let Some(fallback) = self.fallback.as_ref().filter(|_| self.enabled && is_over) {
+            let url = Some(&fallback.url).filter(|url| url.is_allowed())?.as_str();
+            return Some(Chosen { url, variant: Some(FALLBACK.to_owned()) });
+        }
+        if !self.is_visible(now) {
+            return None;
+        }
+        let own = self.destination()?;
+        let target = self.targets.iter().find(|target| target.suits(follower));
+        match target.and_then(|target| Some((target, target.url.as_ref()?))) {
+            Some((target, url)) if url.is_allowed() => {
+                Some(Chosen { url: url.as_str(), variant: Some(target.label()) })
+            }
+            _ => {
+                let has_others = !self.targets.is_empty() || self.fallback.is_some();
+                Some(Chosen { url: own, variant: has_others.then(|| DEFAULT.to_owned()) })
+            }
+        }
+    }
+
+    /// Returns every address of the web that it can lead to.
+    pub fn addresses(&self) -> impl Iterator<Item = &str> {
+        let targets = self.targets.iter().filter_map(|target| target.url.as_ref());
+        let others = targets.chain(self.fallback.as_ref().map(|fallback| &fallback.url));
+        self.destination().into_iter().chain(others.map(WebUrl::as_str))
+    }
+
     /// Returns true if the page links to the destination itself, and not through `/l/`, which counts.
     pub const fn leads_itself(&self) -> bool {
         match self.kind {
@@ -131,6 +182,11 @@ impl Link {
         self.url.as_deref().filter(|url| self.kind.check_url(url).is_ok_and(|checked| checked == *url))
     }
 }
+
+/// The variant that no condition is for.
+pub(crate) const DEFAULT: &str = "default";
+/// The variant after the end of a link's time.
+pub(crate) const FALLBACK: &str = "fallback";
 
 impl LinkType {
     /// Every type once.
@@ -204,7 +260,45 @@ const fn yes() -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn destination_follows_the_time_and_the_visitor() {
+        let link: Link =
+            serde_json::from_value(json!({"id": LinkId::new([1; 12]), "type": "link", "title": "A",
+            "url": "https://a.example/", "visible_from": "2027-01-01T00:00:00Z",
+            "visible_until": "2027-02-01T00:00:00Z", "fallback": {"url": "https://over.example/"},
+            "targets": [{"countries": ["DE"], "url": "https://de.example/"},
+                        {"name": "apps", "devices": ["android"], "url": "https://app.example/"}]}))
+            .unwrap();
+        let german = Follower { country: Some("DE"), ..Follower::default() };
+        let android = Follower {
+            user_agent: Some(
+                "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Mobile Safari/537.36",
+            ),
+            ..german
+        };
+        let (from, until) = (link.visible_from.unwrap(), link.visible_until.unwrap());
+        let chosen = |link: &Link, follower: &Follower<'_>, now| {
+            link.choose(follower, now).map(|it| (it.url.to_owned(), it.variant.unwrap_or_default()))
+        };
+        let expect = |url: &str, variant: &str| Some((url.to_owned(), variant.to_owned()));
+        assert_eq!(chosen(&link, &german, from.minus(1)), None);
+        assert_eq!(chosen(&link, &german, from), expect("https://de.example/", "DE"));
+        assert_eq!(chosen(&link, &android, from), expect("https://de.example/", "DE"), "the first");
+        let elsewhere = Follower { country: Some("US"), ..android };
+        assert_eq!(chosen(&link, &elsewhere, from), expect("https://app.example/", "apps"));
+        assert_eq!(chosen(&link, &Follower::default(), from), expect("https://a.example/", "default"));
+        assert_eq!(chosen(&link, &german, until), expect("https://over.example/", "fallback"));
+        assert_eq!(link.addresses().count(), 4);
+        let off = Link { enabled: false, ..link.clone() };
+        assert_eq!((chosen(&off, &german, from), chosen(&off, &german, until)), (None, None));
+        let plain = Link { targets: Vec::new(), fallback: None, ..link };
+        assert_eq!(chosen(&plain, &german, from), expect("https://a.example/", ""));
+        assert_eq!(chosen(&plain, &german, until), None);
+    }
 
     /// A stored destination is checked again with its own rules, so it must be its own normal form.
     #[test]

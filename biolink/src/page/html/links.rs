@@ -28,7 +28,7 @@ pub(super) fn profiles(socials: &[Social], words: &Words) -> Markup {
 pub(super) fn list(view: &PageView<'_>, words: &Words) -> Markup {
     let entries: Vec<_> = view.document.links.iter().filter(|link| link.is_visible(view.now)).collect();
     let entries: Vec<_> =
-        entries.into_iter().map(|link| (link, address(link, view.slug))).filter(is_shown).collect();
+        entries.into_iter().map(|link| (link, address(link, view))).filter(is_shown).collect();
     html! {
         @if !entries.is_empty() {
             nav.links aria-label=(words.links) {
@@ -41,11 +41,12 @@ pub(super) fn list(view: &PageView<'_>, words: &Words) -> Markup {
 }
 
 /// Returns where a link leads from the page; `None` if it leads nowhere.
-fn address(link: &Link, slug: &Slug) -> Option<String> {
+fn address(link: &Link, view: &PageView<'_>) -> Option<String> {
+    let slug = view.slug;
     match link.kind {
         LinkType::Heading | LinkType::Text | LinkType::Divider => None,
         LinkType::Vcard => Some(format!("/{slug}/card.vcf")),
-        _ if link.leads_itself() => link.destination().map(str::to_owned),
+        _ if link.leads_itself() => link.destination().map(|url| view.document.outgoing(link, url, slug, "")),
         _ => link.destination().map(|_| format!("/{slug}/l/{}", link.id)),
     }
 }

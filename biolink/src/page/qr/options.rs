@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 use shared::problem::Problem;
 
 use super::invalid;
-use crate::page::document::Color;
+use crate::page::{Via, document::Color};
 
 /// The look of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct QrOptions {
     pub fg: Color,
     /// The color of light modules and the margin.
     pub bg: Color,
+    /// The name by which its scans are counted.
+    pub via: Option<Via>,
 }
 
 /// A level of error correction.
@@ -36,7 +38,14 @@ pub enum Correction {
 
 impl Default for QrOptions {
     fn default() -> Self {
-        Self { size: 512, correction: Correction::M, margin: 4, fg: Color::BLACK, bg: Color::WHITE }
+        Self {
+            size: 512,
+            correction: Correction::M,
+            margin: 4,
+            fg: Color::BLACK,
+            bg: Color::WHITE,
+            via: None,
+        }
     }
 }
 
@@ -60,7 +69,11 @@ impl QrOptions {
                 "ecc" => options.correction = correction(&value)?,
                 "fg" => options.fg = color(&value, "`fg` must be a color such as 1d4ed8")?,
                 "bg" => options.bg = color(&value, "`bg` must be a color such as ffffff")?,
-                _ => return Err(invalid("a QR code has the parameters size, ecc, margin, fg and bg")),
+                "via" => {
+                    let expected = "`via` must have 2 to 24 of a-z, 0-9, - and _, and not be qr";
+                    options.via = Some(Via::parse(&value).ok_or_else(|| invalid(expected))?);
+                }
+                _ => return Err(invalid("a QR code has the parameters size, ecc, margin, fg, bg and via")),
             }
         }
         options.check_colors()?;

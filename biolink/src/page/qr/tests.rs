@@ -65,6 +65,35 @@ fn svg_is_one_path_that_is_decoded() {
     }
 }
 
+#[test]
+fn pdf_is_decoded_and_its_offsets_are_right() {
+    for query in ["", "size=300&ecc=H&margin=8&fg=0b5f80&bg=ecf8fb", "via=flyer"] {
+        let pdf = qr_pdf(ADDRESS, &options(query)).unwrap().body;
+        let find = |text: &str| pdf.windows(text.len()).position(|window| window == text.as_bytes()).unwrap();
+        for number in 1..=4 {
+            let offset = format!("{:010} 00000 n ", find(&format!("{number} 0 obj")));
+            assert!(find(&offset) > find("xref"), "{number}");
+        }
+        let start = find("stream\n") + 7;
+        let content = &pdf[start..find("\nendstream")];
+        let drawing = String::from_utf8(fdeflate::decompress_to_vec(content).unwrap()).unwrap();
+        let (head, runs) = drawing.split_once(" cm\n").unwrap();
+        let scale: f64 = head.rsplit(' ').nth(3).unwrap().parse().unwrap();
+        let size = f64::from(options(query).size);
+        let is_side = |side: &u16| (size / f64::from(*side) - scale).abs() < 1e-4;
+        let side = usize::from((1..200).find(is_side).unwrap());
+        let mut image = vec![255; side * side * 16];
+        for run in runs.lines().filter_map(|line| line.strip_suffix(" 1 re")) {
+            let numbers: Vec<usize> = run.split(' ').map(|number| number.parse().unwrap()).collect();
+            let [x, y, length] = numbers[..] else { panic!("{run}") };
+            for line in (side - y - 1) * 4..(side - y) * 4 {
+                image[line * side * 4 + x * 4..][..length * 4].fill(0);
+            }
+        }
+        assert_eq!(decoded(side * 4, &image), ADDRESS, "{query}");
+    }
+}
+
 /// Draws the path of an SVG, four pixels for each unit. It has the commands `M`, `h`, `v` and `z`.
 fn drawn(svg: &str) -> (usize, Vec<u8>) {
     let (_, rest) = svg.split_once("viewBox=\"0 0 ").unwrap();

@@ -14,9 +14,17 @@ use super::{
     texts::{long_text, plain_text},
 };
 use crate::page::{
-    LinkId, ProductId, SourceId, WebUrl,
-    document::{Color, Gate, Image, Link, LinkType, Palette, Price, Product, Rel, Seo, Social, Theme},
+    LinkId, ProductId, SourceId, Via, WebUrl,
+    document::{
+        Color, DEFAULT, FALLBACK, Fallback, Gate, Image, Link, LinkTarget, LinkType, PageCode, Palette,
+        Price, Product, Rel, Seo, Social, Theme, UtmTemplate,
+    },
 };
+
+/// Most targets of a link.
+pub(super) const MAX_TARGETS: usize = 10;
+/// Most countries, devices or languages of a target.
+const MAX_CODES: usize = 50;
 
 pub(super) fn read_link(fields: &mut Fields, id: LinkId) -> Option<Link> {
     fields.hint(hints::LINK);
@@ -45,7 +53,23 @@ pub(super) fn read_link(fields: &mut Fields, id: LinkId) -> Option<Link> {
         visible_until: fields.nullable("visible_until", moment),
         gate: fields.nullable_object("gate", read_gate).flatten(),
         rel: fields.nullable("rel", parse_rel).unwrap_or_default(),
+        icon: fields.nullable("icon", name_of),
+        image: fields.nullable_object("image", |image| read_image(image, false)).flatten(),
+        targets: fields.nullable_list("targets", MAX_TARGETS, read_target).unwrap_or_default(),
+        fallback: fields.nullable_object("fallback", read_fallback).flatten(),
+        utm: fields.nullable_object("utm", read_utm),
     };
+    let leads_away = matches!(kind, LinkType::Link | LinkType::File) && !link.direct;
+    for (name, is_there) in [("targets", !link.targets.is_empty()), ("fallback", link.fallback.is_some())] {
+        if is_there && !leads_away {
+            let detail =
+                "needs a link of the type link or file that is not `direct`, because a redirect chooses";
+            fields.add_error(name, detail.to_owned());
+        }
+    }
+    if link.fallback.is_some() && link.visible_until.is_none() {
+        fields.add_error("fallback", "needs a `visible_until`, after which it counts".to_owned());
+    }
     if let (Some(from), Some(until)) = (link.visible_from, link.visible_until)
         && until <= from
     {
@@ -58,6 +82,78 @@ pub(super) fn read_link(fields: &mut Fields, id: LinkId) -> Option<Link> {
         );
     }
     Some(link)
+}
+
+fn read_target(fields: &mut Fields) -> Option<LinkTarget> {
+    let target = LinkTarget {
+        name: fields.nullable("name", |value| plain_text(value, 1, 40)),
+        countries: fields.nullable("countries", |value| codes(value, parse_country)).unwrap_or_default(),
+        devices: fields.nullable("devices", |value| codes(value, name_of)).unwrap_or_default(),
+        languages: fields.nullable("languages", |value| codes(value, parse_language)).unwrap_or_default(),
+        url: fields.required("url", web_url),
+    };
+    if target.countries.is_empty() && target.devices.is_empty() && target.languages.is_empty() {
+        let detail = "needs one of `countries`, `devices` and `languages`; the default is the link's `url`";
+        fields.add_object_error(detail);
+    }
+    if target.name.as_deref().is_some_and(|name| matches!(name, DEFAULT | FALLBACK)) {
+        fields.add_error("name", format!("must not be {DEFAULT} or {FALLBACK}, which have these names"));
+    }
+    target.url.is_some().then_some(target)
+}
+
+/// Returns a list of at most 50 texts, each read with `read`.
+fn codes<T>(value: &Value, read: impl Fn(&Value) -> Result<T, InvalidValue>) -> Result<Vec<T>, InvalidValue> {
+    let list = value.as_array().filter(|list| list.len() <= MAX_CODES);
+    let list = list.ok_or_else(|| format!("must be an array of at most {MAX_CODES} strings"))?;
+    list.iter().map(read).collect()
+}
+
+fn parse_country(value: &Value) -> Result<String, InvalidValue> {
+    let country = text(value)?;
+    let valid = country.len() == 2 && country.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let expected = "must have two-letter codes of countries such as DE (ISO 3166-1)";
+    if valid { Ok(country.to_ascii_uppercase()) } else { Err(expected.into()) }
+}
+
+fn parse_language(value: &Value) -> Result<String, InvalidValue> {
+    let language = text(value)?;
+    let valid = (2..=3).contains(&language.len()) && language.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let expected = "must have languages without a region, such as de (RFC 5646)";
+    if valid { Ok(language.to_ascii_lowercase()) } else { Err(expected.into()) }
+}
+
+fn read_fallback(fields: &mut Fields) -> Option<Fallback> {
+    fields.required("url", web_url).map(|url| Fallback { url })
+}
+
+pub(super) fn read_utm(fields: &mut Fields) -> UtmTemplate {
+    let mut value = |name| {
+        fields.nullable(name, |value| {
+            let text = plain_text(value, 1, 100)?;
+            let expected = format!("may have the placeholders {}", UtmTemplate::PLACEHOLDERS.join(", "));
+            if UtmTemplate::is_value(&text) { Ok(text) } else { Err(InvalidValue::from(expected)) }
+        })
+    };
+    UtmTemplate {
+        source: value("source"),
+        medium: value("medium"),
+        campaign: value("campaign"),
+        term: value("term"),
+        content: value("content"),
+    }
+}
+
+pub(super) fn read_code(fields: &mut Fields) -> Option<PageCode> {
+    let via = fields.required("via", |value| {
+        let expected = "must have 2 to 24 of a-z, 0-9, - and _, and not be qr";
+        Via::parse(text(value)?).ok_or_else(|| InvalidValue::from(expected))
+    });
+    let title = fields.nullable("title", |value| plain_text(value, 1, 80));
+    let link = fields.nullable("link", |value| {
+        LinkId::parse(text(value)?).ok_or_else(|| InvalidValue::from("must be the id of a link of this page"))
+    });
+    Some(PageCode { via: via?, title, link })
 }
 
 /// Reads a product. `source` is where the stored one with its id comes from.

@@ -77,10 +77,9 @@ impl Account {
             suspended: None,
         };
         let (meta, content, writes) = changed(&meta, None, input, now);
-        let response = self.shown(if call.dry_run { 200 } else { 201 }, &meta, &content, &call.base);
-        let path = format!("/pages/{id}");
-        let response = if call.dry_run { response } else { response.with_headers([("location", path)]) };
         if !call.dry_run {
+            let response = self.shown(201, &meta, &content, &call.base);
+            let response = response.with_headers([("location", format!("/pages/{id}"))]);
             self.forget_former(&meta.slug);
             self.outbox.keep(call.claim_number());
             self.outbox.publish(call.account, &meta.slug, now);
@@ -95,7 +94,7 @@ impl Account {
             self.pages.insert(place, meta);
             return Ok((response, writes));
         }
-        Ok((response, Vec::new()))
+        Ok((self.tried(&meta, &content, &call.base), Vec::new()))
     }
 
     pub(super) fn edit(
@@ -132,10 +131,10 @@ impl Account {
             meta.claim = call.claim_number();
         }
         let (meta, next, writes) = changed(&meta, Some(&content), input, now);
-        let response = self.shown(200, &meta, &next, &call.base);
         if call.dry_run {
-            return Ok((response, Vec::new()));
+            return Ok((self.tried(&meta, &next, &call.base), Vec::new()));
         }
+        let response = self.shown(200, &meta, &next, &call.base);
         let owner = Owner { account: call.account, page: *id };
         if slug.is_some() {
             self.forget_former(&meta.slug);

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::{
+    events::Dimension,
     page::{PageDocument, PageId},
     webhooks::{Card, MAX_CHANGES, MAX_ENVELOPE, Publication, Trigger, Visit},
 };
@@ -87,7 +88,7 @@ proptest! {
 
     #[test]
     fn every_envelope_matches_the_schema_and_its_limit(
-        values in prop::collection::vec("[a-zé\"\\\\]{0,100}|lnk_1|prd_1|qr", 16),
+        values in prop::collection::vec("[a-zé\"\\\\]{0,100}|lnk_1|prd_1|qr", Dimension::COUNT),
         visitor in 0u64..1 << 48,
         title in ".{0,80}",
     ) {

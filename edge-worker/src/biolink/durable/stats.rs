@@ -10,11 +10,11 @@ mod table;
 use std::cell::{Cell, RefCell};
 
 use biolink::analytics::Completeness;
-use biolink::events::{Part, Received};
+use biolink::events::{EventKind, Part, Received, Segment};
 use biolink::page::PageId;
 use biolink::stats::{
-    COUNTED_AFTER_MS, Counts, MAX_ROWS, PageReading, ReadReply, ReadRequest, Row, Settings, StatsMessage,
-    additions, event_line, kept_from, outbox_texts,
+    COUNTED_AFTER_MS, Counts, MAX_ROWS, Origins, PageReading, ReadReply, ReadRequest, Row, Settings,
+    StatsMessage, additions, event_line, kept_from, outbox_texts,
 };
 use biolink::webhooks::KindSet;
 use biolink::webhooks_api::WebhooksMessage;
@@ -47,6 +47,8 @@ const RETRY_MS: u64 = 600_000;
 const RESEND_MS: u64 = 1_000;
 /// The longest that it becomes, as a power of two.
 const MAX_DOUBLINGS: u32 = 6;
+/// Days whose views are in memory: around midnight events of two come.
+const REMEMBERED_DAYS: usize = 2;
 /// Time from the beginning of a UTC day to the alarm, in milliseconds.
 const AFTER_MIDNIGHT_MS: u64 = 600_000;
 
@@ -70,6 +72,8 @@ struct State {
     received: Received,
     /// The last row, and its id, if it takes more.
     open: Option<(u64, Row)>,
+    /// The views of the last days with clicks.
+    origins: Vec<Origins>,
 }
 
 impl DurableObject for Stats {
@@ -128,7 +132,8 @@ impl Stats {
                 log::error("event rows are unreadable", None, &[("page", &page), ("error", error)]);
             }
             let mut wanted = Vec::new();
-            for row in rows {
+            for mut row in rows {
+                self.attribute(state, &mut row.segment)?;
                 wanted.extend(outbox_texts(&row.segment, state.settings.wanted));
                 self.add(state, row)?;
             }
@@ -141,6 +146,31 @@ impl Stats {
             alarm::set(&self.object, clock::now()).await?;
         }
         Ok(DONE.to_owned())
+    }
+
+    /// Gives the clicks of a new segment their origins, and those of the last row whose views come late.
+    /// Views are remembered from the first click of a day on, which reads those before it.
+    fn attribute(&self, state: &mut State, segment: &mut Segment) -> Result<()> {
+        let day = segment.day();
+        let place = match state.origins.iter().position(|origins| origins.day() == day) {
+            Some(place) => place,
+            None if segment.count(EventKind::Click) == 0 => return Ok(()),
+            None => {
+                let mut origins = Origins::new(day);
+                self.table.each_segment(day, |stored| origins.learn(&stored))?;
+                state.origins.truncate(REMEMBERED_DAYS - 1);
+                state.origins.insert(0, origins);
+                0
+            }
+        };
+        if let Some(origins) = state.origins.get_mut(place) {
+            origins.learn(segment);
+            origins.attribute(segment);
+            if let Some((_, open)) = state.open.as_mut().filter(|(_, open)| open.segment.day() == day) {
+                origins.attribute(&mut open.segment);
+            }
+        }
+        Ok(())
     }
 
     /// Writes events of these kinds to the outbox from now on.
@@ -314,7 +344,7 @@ impl Stats {
             settings.first().map(|stored| parse(stored)).transpose()?.unwrap_or_default();
         let mut received = self.table.received(clock::now())?;
         received.extend(&settings.received);
-        Ok(State { settings, received, open: None })
+        Ok(State { settings, received, open: None, origins: Vec::new() })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use biolink::events::Seer;
+use biolink::page::document::Follower;
 use biolink::page::{AbuseReport, Slug};
 use biolink::pages_api::{
     MAX_REPORT_BODY, Opened, ReportGuard, ReportSender, ReportStep, ReportsMessage, Served, Snapshot,
@@ -44,19 +45,25 @@ pub(crate) async fn handle(
         report(context, &served, &slug).await?;
     }
     let request = context.request;
+    let country = events::country(context);
     let opened = Opened {
         slug: &slug,
         part,
         query,
         base: &context.pages_url(),
         speculative: is_speculative(|name| request.header(name)),
+        follower: Follower {
+            country: country.as_deref(),
+            user_agent: request.header("user-agent"),
+            languages: request.header("accept-language"),
+        },
         seer: Seer { address: request.header(CLIENT_ADDRESS), user_agent: request.header("user-agent") },
         drawn: entropy::random().map_err(|error| entropy::unavailable(&error, Some(request.id)))?,
         now: clock::now(),
     };
     let (response, occurrence) = respond(served, &opened, &context.bindings.signing)?;
     if let Some(occurrence) = occurrence {
-        events::record(context, occurrence, query)?;
+        events::record(context, occurrence, query, country.as_deref())?;
     }
     Ok(response)
 }

@@ -136,9 +136,12 @@ const fn about_visit(endpoint: VisitEndpoint) -> &'static str {
         VisitEndpoint::Card => "The contact card.",
         VisitEndpoint::QrSvg => "The page's QR code as SVG.",
         VisitEndpoint::QrPng => "The page's QR code as PNG.",
+        VisitEndpoint::QrPdf => "The page's QR code as PDF.",
         VisitEndpoint::ProductsXml => "The page's products as a Google Merchant feed.",
         VisitEndpoint::ProductsJson => "The page's products as JSON.",
         VisitEndpoint::Code => "Counts a scan of a QR code and leads to its page.",
+        VisitEndpoint::NamedCode => "Counts a scan of a QR code with a name and leads to its page or link.",
+        VisitEndpoint::ShortLink => "Leads to a page or link, and counts by the name.",
         VisitEndpoint::ReportForm => "The form with which a visitor reports the page.",
         VisitEndpoint::Report => "Reports the page to the operator.",
     }

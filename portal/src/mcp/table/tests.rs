@@ -5,7 +5,7 @@ use crate::mcp::{Toolsets, select};
 
 const EVERY: &str = "toolsets=tools,pages,analytics,webhooks,keys,account";
 /// The most bytes of the list that a client gets by default.
-const MAX_DEFAULT: usize = 25_000;
+const MAX_DEFAULT: usize = 30_000;
 
 fn listed(query: Option<&str>, has_plan: bool) -> Vec<Value> {
     let list = select(&tools(), &Toolsets::parse(query).unwrap(), has_plan);

@@ -212,7 +212,12 @@ fn full_page() -> Value {
     json!({
         "title": "Ada", "slug": "ada", "avatar": image, "theme": { "light": {}, "dark": {} },
         "socials": [{ "platform": "github", "url": "https://github.com/ada" }],
-        "links": [{ "type": "text", "title": "One", "gate": { "kind": "age", "min": 18 } }],
+        "links": [{
+            "title": "One", "url": "https://example.com", "gate": { "kind": "age", "min": 18 }, "image": image,
+            "targets": [{ "countries": ["DE"], "devices": ["ios"], "languages": ["de"], "url": "https://example.com" }],
+            "visible_until": "2030-01-01T00:00:00Z", "fallback": { "url": "https://example.com" }, "utm": {},
+        }],
+        "utm": {}, "codes": [{ "via": "flyer" }],
         "products": { "items": [{
             "title": "Poster", "url": "https://example.com", "image": image, "price": price("2"), "sale_price": price("1"),
         }] },
@@ -284,8 +289,10 @@ fn input_schema_and_reader_agree() {
         let parent = parent.get("items").map_or(parent, |items| resolve(&document, items));
         let is_required =
             parent["required"].as_array().into_iter().flatten().any(|required| required == name);
-        // `min` is required for one kind of gate, and a title for all types of links but one.
-        let is_conditional = pointer.ends_with("/gate/min") || pointer == "/links/0/title";
+        // `min` is required for one kind of gate, a title for all types of links but one, and it is longer
+        // for one.
+        let is_of_type = matches!(pointer.as_str(), "/links/0/title" | "/links/0/url");
+        let is_conditional = pointer.ends_with("/gate/min") || is_of_type;
         if !is_conditional {
             expect(None, is_required, "left out");
             expect(Some(json!(null)), schema.get("nullable").is_none(), "null");
@@ -293,7 +300,7 @@ fn input_schema_and_reader_agree() {
         expect(Some(json!(1.5)), true, "another type");
         if let Some(max) = schema["maxLength"].as_u64().filter(|_| schema.get("pattern").is_none()) {
             let text = |length: u64| Some(json!("x".repeat(usize::try_from(length).unwrap())));
-            let is_address = pointer.ends_with("/url");
+            let is_address = pointer.ends_with("/url") || is_of_type;
             expect(text(max), is_address, "the longest");
             expect(text(max + 1), true, "too long");
         }

@@ -12,6 +12,7 @@ use crate::runtime::sql::{integer, number, rows};
 /// The last row of a day.
 const LAST: &str =
     "SELECT id, rows, received, coalesced, dropped FROM segment WHERE day = ? ORDER BY id DESC LIMIT 1";
+const ROWS_OF_DAY: &str = "SELECT id, rows FROM segment WHERE day = ? ORDER BY id";
 const RECEIVED: &str = "SELECT day, received FROM segment WHERE day >= ? ORDER BY day";
 const EXISTS_BEFORE: &str = "SELECT id FROM segment WHERE day < ? LIMIT 1";
 const ROWS_OF_DAYS: &str = "SELECT day, SUM(rows) FROM segment GROUP BY day ORDER BY day";
@@ -24,6 +25,8 @@ const ERASE: &str = "DELETE FROM segment";
 const NEXT: &str = "SELECT id, day, rows FROM segment WHERE id > ? ORDER BY id LIMIT 1";
 /// Columns of a row beside those of [`Columns`].
 const PLAIN: &str = "id, day, rows, first_at, last_at, views, clicks, scans, coalesced, dropped, received";
+/// Dimensions that tables of older programs do not have. An absent one is a column without values.
+const ADDED: [Dimension; 2] = [Dimension::Via, Dimension::Variant];
 /// After every day.
 const LAST_DAY: u64 = u32::MAX as u64;
 
@@ -33,7 +36,16 @@ pub(super) struct SegmentTable(pub(super) SqlStorage);
 impl SegmentTable {
     /// Makes the table if there is none.
     pub(super) fn create(&self) -> Result<()> {
-        self.0.exec(&create_statement(), None).map(drop)
+        self.0.exec(&create_statement(), None)?;
+        for dimension in ADDED {
+            let name = dimension.as_str();
+            // A column that the table of an older program does not have.
+            if self.0.exec(&format!("SELECT {name} FROM segment LIMIT 0"), None).is_err() {
+                let add = format!("ALTER TABLE segment ADD COLUMN {name} BLOB NOT NULL DEFAULT X'00'");
+                self.0.exec(&add, None)?;
+            }
+        }
+        Ok(())
     }
 
     /// Stores a row, in place of the one with this id if there is one.
@@ -97,6 +109,18 @@ impl SegmentTable {
         })?;
         let columns = found.first().ok_or("the row is gone")?;
         Segment::decode(day, count, columns).map_err(|error| error.to_string().into())
+    }
+
+    /// Calls `step` with the events of each row of a day.
+    pub(super) fn each_segment(&self, day: UtcDay, mut step: impl FnMut(Segment)) -> Result<()> {
+        let found = rows(&self.0, ROWS_OF_DAY, vec![integer(day.0)?], |row| match row {
+            [id, rows] => Some((number(id)?, number(rows)?)),
+            _ => None,
+        })?;
+        for (id, count) in found {
+            step(self.segment(id, day, usize::try_from(count).unwrap_or(usize::MAX))?);
+        }
+        Ok(())
     }
 
     /// Returns the id of a new row.

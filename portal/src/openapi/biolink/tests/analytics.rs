@@ -54,7 +54,7 @@ fn parameters_of_analytics_and_reader_agree() {
     let names: BTreeSet<_> = parameters("/analytics").iter().map(|one| one["name"].to_string()).collect();
     let filters = GroupBy::ALL.into_iter().filter(|group| group.dimension().is_some());
     assert!(filters.map(|group| format!("\"{}\"", group.as_str())).all(|name| names.contains(&name)));
-    assert_eq!(names.len(), 11 + 17);
+    assert_eq!(names.len(), 11 + 19);
 }
 
 #[test]
@@ -102,6 +102,6 @@ fn example_of_analytics_counts_the_visits() {
     assert_eq!(report["totals"].as_object().unwrap().len(), Metric::ALL.len());
     let live = example::exchange(PagesEndpoint::LiveAnalytics).response.unwrap();
     assert_eq!(live["totals"], json!({ "views": 1, "visitors": 1, "clicks": 0, "scans": 1 }));
-    assert_eq!(example::csv().lines().next(), Some("channel,views,clicks"));
+    assert_eq!(example::csv().lines().next(), Some("channel,views,clicks,ctr"));
     assert_eq!(example::event()["kind"], "click");
 }

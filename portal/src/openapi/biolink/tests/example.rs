@@ -206,8 +206,16 @@ fn page() -> Value {
         "socials": [{ "platform": "github", "url": "https://github.com/ada" }],
         "links": [
             { "title": "Newsletter", "url": "https://example.com/newsletter", "description": "Every first Monday" },
-            { "title": "Talks", "url": "https://example.com/talks", "visible_until": "2030-12-31T23:00:00Z" },
+            {
+                "title": "Talks",
+                "url": "https://example.com/talks",
+                "visible_until": "2030-12-31T23:00:00Z",
+                "fallback": { "url": "https://example.com/recordings" },
+                "targets": [{ "countries": ["DE", "AT"], "url": "https://example.com/vortraege" }],
+            },
         ],
+        "utm": { "source": "{slug}", "medium": "bio" },
+        "codes": [{ "via": "flyer", "title": "Flyers in May" }],
         "products": {
             "title": "Shop",
             "items": [{

@@ -1,0 +1,35 @@
+//! A PDF of one square page (ISO 32000-1). It has four objects, which are no work for a library.
+
+use std::fmt::Write as _;
+
+/// Returns a page of `size` points with this drawing, compressed.
+pub(super) fn encode(size: u16, drawing: &str) -> Vec<u8> {
+    let content = fdeflate::compress_to_vec(drawing.as_bytes());
+    let dictionary = format!("<</Length {}/Filter/FlateDecode>>", content.len());
+    let objects = [
+        ("<</Type/Catalog/Pages 2 0 R>>".to_owned(), None),
+        ("<</Type/Pages/Kids[3 0 R]/Count 1>>".to_owned(), None),
+        (
+            format!("<</Type/Page/Parent 2 0 R/MediaBox[0 0 {size} {size}]/Resources<<>>/Contents 4 0 R>>"),
+            None,
+        ),
+        (dictionary, Some(content)),
+    ];
+    let mut pdf = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n".to_vec();
+    let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
+    for (number, (dictionary, content)) in (1..).zip(&objects) {
+        // Writing to a `String` cannot fail.
+        let _written = writeln!(table, "{:010} 00000 n ", pdf.len());
+        pdf.extend(format!("{number} 0 obj\n{dictionary}\n").bytes());
+        if let Some(content) = content {
+            pdf.extend(b"stream\n");
+            pdf.extend(content);
+            pdf.extend(b"\nendstream\n");
+        }
+        pdf.extend(b"endobj\n");
+    }
+    let start = pdf.len();
+    let trailer = format!("trailer\n<</Size {}/Root 1 0 R>>\nstartxref\n{start}\n%%EOF\n", objects.len() + 1);
+    pdf.extend(table.bytes().chain(trailer.bytes()));
+    pdf
+}
