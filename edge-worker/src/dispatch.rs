@@ -18,7 +18,7 @@ use crate::bindings::Bindings;
 use crate::biolink::handlers::{administer_pages, pages_api, push_products, visit, webhooks};
 use crate::context::RequestContext;
 use crate::gateway::handlers::{
-    call_tool, change_key, issue_key, key_changes, list_keys, read_own_key, status,
+    call_tool, change_key, issue_key, key_changes, list_keys, meters, read_own_key, status,
 };
 use crate::gateway::meter_client;
 use crate::portal::assets;
@@ -91,6 +91,7 @@ async fn respond(
         }
         Route::Mcp => boxed(serve_mcp(context, query, access)).await.map_err(mcp::challenged),
         Route::KeyChanges => boxed(key_changes::handle(context, query, access)).await,
+        Route::Meters => boxed(meters::handle(context, access)).await,
     };
     response.map(|response| ClientResponse::Own(response.into_bytes()))
 }

@@ -24,6 +24,7 @@ pub enum Endpoint {
     RevokeKey,
     RotateKey,
     KeyChanges,
+    Meters,
     Health,
     Status,
     Asset(Asset),
@@ -55,6 +56,7 @@ impl Endpoint {
             Route::Keys(KeysRoute::Revoke(_)) => Self::RevokeKey,
             Route::Keys(KeysRoute::Rotate(_)) => Self::RotateKey,
             Route::KeyChanges => Self::KeyChanges,
+            Route::Meters => Self::Meters,
             Route::Health => Self::Health,
             Route::Status => Self::Status,
             Route::Asset(Asset::Problem(_)) => Self::ProblemPage,
@@ -75,7 +77,7 @@ impl Endpoint {
     /// Returns every endpoint once; the tools' first. `Preflight` lies on every path and is not
     /// among them.
     pub fn all() -> impl Iterator<Item = Self> {
-        const OTHERS: [Endpoint; 16] = [
+        const OTHERS: [Endpoint; 17] = [
             Endpoint::IssueKey,
             Endpoint::ReadOwnKey,
             Endpoint::RotateOwnKey,
@@ -86,6 +88,7 @@ impl Endpoint {
             Endpoint::RevokeKey,
             Endpoint::RotateKey,
             Endpoint::KeyChanges,
+            Endpoint::Meters,
             Endpoint::Health,
             Endpoint::Status,
             Endpoint::ProblemPage,
@@ -118,6 +121,7 @@ impl Endpoint {
             | Self::RotateOwnKey
             | Self::RevokeKey
             | Self::RotateKey
+            | Self::Meters
             | Self::PushProducts
             | Self::Mcp => Method::Post,
             Self::RevokeOwnKey => Method::Delete,
@@ -154,6 +158,7 @@ impl Endpoint {
             Self::RevokeKey => "/v1/keys/{id}/revoke",
             Self::RotateKey => "/v1/keys/{id}/rotate",
             Self::KeyChanges => "/internal/keys/changes",
+            Self::Meters => "/internal/meter",
             Self::Health => "/healthz",
             Self::Status => "/v1/status",
             Self::Asset(asset) => return asset.path().unwrap_or_default(),

@@ -26,6 +26,8 @@ pub enum Route<'a> {
     Keys(KeysRoute),
     /// `GET /internal/keys/changes`
     KeyChanges,
+    /// `POST /internal/meter`
+    Meters,
     /// `GET /healthz`
     Health,
     /// `GET /v1/status`
@@ -104,6 +106,7 @@ impl<'a> Route<'a> {
             gateway::Route::CallTool(call) => Self::CallTool(call),
             gateway::Route::Keys(route) => Self::Keys(route),
             gateway::Route::KeyChanges => Self::KeyChanges,
+            gateway::Route::Meters => Self::Meters,
             gateway::Route::Health => Self::Health,
             gateway::Route::Status => Self::Status,
             gateway::Route::Preflight(methods) => Self::Preflight(methods),

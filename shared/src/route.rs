@@ -76,6 +76,8 @@ pub enum Route<'a> {
     Keys(KeysRoute),
     /// `GET /internal/keys/changes`
     KeyChanges,
+    /// `POST /internal/meter`
+    Meters,
     /// `GET /healthz`
     Health,
     /// `GET /v1/status`
@@ -187,6 +189,7 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::KeyRevoke(id), Method::Post) => keys(KeysRoute::Revoke(id)),
         (Place::KeyRotate(id), Method::Post) => keys(KeysRoute::Rotate(id)),
         (Place::KeyChanges, Method::Get) => Some(Route::KeyChanges),
+        (Place::Meters, Method::Post) => Some(Route::Meters),
         (Place::Health, Method::Get) => Some(Route::Health),
         (Place::Status, Method::Get) => Some(Route::Status),
         _ => None,

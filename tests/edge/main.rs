@@ -21,6 +21,7 @@ mod keys_api;
 mod lifecycle;
 mod limits;
 mod mcp;
+mod meters;
 mod origins;
 mod page_faults;
 mod pages;

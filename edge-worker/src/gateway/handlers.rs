@@ -5,5 +5,6 @@ pub(crate) mod change_key;
 pub(crate) mod issue_key;
 pub(crate) mod key_changes;
 pub(crate) mod list_keys;
+pub(crate) mod meters;
 pub(crate) mod read_own_key;
 pub(crate) mod status;

@@ -66,6 +66,7 @@ fn is_described(endpoint: Endpoint) -> bool {
         | Endpoint::Asset(Asset::OpenApi | Asset::Docs(DocsPage::Gateway))
         | Endpoint::ProblemPage => true,
         Endpoint::KeyChanges
+        | Endpoint::Meters
         | Endpoint::Asset(_)
         | Endpoint::Mcp
         | Endpoint::StatusPage

@@ -67,6 +67,7 @@ fn every_listed_method_has_a_route() {
         format!("/v1/keys/{id}/revoke"),
         format!("/v1/keys/{id}/rotate"),
         "/internal/keys/changes".to_owned(),
+        "/internal/meter".to_owned(),
         "/healthz".to_owned(),
         "/v1/status".to_owned(),
         "/openapi.json".to_owned(),

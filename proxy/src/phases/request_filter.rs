@@ -75,7 +75,7 @@ fn decide<'a>(
             Found::Document(route) => return own_request(state, request, record, route, target),
             Found::Methods(methods) => Response::preflight(methods),
         },
-        Route::KeyChanges => return Err(no_feed(&state.mode)),
+        Route::KeyChanges | Route::Meters => return Err(edges_only(&state.mode)),
         Route::Health => {
             record.log.proof = probe_proof(state, raw);
             Response::health()
@@ -131,10 +131,12 @@ fn own_request<'a>(
     }
 }
 
-fn no_feed(mode: &Mode) -> Problem {
+fn edges_only(mode: &Mode) -> Problem {
     match mode {
         Mode::Edge(_) => tools_only(),
-        Mode::Direct(_) => Problem::new(codes::ROUTE_UNKNOWN, "this gateway has no key-change feed"),
+        Mode::Direct(_) => {
+            Problem::new(codes::ROUTE_UNKNOWN, "the edge alone has the key-change feed and the meters")
+        }
     }
 }
 

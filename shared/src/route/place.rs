@@ -21,6 +21,7 @@ pub(super) enum Place<'a> {
     KeyRevoke(KeyId),
     KeyRotate(KeyId),
     KeyChanges,
+    Meters,
     Health,
     Status,
 }
@@ -35,6 +36,7 @@ impl<'a> Place<'a> {
         match path.segments() {
             [Some("healthz"), None, ..] => Ok(Some(Self::Health)),
             [Some("internal"), Some("keys"), Some("changes"), None, ..] => Ok(Some(Self::KeyChanges)),
+            [Some("internal"), Some("meter"), None, ..] => Ok(Some(Self::Meters)),
             [Some("v1"), Some("status"), None, ..] => Ok(Some(Self::Status)),
             [Some("v1"), Some("keys"), rest @ ..] => Self::parse_keys(rest).map(Some),
             [Some("v1"), Some(tool), Some(action), None, ..] => Self::parse_tool(tool, action).map(Some),
@@ -80,7 +82,9 @@ impl<'a> Place<'a> {
             Self::Tool(..) => Methods::of([Get, Post]),
             Self::Own => Methods::of([Get, Delete]).with_head(),
             Self::Key(_) => Methods::of([Get, Patch]).with_head(),
-            Self::Issue | Self::OwnRotate | Self::KeyRevoke(_) | Self::KeyRotate(_) => Methods::of([Post]),
+            Self::Issue | Self::OwnRotate | Self::KeyRevoke(_) | Self::KeyRotate(_) | Self::Meters => {
+                Methods::of([Post])
+            }
             Self::Keys | Self::KeyChanges | Self::Health | Self::Status => Methods::of([Get]).with_head(),
         }
     }

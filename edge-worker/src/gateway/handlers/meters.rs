@@ -1,0 +1,27 @@
+//! `POST /internal/meter`: the meters of many keys, for proxies in direct mode that hold leases.
+
+use futures_util::future::join_all;
+use shared::meter::{BulkReplies, BulkRequest};
+use shared::origin_token::OriginToken;
+use shared::problem::Problem;
+use shared::response::Response;
+
+use crate::access_log::AccessRecord;
+use crate::context::RequestContext;
+use crate::gateway::meter_client;
+use crate::runtime::body;
+
+/// Asks the meters in parallel. The slowest one decides when the replies leave.
+pub(crate) async fn handle(
+    context: &RequestContext<'_>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    context.address.check_confidential(context.bindings.http_allowed)?;
+    let header = context.request.header("authorization");
+    let token = OriginToken::verify(header, &context.bindings.grants, context.request.now)?;
+    access.origin = Some(token.data_centre);
+    let body = body::read(context.request, &context.head, BulkRequest::MAX_BYTES).await?;
+    let request = BulkRequest::from_json(&body)?;
+    let replies = join_all(request.asks().iter().map(|ask| meter_client::relay(context, ask))).await;
+    Ok(Response::json(BulkReplies::new(replies).to_json()))
+}

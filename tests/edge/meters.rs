@@ -1,0 +1,172 @@
+//! The meters of many keys in one request, as a proxy in direct mode that holds leases asks them.
+
+use serde_json::json;
+use shared::{
+    key::{ApiKey, KeyError, VerifiedKey},
+    lease_cache::{Admission, LeaseCache, Step},
+    meter::{
+        BulkReplies, BulkReply, BulkRequest, HolderAsk, MeterFailure, MeterRequest, MeterResponse, Reply,
+        Verdict,
+    },
+    origin_token::OriginToken,
+    secret::MacKeys,
+    tier::Tier,
+    tool::Tool,
+};
+use tests::{
+    faults::{Fate, Faults, KV_GET, METER},
+    http::{Request, Response},
+    keys,
+    stack::{Edge, NOWHERE, Stack},
+};
+
+fn token(secret: &str) -> String {
+    let token = OriginToken { data_centre: "fra".to_owned(), issued_at: keys::now() };
+    token.sign(&MacKeys::parse(secret).unwrap())
+}
+
+fn post(edge: &Edge, body: &str, token: &str) -> Response {
+    Request::new("POST", BulkRequest::PATH).json(body).header("Authorization", token).send(edge.addr)
+}
+
+fn ask(edge: &Edge, asks: Vec<HolderAsk>) -> Vec<BulkReply> {
+    let request = BulkRequest::new(asks).unwrap();
+    let response = post(edge, &request.to_json(), &token(keys::GRANT_SECRET));
+    assert_eq!(response.status, 200, "{}", response.text());
+    BulkReplies::from_json(&response.body, request.asks().len()).unwrap().into_replies()
+}
+
+fn responded(reply: BulkReply) -> MeterResponse {
+    match reply {
+        BulkReply::Reply(Reply::Ask(response)) => response,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn verified(key: &str) -> VerifiedKey {
+    ApiKey::parse(key).unwrap().verify(&keys::signing()).unwrap()
+}
+
+fn first_request(key: &VerifiedKey, holder: u64) -> MeterRequest {
+    match LeaseCache::new(holder).call(key, Tool::Qr, keys::now()) {
+        Step::Ask(request, _) => request,
+        Step::Decided(..) => panic!("a new cache has no lease"),
+    }
+}
+
+/// A holder outside of the edge: what a proxy is for each key.
+struct Holder<'a> {
+    edge: &'a Edge,
+    key: VerifiedKey,
+    cache: LeaseCache,
+    asks: usize,
+}
+
+impl Holder<'_> {
+    fn admits(&mut self) -> bool {
+        let now = keys::now();
+        let (request, is_waiting) = match self.cache.call(&self.key, Tool::Qr, now) {
+            Step::Ask(request, _) => (request, None),
+            Step::Decided(admission, Some(renewal)) => (renewal, Some(admission)),
+            Step::Decided(admission, None) => return matches!(admission, Admission::Allow { .. }),
+        };
+        self.asks += 1;
+        let asked = HolderAsk::ask(request);
+        let response = responded(ask(self.edge, vec![asked.clone()]).remove(0));
+        let decided = self.cache.handle_response(asked.request(), now, &response, keys::now());
+        matches!(decided.or(is_waiting), Some(Admission::Allow { .. }))
+    }
+}
+
+/// The proxy decides most calls in memory, and the isolate too.
+#[test]
+fn isolate_and_holder_outside_admit_exactly_one_limit() {
+    let stack = Stack::shared();
+    let (key, _) = stack.edge.issue("pro");
+    let mut holder = Holder { edge: &stack.edge, key: verified(&key), cache: LeaseCache::new(71), asks: 0 };
+    let (mut inside, mut outside) = (0, 0);
+    for _ in 0..120 {
+        outside += u32::from(holder.admits());
+        let response = Request::get("/v1/idea/generate").key(&key).send(stack.edge.addr);
+        inside += u32::from(response.status == 200);
+    }
+    assert_eq!(inside + outside, 100, "{inside} inside, {outside} outside");
+    assert!(inside >= 20 && outside >= 20, "{inside} inside, {outside} outside");
+    assert!(holder.asks < 80, "{} asks for 120 calls", holder.asks);
+    let shown = Request::get("/v1/keys/me").key(&key).send(stack.edge.addr).json();
+    assert_eq!(shown["usage"]["minute"]["used"], 100, "{shown}");
+}
+
+/// The record is known to KV alone, with limits of its own. It leaves without its holder.
+#[test]
+fn holder_outside_learns_records_from_the_edge_without_names() {
+    let edge = Edge::shared();
+    let mut body = json!({ "email": "ada@example.com", "name": "Ada", "tier": "pro" });
+    body["limits"] = json!({ "minute": 3 });
+    body["admin_secret"] = json!(keys::ADMIN_SECRET);
+    let issued = Request::post("/v1/keys/issue", &body).send(edge.addr).json();
+    let key = verified(issued["key"].as_str().unwrap());
+
+    let fresh = keys::issued_at(Tier::Pro, keys::now().minus(86_400_000)).0;
+    let asks = [&key, &verified(&fresh)].map(|key| HolderAsk::ask(first_request(key, 72)));
+    let read = HolderAsk::read(first_request(&key, 73));
+    let mut replies = ask(&edge, asks.into_iter().chain([read]).collect());
+    let Some(BulkReply::Reply(Reply::Read(snapshot))) = replies.pop() else { panic!("{replies:?}") };
+    assert_eq!(
+        responded(replies.remove(1)).verdict,
+        Verdict::Refuse(KeyError::Invalid),
+        "an old unknown key"
+    );
+    let response = responded(replies.remove(0));
+    assert_eq!(response.verdict, Verdict::Allow);
+    for record in [response.record.unwrap(), snapshot.record.unwrap()] {
+        assert_eq!((record.policy().minute.get(), record.holder), (3, None));
+    }
+}
+
+#[test]
+fn meters_without_a_right_token_or_body_are_refused() {
+    let edge = Edge::shared();
+    let text =
+        BulkRequest::new(vec![HolderAsk::ask(first_request(&verified(&keys::fresh(Tier::Free).0), 75))])
+            .unwrap()
+            .to_json();
+    for token in ["Bearer x".to_owned(), token(keys::KEY_SIGNING_SECRET)] {
+        let response = post(&edge, &text, &token);
+        assert_eq!((response.status, response.code().as_str()), (401, "origin-token-invalid"), "{token}");
+    }
+    let token = token(keys::GRANT_SECRET);
+    let show = text.replace(r#""ask":"#, r#""show":"#);
+    for body in ["{}", r#"{"asks":[]}"#, show.as_str()] {
+        let response = post(&edge, body, &token);
+        assert_eq!((response.status, response.code().as_str()), (400, "body-malformed"), "{body:.60}");
+    }
+    let response = post(&edge, &" ".repeat(BulkRequest::MAX_BYTES + 1), &token);
+    assert_eq!((response.status, response.code().as_str()), (413, "body-too-large"));
+    let response = Request::get(BulkRequest::PATH).header("Authorization", &token).send(edge.addr);
+    assert_eq!(response.status, 405);
+}
+
+/// An outage of the store is no reason to refuse a key, and no other key's matter.
+#[test]
+fn meter_that_fails_is_unavailable_for_its_key_alone() {
+    let faults = Faults::start();
+    let edge = Edge::start_with_faults(NOWHERE, &faults);
+    let known = verified(&edge.issue("pro").0);
+    let old = verified(&keys::issued_at(Tier::Pro, keys::now().minus(86_400_000)).0);
+    assert_eq!(
+        responded(ask(&edge, vec![HolderAsk::ask(first_request(&known, 76))]).remove(0)).verdict,
+        Verdict::Allow
+    );
+
+    faults.set(KV_GET, Fate::Fail);
+    let asks = [&old, &known].map(|key| HolderAsk::ask(first_request(key, 77)));
+    let mut replies = ask(&edge, asks.to_vec());
+    assert_eq!(responded(replies.pop().unwrap()).verdict, Verdict::Allow);
+    assert_eq!(replies, [BulkReply::Error(MeterFailure::Unavailable)]);
+
+    faults.set(KV_GET, Fate::Pass);
+    faults.set(METER, Fate::Fail);
+    let replies = ask(&edge, asks.to_vec());
+    assert_eq!(replies, [(); 2].map(|()| BulkReply::Error(MeterFailure::Unavailable)));
+}
