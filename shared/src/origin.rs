@@ -18,7 +18,7 @@ mod reachability;
 
 pub use error::{Execution, OriginError, failure_detail};
 pub use list::{Origin, Origins, OriginsError};
-pub use reachability::Reachability;
+pub use reachability::{Reachability, has_other_origin};
 
 use crate::request::TOOL_RESPONSE_TIMEOUT_MS;
 

@@ -87,10 +87,21 @@ WebAssembly.Instance = function (...args) {
 };
 `;
 
+/** Counts the abort controllers that the worker makes. */
+const CONTROLLERS = `
+let made = 0;
+export const controllers = () => made;
+
+globalThis.AbortController = class extends AbortController {
+  constructor() { super(); made += 1; }
+};
+`;
+
 /**
  * The worker as it was built, with objects that can be restarted: the object is gone and its memory with it. Routes of its
  * own pass by the faults:
  *   GET /test/trap                      a request that traps within wasm, as a panic does
+ *   GET /test/controllers               how many abort controllers the worker has made
  *   POST /test/queue                    a batch of messages `[{id, timestamp, body}]`; shows which come again
  *   GET /test/use/BINDING/OPERATION     an operation of a binding with its faults; shows what an object responds
  *   POST /test/OBJECT/NAME              a message to an object, by the binding of its class
@@ -102,6 +113,7 @@ WebAssembly.Instance = function (...args) {
  */
 const RESTARTABLE = (classes) => `
 import { WorkerEntrypoint } from "cloudflare:workers";
+import { controllers } from "./controllers.js";
 import { trap } from "./trap.js";
 import Worker, * as built from "./index.js";
 export * from "./index.js";
@@ -138,6 +150,7 @@ export default class extends WorkerEntrypoint {
     const [, test, binding, name, step = ""] = new URL(request.url).pathname.split("/");
     if (test === "test" && binding === "trap") trap();
     if (test !== "test" || binding === "trap") return Worker.fetch(request, this.env, this.ctx);
+    if (binding === "controllers") return new Response(controllers());
     if (binding === "use") return use(this.env[name], step);
     if (binding !== "queue") return this.env["TEST_" + binding].getByName(name).fetch(new Request("http://object/" + step, request));
     const messages = (await request.json()).map((message) => ({ ...message, timestamp: new Date(message.timestamp), attempts: 1 }));
@@ -185,6 +198,7 @@ export function restartable(edge) {
     queueConsumers: Object.fromEntries(Object.entries(edge.queueConsumers).map(hasty)),
     modules: [
       { type: "ESModule", path: path.join(folder, "restartable.js"), contents: RESTARTABLE(classes) },
+      { type: "ESModule", path: path.join(folder, "controllers.js"), contents: CONTROLLERS },
       { type: "ESModule", path: path.join(folder, "trap.js"), contents: TRAP },
       ...edge.modules,
     ],

@@ -5,10 +5,10 @@ use std::thread;
 use serde_json::json;
 use shared::{key::ApiKey, tier::Tier};
 use tests::{
-    faults::{Fate, KV_GET, KV_PUT, METER},
+    faults::{Fate, Faults, KV_GET, KV_PUT, METER},
     http::{Request, Response},
     keys,
-    stack::PROBE_BOUND,
+    stack::{Edge, PROBE_BOUND, shared_origin},
     vector::Credential,
     wait::wait_for,
 };
@@ -34,6 +34,22 @@ fn forged_keys_cost_no_store_read_and_no_meter_request() {
         }
     }
     assert_eq!((world.faults.count(KV_GET), world.faults.count(METER)), before);
+}
+
+/// With one origin there is nothing to give a call up for, so the runtime's own timeout ends it.
+#[test]
+fn call_to_a_single_origin_makes_no_abort_controller() {
+    for (others, expected) in [(0, 0), (1, 3)] {
+        let faults = Faults::start();
+        let origins = vec![shared_origin(); others + 1].join(",");
+        let edge = Edge::start_with_faults(&origins, &faults);
+        let (key, _) = edge.issue("pro");
+        for _ in 0..3 {
+            assert_eq!(Request::get("/v1/idea/generate").key(&key).send(edge.addr).status, 200);
+        }
+        let made = Request::get("/test/controllers").send(edge.addr).text();
+        assert_eq!(made, expected.to_string(), "for 3 calls with {others} other origins");
+    }
 }
 
 /// KV may report a new record as absent for a while. The meter of a key issued within the last hour

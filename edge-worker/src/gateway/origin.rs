@@ -9,7 +9,7 @@ mod upload;
 use std::cell::RefCell;
 
 use shared::grant::Grant;
-use shared::origin::{CONNECT_TIMEOUT_MS, OriginError, Reachability};
+use shared::origin::{CONNECT_TIMEOUT_MS, OriginError, Reachability, has_other_origin};
 use shared::route::ToolCall;
 use shared::status::StatusReport;
 use shared::time::UnixMillis;
@@ -50,7 +50,8 @@ pub(crate) async fn forward(
         let sent_at = clock::now();
         let is_confirmed = REACHABILITY.with_borrow(|seen| seen.is_confirmed(index, sent_at));
         let has_next = nth + 1 < order.len();
-        let attempt = Attempt { context, call, grant, origin, has_next, is_confirmed };
+        let has_other = has_other_origin(&order, nth);
+        let attempt = Attempt { context, call, grant, origin, has_next, has_other, is_confirmed };
         match attempt.run(&upload).await {
             Ok(response) => {
                 REACHABILITY.with_borrow_mut(|seen| seen.record_reached(index, clock::now()));

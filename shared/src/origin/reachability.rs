@@ -39,7 +39,8 @@ impl Reachability {
 
     /// Returns the indexes of `origins` in the order to ask them: best first, those that were
     /// lately out of reach last. All are in it, since the memory may be wrong; a single one is in
-    /// it twice, since a connection kept open may have been closed just before it was used.
+    /// it twice, since a connection kept open may have been closed just before it was used. See
+    /// [`has_other_origin`].
     pub fn order(&self, origins: &Origins, now: UnixMillis) -> Vec<usize> {
         let avoids = |seen: &LastSeen| matches!(seen, LastSeen::Unreached(at) if now.since(*at) < AVOID_MS);
         let is_avoided = |index: &usize| self.0.iter().any(|(other, seen)| other == index && avoids(seen));
@@ -61,6 +62,14 @@ impl Reachability {
     }
 }
 
+/// Returns true if another origin follows at `nth` in an [order](Reachability::order). A single one
+/// is followed by itself only, so a call has no reason to give it up early.
+pub fn has_other_origin(order: &[usize], nth: usize) -> bool {
+    let mut rest = order.iter().skip(nth);
+    let tried = rest.next();
+    rest.any(|next| Some(next) != tried)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,6 +86,17 @@ mod tests {
         assert_eq!(seen.order(&origins, UnixMillis(9_001)), [0, 1, 2]);
         let single = Origins::parse("http://a", false).unwrap();
         assert_eq!(seen.order(&single, UnixMillis(9_001)), [0, 0]);
+    }
+
+    #[test]
+    fn single_origin_has_no_other_to_go_to() {
+        let seen = Reachability::default();
+        let others = |list: &str| {
+            let order = seen.order(&Origins::parse(list, false).unwrap(), UnixMillis(0));
+            (0..order.len()).map(|nth| has_other_origin(&order, nth)).collect::<Vec<_>>()
+        };
+        assert_eq!(others("http://a"), [false, false]);
+        assert_eq!(others("http://a,http://b"), [true, false]);
     }
 
     #[test]

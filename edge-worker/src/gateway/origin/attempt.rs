@@ -39,8 +39,10 @@ pub(super) struct Attempt<'a> {
     /// Returns the grant for the call, issued at the time of sending.
     pub(super) grant: &'a dyn Fn(UnixMillis) -> Grant,
     pub(super) origin: &'a Origin,
-    /// Whether there is another origin to try.
+    /// Whether the call is tried once more if this attempt fails, maybe at the same origin.
     pub(super) has_next: bool,
+    /// Whether there is another origin to try.
+    pub(super) has_other: bool,
     /// Whether the origin responded a moment ago.
     pub(super) is_confirmed: bool,
 }
@@ -51,15 +53,16 @@ type Received = Result<web_sys::Response, AttemptError>;
 impl Attempt<'_> {
     /// Sends the call. Returns the response that the origin's proxy proves to be its own. A POST
     /// must not be executed twice, and its progress is unknown after a failure. So if there is
-    /// another origin, this one must have responded lately or respond to a probe now.
+    /// another attempt, the origin must have responded lately or respond to a probe now.
     pub(super) async fn run(&self, upload: &Upload) -> Result<StreamedResponse, AttemptError> {
         let needs_probe = self.call.method == CallMethod::Post && self.has_next && !self.is_confirmed;
         if needs_probe && !self.is_reachable().await {
             return Err(AttemptError::ProbeFailed);
         }
         let pipe = upload.pipe()?;
-        // The last origin that a whole request is sent to has the runtime's own timeout.
-        let is_last = !self.has_next && pipe.is_none();
+        // If there is no other origin, a whole request has the runtime's own timeout: nothing would
+        // abort it, and no timer is needed.
+        let is_last = !self.has_other && pipe.is_none();
         let controller = if is_last { None } else { Some(web_sys::AbortController::new()?) };
         let body = match (&pipe, upload) {
             (Some(pipe), _) => pipe.readable.clone().into(),
@@ -86,7 +89,7 @@ impl Attempt<'_> {
 
     /// Sends a GET. It is safe to repeat, so the origin is probed only after a failure.
     async fn get(&self, mut response: Pin<&mut impl Future<Output = Fetched>>) -> Received {
-        let fetched = match self.has_next {
+        let fetched = match self.has_other {
             true => promise::timeout(CONNECT_TIMEOUT_MS, response.as_mut()).await,
             false => Some(response.as_mut().await),
         };
