@@ -10,7 +10,7 @@ cd "$ROOT"
 "$here/setup.sh"
 # With the packages of scripts/build.sh, so that dependencies have the same features and are built once.
 step "building what is released" \
-  cargo build --release --locked -p proxy -p loadtest -p bench --bin proxy --bin bench-proxy --example bare
+  cargo build --release --locked -p proxy -p loadtest -p bench -p bare --bin proxy --bin bench-proxy --bin bare
 # The last processor calls and answers; the first is the proxies'.
 read -ra options <<<"${BENCH:-}"
 exec taskset -c $(($(nproc) - 1)) "$TARGET_DIR/release/bench-proxy" --programs "$TARGET_DIR/release" "${options[@]}"

@@ -8,21 +8,37 @@ use std::time::{Duration, Instant};
 
 use async_channel::{Receiver, Sender};
 use memchr::memmem;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 use tokio::time::sleep;
 
+use crate::http2::Http2Connection;
 use crate::message::{Credential, RequestShape, RequestWriter, content_length, status};
+use crate::secure::Certificate;
 
-/// The load on one peer: address, credential, request and number of connections.
-#[derive(Clone, Debug)]
+/// The protocol of a load.
+#[derive(Clone)]
+pub(crate) enum Protocol {
+    Http1,
+    /// HTTP/1.1 over TLS.
+    Https(Rc<Certificate>),
+    /// HTTP/2 over TLS, with [`STREAMS`] calls at a time on each connection.
+    Http2(Rc<Certificate>),
+}
+
+/// The number of calls that share an HTTP/2 connection.
+pub(crate) const STREAMS: usize = 8;
+
+/// The load on one peer: address, credential, request and number of calls at a time.
+#[derive(Clone)]
 pub(crate) struct Load {
     pub(crate) address: SocketAddr,
     pub(crate) credential: Credential,
     pub(crate) shape: RequestShape,
     pub(crate) expected: u16,
     pub(crate) connections: usize,
+    pub(crate) protocol: Protocol,
 }
 
 /// State shared by all connections of a slice.
@@ -38,6 +54,8 @@ struct SliceState {
     /// Due times of an open loop. The next free connection takes one.
     due: Option<Receiver<Instant>>,
     latencies: RefCell<Vec<u32>>,
+    /// The last HTTP/2 connection that was opened, and how many callers it has.
+    shared: RefCell<Option<(Http2Connection, usize)>>,
 }
 
 /// The result of one slice.
@@ -112,7 +130,7 @@ impl Load {
             self.shape,
             next_sequence_start() + 1_009 * number as u64,
         );
-        let mut connection = Connection::open(self.address).await?;
+        let mut connection = self.connect(state).await?;
         let (mut request, mut is_first) = (Vec::new(), true);
         while !state.is_done.get() {
             let due = match &state.due {
@@ -124,7 +142,7 @@ impl Load {
             };
             requests.write_next(&mut request);
             if !is_first && self.shape.close {
-                connection = Connection::open(self.address).await?;
+                connection = self.connect(state).await?;
             }
             let status = connection.call(&request).await?;
             // The sliding window of a limit frees a few slots as its minute moves on.
@@ -140,6 +158,22 @@ impl Load {
             is_first = false;
         }
         Ok(())
+    }
+
+    /// Returns a connection of its own, or one that it shares.
+    async fn connect(&self, state: &SliceState) -> io::Result<Connection> {
+        let Protocol::Http2(certificate) = &self.protocol else {
+            return Connection::open(self.address, &self.protocol).await;
+        };
+        if let Some((connection, callers)) = state.shared.borrow_mut().as_mut()
+            && *callers < STREAMS
+        {
+            *callers += 1;
+            return Ok(Connection::Http2(connection.clone()));
+        }
+        let connection = Http2Connection::open(self.address, certificate).await?;
+        *state.shared.borrow_mut() = Some((connection.clone(), 1));
+        Ok(Connection::Http2(connection))
     }
 
     fn check_status(&self, status: u16) -> io::Result<()> {
@@ -183,7 +217,7 @@ pub(crate) async fn open_idle(load: &Load, count: usize) -> io::Result<Vec<Conne
     let mut request = Vec::new();
     let mut requests = RequestWriter::new(load.credential.clone(), load.shape, next_sequence_start());
     for _ in 0..count {
-        let mut connection = Connection::open(load.address).await?;
+        let mut connection = Connection::open(load.address, &load.protocol).await?;
         requests.write_next(&mut request);
         load.check_status(connection.call(&request).await?)?;
         held.push(connection);
@@ -203,28 +237,58 @@ pub(crate) async fn call_in_sequence(load: &Load, count: usize) -> io::Result<()
 /// Sends one POST with a body of `bytes` bytes.
 pub(crate) async fn stream_body(load: &Load, bytes: u64) -> io::Result<()> {
     let chunk = vec![b'7'; 64 << 10];
-    let mut connection = Connection::open(load.address).await?;
+    let mut stream = TcpStream::connect(load.address).await?;
     let mut head = Vec::new();
     RequestWriter::new(load.credential.clone(), load.shape, next_sequence_start())
         .write_next_head(bytes, &mut head);
-    connection.stream.write_all(&head).await?;
+    stream.write_all(&head).await?;
     for _ in 0..bytes / chunk.len() as u64 {
-        connection.stream.write_all(&chunk).await?;
+        stream.write_all(&chunk).await?;
     }
-    load.check_status(connection.call(&[]).await?)
+    load.check_status(Http1Connection::over(stream).call(&[]).await?)
 }
 
-/// A keep-alive connection to a peer.
-pub(crate) struct Connection {
-    stream: TcpStream,
-    bytes: Vec<u8>,
+/// A connection to a peer.
+pub(crate) enum Connection {
+    Http1(Http1Connection),
+    Http2(Http2Connection),
 }
 
 impl Connection {
-    async fn open(address: SocketAddr) -> io::Result<Self> {
+    /// Opens a connection with HTTP/1.1.
+    async fn open(address: SocketAddr, protocol: &Protocol) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, bytes: vec![0; 32 << 10] })
+        Ok(Self::Http1(match protocol {
+            Protocol::Http1 => Http1Connection::over(stream),
+            Protocol::Https(certificate) | Protocol::Http2(certificate) => {
+                Http1Connection::over(certificate.connect(stream, false).await?)
+            }
+        }))
+    }
+
+    async fn call(&mut self, request: &[u8]) -> io::Result<u16> {
+        match self {
+            Self::Http1(connection) => connection.call(request).await,
+            Self::Http2(connection) => connection.call(request).await,
+        }
+    }
+}
+
+/// A byte stream, with TLS or without.
+trait ByteStream: AsyncRead + AsyncWrite + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> ByteStream for T {}
+
+/// A keep-alive connection with HTTP/1.1.
+pub(crate) struct Http1Connection {
+    stream: Box<dyn ByteStream>,
+    bytes: Vec<u8>,
+}
+
+impl Http1Connection {
+    fn over(stream: impl ByteStream + 'static) -> Self {
+        Self { stream: Box::new(stream), bytes: vec![0; 32 << 10] }
     }
 
     /// Sends a request, reads the whole response and returns its status.

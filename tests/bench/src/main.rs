@@ -5,12 +5,14 @@
 //! of each workload, so that other load on the machine affects all of them. The tables show the
 //! median of all rounds, and the median of each round's ratio to the bare proxy.
 
+mod http2;
 mod load;
 mod measure;
 mod message;
 mod overhead;
 mod peers;
 mod process;
+mod secure;
 mod table;
 mod upstream;
 mod version;
@@ -20,13 +22,15 @@ use std::collections::HashMap;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::time::Duration;
 
 use clap::Parser;
 use tokio::runtime;
 
 use crate::measure::{FullLoad, Slice, WorkloadTables};
-use crate::peers::{Peer, PeerSetup};
+use crate::peers::{Peer, PeerSetup, Variant};
+use crate::secure::Certificate;
 use crate::table::{Measurement, Table};
 use crate::workload::{WORKLOADS, Workload};
 
@@ -35,7 +39,7 @@ use crate::workload::{WORKLOADS, Workload};
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
-    /// Directory with the binaries `proxy` and `examples/bare`.
+    /// Directory with the binaries `proxy` and `bare`.
     #[arg(long, default_value = "target/release")]
     programs: PathBuf,
     /// Number of rounds. Each round gives every peer a slice of every workload.
@@ -47,12 +51,13 @@ struct Arguments {
     /// Number of the CPU for the peers. Load generator and upstream run on the CPU of this process.
     #[arg(long, default_value_t = 0)]
     processor: usize,
-    /// Peers to run: bare, "bare tuned", utg, "utg pingora", "utg direct", nginx, haproxy. All by
-    /// default.
+    /// Peers to run: bare, "bare tuned", utg, "utg pingora", "utg direct", nginx, "nginx tuned",
+    /// haproxy, "haproxy tuned". With TLS: "utg tls", "nginx tls", "haproxy tls". With two threads:
+    /// "bare 2", "utg 2", "nginx 2", "haproxy 2". All by default.
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
-    /// Workloads to run: proxied, upload, download, connect, unknown, spent, rate, half. All by
-    /// default.
+    /// Workloads to run: proxied, upload, upload-large, download, connect, unknown, spent, rate,
+    /// half, tls, tls-connect, http2, cores. All by default.
     ///
     /// unknown, spent and half also run proxied, because they are compared with it.
     #[arg(long, value_delimiter = ',')]
@@ -91,17 +96,22 @@ async fn run(arguments: &Arguments) -> io::Result<()> {
     let folder = std::env::temp_dir().join(format!("utg-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let upstream = upstream::start().await?;
+    let certificate = Rc::new(Certificate::create(&folder)?);
+    let workloads: Vec<&Workload> =
+        WORKLOADS.iter().filter(|workload| workload.is_selected(&arguments.works)).collect();
+    let variants: Vec<Variant> = workloads.iter().flat_map(|workload| workload.variants).copied().collect();
     let setup = PeerSetup {
         programs: &arguments.programs,
         folder: &folder,
         upstream,
         cpu: arguments.processor,
+        certificate: &certificate,
         keys: arguments.keys,
     };
-    let result = match setup.start(&arguments.peers).await {
+    let result = match setup.start(&arguments.peers, &variants).await {
         Ok(peers) => {
             writeln!(io::stdout(), "{}\n", version::versions(&arguments.programs))?;
-            run_rounds(arguments, &peers).await
+            run_rounds(arguments, &workloads, &peers, &certificate).await
         }
         Err(error) => Err(error),
     };
@@ -109,17 +119,26 @@ async fn run(arguments: &Arguments) -> io::Result<()> {
     result
 }
 
-async fn run_rounds(arguments: &Arguments, peers: &[Peer]) -> io::Result<()> {
-    let workloads: Vec<&Workload> =
-        WORKLOADS.iter().filter(|workload| workload.is_selected(&arguments.works)).collect();
+async fn run_rounds(
+    arguments: &Arguments,
+    workloads: &[&Workload],
+    peers: &[Peer],
+    certificate: &Rc<Certificate>,
+) -> io::Result<()> {
     let mut out = io::stdout();
-    writeln!(out, "{}", measure_memory(peers).await?)?;
-    let slice = Slice { duration: Duration::from_millis(arguments.slice), rate: arguments.rate };
+    writeln!(out, "{}", measure_memory(peers, certificate).await?)?;
+    let slice = Slice {
+        duration: Duration::from_millis(arguments.slice),
+        rate: arguments.rate,
+        certificate: Rc::clone(certificate),
+    };
     let mut tables: Vec<WorkloadTables> =
         workloads.iter().map(|workload| WorkloadTables::new(workload, arguments.rate)).collect();
     let mut full_load: FullLoad = HashMap::new();
     for round in 0..usize::from(arguments.rounds) {
         for (workload, tables) in workloads.iter().zip(&mut tables) {
+            let peers: Vec<&Peer> =
+                peers.iter().filter(|peer| workload.variants.contains(&peer.variant)).collect();
             for turn in 0..peers.len() {
                 let Some(peer) = peers.get((turn + round) % peers.len()) else { continue };
                 slice.measure(workload, peer, &mut full_load, tables).await.map_err(|error| {
@@ -135,10 +154,12 @@ async fn run_rounds(arguments: &Arguments, peers: &[Peer]) -> io::Result<()> {
 }
 
 /// Measures memory at rest, with idle connections, and while one large body is streamed through.
-async fn measure_memory(peers: &[Peer]) -> io::Result<Table> {
+async fn measure_memory(peers: &[Peer], certificate: &Rc<Certificate>) -> io::Result<Table> {
     let mut table = Table::new("memory".to_owned());
-    for peer in peers {
-        let Some(mut load) = WORKLOADS.first().and_then(|workload| workload.load(peer)) else { continue };
+    for peer in peers.iter().filter(|peer| peer.variant == Variant::Plain) {
+        let Some(mut load) = WORKLOADS.first().and_then(|workload| workload.load(peer, certificate)) else {
+            continue;
+        };
         let at_rest = peer.process.memory("VmRSS")?;
         table.add(peer.name, "idle MiB", Measurement::Count(at_rest as f64 / 1024.0));
         // Calls allocate memory that is not per connection, so make some before the baseline.

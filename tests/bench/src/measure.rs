@@ -2,16 +2,21 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::rc::Rc;
 use std::time::Duration;
 
 use crate::load::SliceResult;
 use crate::overhead::OverheadHistogram;
 use crate::peers::Peer;
+use crate::secure::Certificate;
 use crate::table::{Measurement, Table};
 use crate::workload::{FULL_LOAD, Pacing, Workload};
 
 /// The target for the gateway's own overhead per call, in microseconds.
 const OVERHEAD_TARGET: f64 = 200.0;
+
+/// The peers that a user would have instead.
+const REFERENCES: [&str; 4] = ["nginx tuned", "haproxy tuned", "nginx tls", "haproxy tls"];
 
 /// Responses per second of CPU time at full load, by peer.
 pub(crate) type FullLoad = HashMap<&'static str, f64>;
@@ -29,6 +34,7 @@ pub(crate) struct Slice {
     pub(crate) duration: Duration,
     /// Calls per second.
     pub(crate) rate: u32,
+    pub(crate) certificate: Rc<Certificate>,
 }
 
 /// The counters of a peer at one moment. Reading them costs the peer CPU time, so that is read
@@ -48,7 +54,7 @@ impl WorkloadTables {
             Pacing::HalfLoad => format!("{name}: the gateway's own overhead by its histogram, µs"),
         };
         let cost = format!("{name} ({description}): CPU time per call, µs");
-        Self { cost: Table::new(cost), pace: Table::new(pace) }
+        Self { cost: Table::new(cost).compared_with(&REFERENCES), pace: Table::new(pace) }
     }
 }
 
@@ -76,7 +82,7 @@ impl Slice {
         full_load: &mut FullLoad,
         tables: &mut WorkloadTables,
     ) -> io::Result<()> {
-        let Some(load) = workload.load(peer) else {
+        let Some(load) = workload.load(peer, &self.certificate) else {
             record_unsupported(workload, peer, full_load, tables);
             return Ok(());
         };

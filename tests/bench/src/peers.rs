@@ -1,6 +1,7 @@
 //! The compared proxies, configured for the same work.
 //!
-//! An unknown key is 401, a key over its minute limit 429, an unknown tool 404. Each of 17 tools
+//! nginx and HAProxy have the defaults of their settings, and those that operators choose for
+//! downloads ("tuned"). An unknown key is 401, a key over its minute limit 429, an unknown tool 404. Each of 17 tools
 //! has a connection pool.
 
 use std::ffi::OsStr;
@@ -20,10 +21,23 @@ use shared::tool::Tool;
 use crate::message::Credential;
 use crate::overhead::OverheadHistogram;
 use crate::process::{self, PeerProcess};
+use crate::secure::Certificate;
+
+/// The variant of a peer. Each workload is for the peers of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Variant {
+    /// One thread, without TLS.
+    Plain,
+    /// One thread, with TLS 1.3.
+    Tls,
+    /// Two threads on two processors, without TLS.
+    TwoThreads,
+}
 
 /// A running proxy.
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
+    pub(crate) variant: Variant,
     pub(crate) process: PeerProcess,
     pub(crate) address: SocketAddr,
     /// The address of its metrics, if it is our proxy.
@@ -41,8 +55,9 @@ pub(crate) struct PeerSetup<'a> {
     pub(crate) programs: &'a Path,
     pub(crate) folder: &'a Path,
     pub(crate) upstream: SocketAddr,
-    /// The number of the CPU that all peers run on.
+    /// The number of the CPU that peers with one thread run on.
     pub(crate) cpu: usize,
+    pub(crate) certificate: &'a Certificate,
     /// The number of keys that call in direct mode.
     pub(crate) keys: usize,
 }
@@ -53,6 +68,49 @@ const KEY_SIGNING_SECRET: &str = "key-signing-secret-of-the-bench-0123";
 const GRANT_SECRET: &str = "grant-secret-of-the-bench-0123456789";
 const NGINX: &str = include_str!("peers/nginx.conf");
 const HAPROXY: &str = include_str!("peers/haproxy.cfg");
+/// What operators of nginx set for downloads: a body of a megabyte fits into the buffers.
+const NGINX_TUNING: &str = "proxy_buffer_size 64k; proxy_buffers 16 64k; proxy_busy_buffers_size 128k;";
+/// What operators of HAProxy set for downloads.
+const HAPROXY_TUNING: &str = "option splice-response";
+/// All peers, in the order of the tables.
+const PEERS: [(&str, Variant); 16] = [
+    ("bare", Variant::Plain),
+    ("bare tuned", Variant::Plain),
+    ("utg", Variant::Plain),
+    ("utg pingora", Variant::Plain),
+    ("utg direct", Variant::Plain),
+    ("nginx", Variant::Plain),
+    ("nginx tuned", Variant::Plain),
+    ("haproxy", Variant::Plain),
+    ("haproxy tuned", Variant::Plain),
+    ("utg tls", Variant::Tls),
+    ("nginx tls", Variant::Tls),
+    ("haproxy tls", Variant::Tls),
+    ("bare 2", Variant::TwoThreads),
+    ("utg 2", Variant::TwoThreads),
+    ("nginx 2", Variant::TwoThreads),
+    ("haproxy 2", Variant::TwoThreads),
+];
+
+/// A peer to start.
+#[derive(Clone, Copy, Debug)]
+struct PeerSpec {
+    name: &'static str,
+    variant: Variant,
+}
+
+impl PeerSpec {
+    const fn threads(self) -> usize {
+        match self.variant {
+            Variant::Plain | Variant::Tls => 1,
+            Variant::TwoThreads => 2,
+        }
+    }
+
+    fn is_tuned(self) -> bool {
+        self.name.ends_with(" tuned")
+    }
+}
 
 impl Peer {
     /// Returns true if the peer authenticates or limits callers.
@@ -61,8 +119,18 @@ impl Peer {
     }
 
     /// Returns a peer that needs no credential and refuses nothing.
-    const fn new(name: &'static str, process: PeerProcess, address: SocketAddr) -> Self {
-        Self { name, process, address, admin: None, valid: Credential::None, unknown: None, exhausted: None }
+    const fn new(spec: PeerSpec, process: PeerProcess, address: SocketAddr) -> Self {
+        let PeerSpec { name, variant } = spec;
+        Self {
+            name,
+            variant,
+            process,
+            address,
+            admin: None,
+            valid: Credential::None,
+            unknown: None,
+            exhausted: None,
+        }
     }
 
     /// Reads the gateway's overhead histogram. Returns `None` if the peer is not our proxy.
@@ -77,46 +145,51 @@ impl Peer {
 }
 
 impl PeerSetup<'_> {
-    /// Starts the peers in `only`, or all if it is empty. Prints the names of those that are not
-    /// installed.
-    pub(crate) async fn start(&self, only: &[String]) -> io::Result<Vec<Peer>> {
+    /// Starts the peers of these variants that are in `only`, or all if it is empty. Prints the names
+    /// of those that are not installed.
+    pub(crate) async fn start(&self, only: &[String], variants: &[Variant]) -> io::Result<Vec<Peer>> {
         let mut peers = Vec::new();
-        for name in ["bare", "bare tuned", "utg", "utg pingora", "utg direct", "nginx", "haproxy"] {
-            if !only.is_empty() && !only.iter().any(|other| other == name) {
+        for (name, variant) in PEERS {
+            let is_selected = only.is_empty() || only.iter().any(|other| other == name);
+            if !is_selected || !variants.contains(&variant) {
                 continue;
             }
-            let named = |error: io::Error| io::Error::new(error.kind(), format!("{name}: {error}"));
-            match name {
-                "bare" => peers.push(self.start_bare(name, &[]).await.map_err(named)?),
-                "bare tuned" => peers.push(self.start_bare(name, &["tuned"]).await.map_err(named)?),
-                "utg" => peers.push(self.start_behind_edge(name, "relay").await.map_err(named)?),
-                "utg pingora" => {
-                    peers.push(self.start_behind_edge(name, "pingora-proxy").await.map_err(named)?);
-                }
-                "utg direct" => peers.push(self.start_direct(name).await.map_err(named)?),
-                program if !is_installed(program) => {
-                    writeln!(io::stderr(), "skipping {program}: not installed")?;
-                }
-                "nginx" => peers.push(self.start_nginx(name).await.map_err(named)?),
-                _ => peers.push(self.start_haproxy(name).await.map_err(named)?),
+            let program = name.split(' ').next().unwrap_or_default();
+            if matches!(program, "nginx" | "haproxy") && !is_installed(program) {
+                writeln!(io::stderr(), "skipping {name}: not installed")?;
+                continue;
             }
+            let peer = self.start_peer(PeerSpec { name, variant }, program).await;
+            peers.push(peer.map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?);
         }
         Ok(peers)
     }
 
-    async fn start_bare(&self, name: &'static str, options: &[&str]) -> io::Result<Peer> {
+    async fn start_peer(&self, spec: PeerSpec, program: &str) -> io::Result<Peer> {
+        match (program, spec.name) {
+            ("bare", _) => self.start_bare(spec).await,
+            ("nginx", _) => self.start_nginx(spec).await,
+            ("haproxy", _) => self.start_haproxy(spec).await,
+            (_, "utg direct") => self.start_direct(spec).await,
+            (_, "utg pingora") => self.start_behind_edge(spec, "pingora-proxy").await,
+            _ => self.start_behind_edge(spec, "relay").await,
+        }
+    }
+
+    async fn start_bare(&self, spec: PeerSpec) -> io::Result<Peer> {
         let address = free_address()?;
         let (listen, upstream) = (address.to_string(), self.upstream.to_string());
-        let arguments: Vec<&OsStr> =
-            [listen.as_str(), &upstream].into_iter().chain(options.iter().copied()).map(OsStr::new).collect();
-        let process = self.spawn(name, self.programs.join("examples/bare"), &arguments, &[])?;
-        self.wait_for(Peer::new(name, process, address)).await
+        let threads = spec.threads().to_string();
+        let settings = if spec.is_tuned() { "tuned" } else { "default" };
+        let arguments = [&listen, &upstream, settings, &threads].map(OsStr::new);
+        let process = self.spawn(spec, self.programs.join("bare"), &arguments, &[])?;
+        self.wait_for(Peer::new(spec, process, address)).await
     }
 
     /// Starts our proxy behind an edge. It verifies a grant for every call.
-    async fn start_behind_edge(&self, name: &'static str, transport: &str) -> io::Result<Peer> {
+    async fn start_behind_edge(&self, spec: PeerSpec, transport: &str) -> io::Result<Peer> {
         let section = "[grants]\nsecret = \"${GRANT_SECRET}\"\n";
-        let mut peer = self.start_proxy(name, transport, section).await?;
+        let mut peer = self.start_proxy(spec, transport, section).await?;
         peer.valid = Credential::Grants(Rc::new(parse_secret(GRANT_SECRET)?));
         peer.unknown = Some(Credential::None);
         Ok(peer)
@@ -124,13 +197,13 @@ impl PeerSetup<'_> {
 
     /// Starts our proxy in direct mode. It verifies keys and counts their quotas. It has more keys
     /// than nginx and HAProxy because each may make only a few hundred calls a minute.
-    async fn start_direct(&self, name: &'static str) -> io::Result<Peer> {
+    async fn start_direct(&self, spec: PeerSpec) -> io::Result<Peer> {
         let state = self.folder.join("keys");
         let section = format!(
             "[keys]\ndirect = true\nbehind_tls = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\nstate = \"{}\"\n",
             state.display()
         );
-        let mut peer = self.start_proxy(name, "relay", &section).await?;
+        let mut peer = self.start_proxy(spec, "relay", &section).await?;
         let signing = parse_secret(KEY_SIGNING_SECRET)?;
         let key = |tier: Tier, number: usize, signing: &MacKeys| {
             // Spread over all bits, like the random ids of real keys.
@@ -155,24 +228,34 @@ impl PeerSetup<'_> {
         Ok(peer)
     }
 
-    async fn start_proxy(&self, name: &'static str, transport: &str, callers: &str) -> io::Result<Peer> {
+    async fn start_proxy(&self, spec: PeerSpec, transport: &str, callers: &str) -> io::Result<Peer> {
         let (address, admin) = (free_address()?, free_address()?);
         let pools = Tool::ALL.map(|tool| format!("{tool}.upstreams = [\"{}\"]\n", self.upstream)).concat();
+        let Certificate { certificate, key, .. } = self.certificate;
+        let tls = match spec.variant {
+            Variant::Tls => format!(
+                "[server.tls]\ncertificate = \"{}\"\nkey = \"{}\"\nmin_version = \"1.3\"\n\n",
+                certificate.display(),
+                key.display()
+            ),
+            Variant::Plain | Variant::TwoThreads => String::new(),
+        };
         let config = format!(
-            "[server]\nlisten = \"{address}\"\nadmin = \"{admin}\"\nthreads = 1\n\
-             transport = \"{transport}\"\n\n{callers}\n\
+            "[server]\nlisten = \"{address}\"\nadmin = \"{admin}\"\nthreads = {}\n\
+             transport = \"{transport}\"\n\n{tls}{callers}\n\
              [clients]\nconnections_per_address = 10_000\nrequests_per_connection = 1_000_000_000\n\
-             refusals_per_second = 1_000_000\n\n[defaults]\nmax_body = \"2GiB\"\n\n[pools]\n{pools}"
+             refusals_per_second = 1_000_000\n\n[defaults]\nmax_body = \"2GiB\"\n\n[pools]\n{pools}",
+            spec.threads()
         );
-        let file = self.write_file(&format!("{}.toml", name.replace(' ', "-")), &config)?;
+        let file = self.write_file(&format!("{}.toml", spec.name.replace(' ', "-")), &config)?;
         let secrets = [("GRANT_SECRET", GRANT_SECRET), ("KEY_SIGNING_SECRET", KEY_SIGNING_SECRET)];
         let arguments = [OsStr::new("-c"), file.as_os_str()];
-        let mut process = self.spawn(name, self.programs.join("proxy"), &arguments, &secrets)?;
+        let mut process = self.spawn(spec, self.programs.join("proxy"), &arguments, &secrets)?;
         process.wait_until_ready(admin, "/readyz").await?;
-        self.wait_for(Peer { admin: Some(admin), ..Peer::new(name, process, address) }).await
+        self.wait_for(Peer { admin: Some(admin), ..Peer::new(spec, process, address) }).await
     }
 
-    async fn start_nginx(&self, name: &'static str) -> io::Result<Peer> {
+    async fn start_nginx(&self, spec: PeerSpec) -> io::Result<Peer> {
         let address = free_address()?;
         let list: String = keys().map(|key| format!("        \"{key}\" \"{key}\";\n")).collect();
         let pool = |tool: Tool| {
@@ -183,20 +266,38 @@ impl PeerSetup<'_> {
         };
         let pools: String = Tool::ALL.map(pool).concat();
         let tool = |tool: Tool| format!("        \"{tool}\" {tool};\n");
+        let Certificate { certificate, key, .. } = self.certificate;
+        let (tls, tls_settings) = match spec.variant {
+            Variant::Tls => (
+                "ssl http2",
+                format!(
+                    "ssl_certificate {}; ssl_certificate_key {}; ssl_protocols TLSv1.3;",
+                    certificate.display(),
+                    key.display()
+                ),
+            ),
+            Variant::Plain | Variant::TwoThreads => ("", String::new()),
+        };
+        let folder = self.folder.join(spec.name.replace(' ', "-"));
+        fs::create_dir_all(&folder)?;
         let config = NGINX
-            .replace("@folder@", &self.folder.display().to_string())
+            .replace("@folder@", &folder.display().to_string())
             .replace("@listen@", &address.to_string())
+            .replace("@threads@", &spec.threads().to_string())
+            .replace("@tls@", tls)
+            .replace("@tls_settings@", &tls_settings)
+            .replace("@tuning@", if spec.is_tuned() { NGINX_TUNING } else { "" })
             .replace("@spent@", &exhausted_key())
             .replace("@keys@", &list)
             .replace("@pools@", &pools)
             .replace("@tools@", &Tool::ALL.map(tool).concat());
-        let file = self.write_file("nginx.conf", &config)?;
-        let arguments = [OsStr::new("-p"), self.folder.as_os_str(), OsStr::new("-c"), file.as_os_str()];
-        let process = self.spawn(name, "nginx", &arguments, &[])?;
-        self.wait_for(peer_with_keys(name, process, address)).await
+        let file = self.write_file(&format!("{}.conf", spec.name.replace(' ', "-")), &config)?;
+        let arguments = [OsStr::new("-p"), folder.as_os_str(), OsStr::new("-c"), file.as_os_str()];
+        let process = self.spawn(spec, "nginx", &arguments, &[])?;
+        self.wait_for(peer_with_keys(spec, process, address)).await
     }
 
-    async fn start_haproxy(&self, name: &'static str) -> io::Result<Peer> {
+    async fn start_haproxy(&self, spec: PeerSpec) -> io::Result<Peer> {
         let address = free_address()?;
         let limits: String = keys().map(|key| format!("{key} 1000000000\n")).collect();
         let limits = self.write_file("limits.map", &format!("{limits}{} 1\n", exhausted_key()))?;
@@ -208,25 +309,39 @@ impl PeerSetup<'_> {
                 self.upstream
             )
         };
+        let tls = match spec.variant {
+            Variant::Tls => {
+                format!("ssl crt {} alpn h2,http/1.1 ssl-min-ver TLSv1.3", self.certificate.both.display())
+            }
+            Variant::Plain | Variant::TwoThreads => String::new(),
+        };
         let config = HAPROXY
             .replace("@listen@", &address.to_string())
+            .replace("@threads@", &spec.threads().to_string())
+            .replace("@tls@", &tls)
+            .replace("@log@", if spec.is_tuned() { "ring@access" } else { "stdout" })
+            .replace("@tuning@", if spec.is_tuned() { HAPROXY_TUNING } else { "" })
             .replace("@limits@", &limits.display().to_string())
             .replace("@tools@", &tools.display().to_string())
             .replace("@pools@", &Tool::ALL.map(pool).concat());
-        let file = self.write_file("haproxy.cfg", &config)?;
-        let process = self.spawn(name, "haproxy", &[OsStr::new("-f"), file.as_os_str()], &[])?;
-        self.wait_for(peer_with_keys(name, process, address)).await
+        let file = self.write_file(&format!("{}.cfg", spec.name.replace(' ', "-")), &config)?;
+        let process = self.spawn(spec, "haproxy", &[OsStr::new("-f"), file.as_os_str()], &[])?;
+        self.wait_for(peer_with_keys(spec, process, address)).await
     }
 
     fn spawn(
         &self,
-        name: &str,
+        spec: PeerSpec,
         program: impl AsRef<OsStr>,
         arguments: &[&OsStr],
         environment: &[(&str, &str)],
     ) -> io::Result<PeerProcess> {
-        let log = self.folder.join(format!("{}.log", name.replace(' ', "-")));
-        PeerProcess::start(self.cpu, program, arguments, environment, &log)
+        let log = self.folder.join(format!("{}.log", spec.name.replace(' ', "-")));
+        let cpus = match spec.variant {
+            Variant::Plain | Variant::Tls => self.cpu.to_string(),
+            Variant::TwoThreads => "0,1".to_owned(),
+        };
+        PeerProcess::start(&cpus, program, arguments, environment, &log)
     }
 
     async fn wait_for(&self, mut peer: Peer) -> io::Result<Peer> {
@@ -245,12 +360,12 @@ fn parse_secret(text: &str) -> io::Result<MacKeys> {
     MacKeys::parse(text).map_err(|error| io::Error::other(error.to_string()))
 }
 
-fn peer_with_keys(name: &'static str, process: PeerProcess, address: SocketAddr) -> Peer {
+fn peer_with_keys(spec: PeerSpec, process: PeerProcess, address: SocketAddr) -> Peer {
     Peer {
         valid: Credential::Keys(keys().collect()),
         unknown: Some(Credential::Keys([key_text("unknown", 0)].into())),
         exhausted: Some(Credential::Keys([exhausted_key()].into())),
-        ..Peer::new(name, process, address)
+        ..Peer::new(spec, process, address)
     }
 }
 

@@ -25,9 +25,9 @@ const START_TIMEOUT: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 impl PeerProcess {
-    /// Starts a program on the CPU number `cpu` and writes its output to `log`.
+    /// Starts a program on these CPUs, as `taskset` lists them, and writes its output to `log`.
     pub(crate) fn start(
-        cpu: usize,
+        cpus: &str,
         program: impl AsRef<OsStr>,
         arguments: &[&OsStr],
         environment: &[(&str, &str)],
@@ -35,7 +35,7 @@ impl PeerProcess {
     ) -> io::Result<Self> {
         let out = fs::File::create(log)?;
         let mut command = Command::new("taskset");
-        command.arg("-c").arg(cpu.to_string()).arg(program).args(arguments);
+        command.arg("-c").arg(cpus).arg(program).args(arguments);
         command.envs(environment.iter().copied());
         command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
         // A process group of its own, so that its workers are killed with it.

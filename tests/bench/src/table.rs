@@ -1,4 +1,4 @@
-//! A table of medians, with ratios to the first peer of the same round.
+//! A table of medians, with ratios to other peers of the same round, and their ranges.
 
 use std::fmt;
 
@@ -7,6 +7,8 @@ pub(crate) struct Table {
     title: String,
     peers: Vec<&'static str>,
     rows: Vec<Row>,
+    /// The peers to which compared values have a ratio, beside the first one.
+    references: &'static [&'static str],
 }
 
 struct Row {
@@ -39,7 +41,13 @@ enum CellFormat {
 
 impl Table {
     pub(crate) fn new(title: String) -> Self {
-        Self { title, peers: Vec::new(), rows: Vec::new() }
+        Self { title, peers: Vec::new(), rows: Vec::new(), references: &[] }
+    }
+
+    /// Returns the table with ratios to these peers as well, if they have values.
+    pub(crate) const fn compared_with(mut self, references: &'static [&'static str]) -> Self {
+        self.references = references;
+        self
     }
 
     /// Adds a row for a peer. Cells without values show a dash.
@@ -91,19 +99,30 @@ impl fmt::Display for Table {
         if columns.is_empty() {
             return Ok(());
         }
+        let references = |column: &str| {
+            let is_there = |reference: &&&str| self.values(reference, column).is_some();
+            self.references.iter().filter(is_there).copied().collect::<Vec<_>>()
+        };
         writeln!(f, "{}", self.title)?;
-        write!(f, "{:12}", "")?;
+        write!(f, "{:14}", "")?;
         for column in &columns {
             write!(f, " {column:>28}")?;
+            for reference in references(column) {
+                write!(f, " {:>22}", format!("÷ {reference}"))?;
+            }
         }
         writeln!(f)?;
         for &peer in &peers {
-            write!(f, "{peer:12}")?;
+            write!(f, "{peer:14}")?;
             for column in &columns {
                 let first = peers.iter().find_map(|first| self.values(first, column));
-                let row = self.values(peer, column).zip(first);
-                let cell = row.map_or_else(|| "–".to_owned(), |(row, first)| row.format(first));
-                write!(f, " {cell:>28}")?;
+                let row = self.values(peer, column);
+                let cell = row.zip(first).map(|(row, first)| row.format(first));
+                write!(f, " {:>28}", cell.as_deref().unwrap_or("–"))?;
+                for reference in references(column) {
+                    let cell = row.zip(self.values(reference, column)).map(|(row, to)| row.ratio(to));
+                    write!(f, " {:>22}", cell.as_deref().unwrap_or("–"))?;
+                }
             }
             writeln!(f)?;
         }
@@ -112,15 +131,24 @@ impl fmt::Display for Table {
 }
 
 impl Row {
-    /// Returns the median and, for compared values, the median of the ratios to the first peer.
+    /// Returns the median and, for compared values, the ratio to the first peer.
     fn format(&self, first: &Self) -> String {
         let value = median(&self.values);
         match self.format {
-            CellFormat::Compared(decimals) => {
-                format!("{value:.decimals$} ({:.2})", median(&ratios(&self.values, &first.values)))
-            }
+            CellFormat::Compared(decimals) => format!("{value:.decimals$} ({})", self.ratio(first)),
             CellFormat::AtMost => format!("≤ {value:.0}"),
             CellFormat::Percent => format!("{value:.2} %"),
+        }
+    }
+
+    /// Returns the median of the ratios to another peer, and the range of several.
+    fn ratio(&self, to: &Self) -> String {
+        let ratios = ratios(&self.values, &to.values);
+        let [least, most] =
+            [f64::min, f64::max].map(|of| ratios.iter().copied().reduce(of).unwrap_or_default());
+        match ratios.len() {
+            0 | 1 => format!("{:.2}", median(&ratios)),
+            _ => format!("{:.2} {least:.2}…{most:.2}", median(&ratios)),
         }
     }
 }
@@ -150,8 +178,20 @@ mod tests {
         }
         let text = table.to_string();
         let lines: Vec<&str> = text.lines().collect();
-        assert!(lines[2].starts_with("bare") && lines[2].ends_with("12.0 (1.00)"), "{text}");
-        assert!(lines[3].starts_with("utg") && lines[3].ends_with("8.0 (0.80)"), "{text}");
+        assert!(lines[2].starts_with("bare") && lines[2].ends_with("12.0 (1.00 1.00…1.00)"), "{text}");
+        assert!(lines[3].starts_with("utg") && lines[3].ends_with("8.0 (0.80 0.50…0.90)"), "{text}");
+    }
+
+    #[test]
+    fn value_has_a_ratio_to_each_reference_with_values() {
+        let mut table = Table::new("cost".to_owned()).compared_with(&["nginx", "haproxy"]);
+        for (peer, cpu) in [("bare", 10.0), ("utg", 6.0), ("nginx", 12.0)] {
+            table.add(peer, "cpu", Measurement::Micros(cpu));
+        }
+        let text = table.to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[1].ends_with("÷ nginx"), "{text}");
+        assert!(lines[3].starts_with("utg") && lines[3].ends_with(" 0.50"), "{text}");
     }
 
     #[test]

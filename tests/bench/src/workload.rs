@@ -1,8 +1,11 @@
 //! The workloads: kinds of calls that every peer serves.
 
-use crate::load::Load;
+use std::rc::Rc;
+
+use crate::load::{Load, Protocol};
 use crate::message::{Credential, RequestShape};
-use crate::peers::Peer;
+use crate::peers::{Peer, Variant};
+use crate::secure::Certificate;
 use crate::upstream;
 
 /// A kind of call and how often it is made.
@@ -14,6 +17,9 @@ pub(crate) struct Workload {
     pub(crate) expected: u16,
     pub(crate) connections: usize,
     pub(crate) pacing: Pacing,
+    /// The variants of peers that it is for.
+    pub(crate) variants: &'static [Variant],
+    pub(crate) is_http2: bool,
 }
 
 /// When calls are sent.
@@ -29,70 +35,77 @@ pub(crate) enum Pacing {
 
 const SMALL: RequestShape = RequestShape { action: "generate", body: 0, close: false };
 
-pub(crate) const WORKLOADS: [Workload; 8] = [
-    Workload {
-        name: "proxied",
-        description: "GET, 97 bytes back, kept connections",
-        shape: SMALL,
-        expected: 200,
-        connections: 64,
-        pacing: Pacing::ClosedLoop,
-    },
+/// A small GET over kept connections in a closed loop, for peers with one thread and no TLS.
+const PROXIED: Workload = Workload {
+    name: FULL_LOAD,
+    description: "GET, 97 bytes back, kept connections",
+    shape: SMALL,
+    expected: 200,
+    connections: 64,
+    pacing: Pacing::ClosedLoop,
+    variants: &[Variant::Plain],
+    is_http2: false,
+};
+
+pub(crate) const WORKLOADS: [Workload; 13] = [
+    PROXIED,
     Workload {
         name: "upload",
         description: "POST of 64 KiB",
         shape: RequestShape { body: 64 << 10, ..SMALL },
-        expected: 200,
-        connections: 64,
-        pacing: Pacing::ClosedLoop,
+        ..PROXIED
+    },
+    Workload {
+        name: "upload-large",
+        description: "POST of 1 MiB",
+        shape: RequestShape { body: upstream::LARGE_BODY, ..SMALL },
+        connections: 16,
+        ..PROXIED
     },
     Workload {
         name: "download",
         description: "GET, 1 MiB back",
         shape: RequestShape { action: upstream::LARGE_ACTION, ..SMALL },
-        expected: 200,
         connections: 16,
-        pacing: Pacing::ClosedLoop,
+        ..PROXIED
     },
     Workload {
         name: "connect",
         description: "GET, a new connection for each call",
         shape: RequestShape { close: true, ..SMALL },
-        expected: 200,
         connections: 32,
-        pacing: Pacing::ClosedLoop,
+        ..PROXIED
+    },
+    Workload { name: "unknown", description: "401; bare proxies forward the GET", expected: 401, ..PROXIED },
+    Workload { name: "spent", description: "429; bare proxies forward the GET", expected: 429, ..PROXIED },
+    Workload { name: "rate", description: "GET at a fixed rate", pacing: Pacing::FixedRate, ..PROXIED },
+    Workload { name: "half", description: "GET at half load", pacing: Pacing::HalfLoad, ..PROXIED },
+    Workload {
+        name: "tls",
+        description: "GET over TLS 1.3, kept connections",
+        variants: &[Variant::Tls],
+        ..PROXIED
     },
     Workload {
-        name: "unknown",
-        description: "401; bare proxies forward the GET",
-        shape: SMALL,
-        expected: 401,
-        connections: 64,
-        pacing: Pacing::ClosedLoop,
+        name: "tls-connect",
+        description: "GET over TLS 1.3, a full handshake for each call",
+        shape: RequestShape { close: true, ..SMALL },
+        connections: 32,
+        variants: &[Variant::Tls],
+        ..PROXIED
     },
     Workload {
-        name: "spent",
-        description: "429; bare proxies forward the GET",
-        shape: SMALL,
-        expected: 429,
-        connections: 64,
-        pacing: Pacing::ClosedLoop,
+        name: "http2",
+        description: "GET over HTTP/2 and TLS 1.3, 8 streams on each connection",
+        variants: &[Variant::Tls],
+        is_http2: true,
+        ..PROXIED
     },
     Workload {
-        name: "rate",
-        description: "GET at a fixed rate",
-        shape: SMALL,
-        expected: 200,
-        connections: 64,
-        pacing: Pacing::FixedRate,
-    },
-    Workload {
-        name: "half",
-        description: "GET at half load",
-        shape: SMALL,
-        expected: 200,
-        connections: 64,
-        pacing: Pacing::HalfLoad,
+        name: "cores",
+        description: "GET, two processors that the clients share",
+        variants: &[Variant::TwoThreads],
+        ..PROXIED
     },
 ];
 
@@ -119,7 +132,7 @@ impl Workload {
     }
 
     /// Returns the load on a peer, or `None` if the peer does not support the workload.
-    pub(crate) fn load(&self, peer: &Peer) -> Option<Load> {
+    pub(crate) fn load(&self, peer: &Peer, certificate: &Rc<Certificate>) -> Option<Load> {
         if self.pacing == Pacing::HalfLoad && peer.admin.is_none() {
             return None;
         }
@@ -129,7 +142,19 @@ impl Workload {
             _ => &peer.valid,
         };
         let Self { shape, expected, connections, .. } = *self;
-        Some(Load { address: peer.address, credential: credential.clone(), shape, expected, connections })
+        let protocol = match peer.variant {
+            Variant::Tls if self.is_http2 => Protocol::Http2(Rc::clone(certificate)),
+            Variant::Tls => Protocol::Https(Rc::clone(certificate)),
+            Variant::Plain | Variant::TwoThreads => Protocol::Http1,
+        };
+        Some(Load {
+            address: peer.address,
+            credential: credential.clone(),
+            shape,
+            expected,
+            connections,
+            protocol,
+        })
     }
 }
 

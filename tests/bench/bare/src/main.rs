@@ -1,8 +1,8 @@
 //! A Pingora proxy without any of our work: what `make bench-proxy` measures ours against.
 //!
-//! `bare LISTEN UPSTREAM [tuned]`: every request goes to the one upstream. With Pingora's default
-//! settings, or `tuned` as our proxy sets Pingora up: connections stay on their thread, no response
-//! modules, a keepalive pool that suffices.
+//! `bare LISTEN UPSTREAM default|tuned THREADS`: every request goes to the one upstream. With
+//! Pingora's default settings, or `tuned` as our proxy sets Pingora up: connections stay on their
+//! thread, no response modules, a keepalive pool that suffices.
 #![allow(clippy::print_stderr, reason = "a program for the command line")]
 
 use std::env;
@@ -44,15 +44,12 @@ impl ProxyHttp for Bare {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let (listen, upstream, tuned) = match arguments.as_slice() {
-        [listen, upstream] => (listen, upstream, false),
-        [listen, upstream, word] if word == "tuned" => (listen, upstream, true),
-        _ => {
-            eprintln!("bare LISTEN UPSTREAM [tuned]");
-            return ExitCode::FAILURE;
-        }
+    let [listen, upstream, settings, threads] = arguments.as_slice() else {
+        eprintln!("bare LISTEN UPSTREAM default|tuned THREADS");
+        return ExitCode::FAILURE;
     };
-    let conf = ServerConf { threads: 1, ..ServerConf::default() };
+    let tuned = settings == "tuned";
+    let conf = ServerConf { threads: threads.parse().unwrap_or(1), ..ServerConf::default() };
     let conf = if tuned {
         ServerConf { work_stealing: false, upstream_keepalive_pool_size: 4096, ..conf }
     } else {
