@@ -85,7 +85,7 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunError>
     let budget = file_budget(&state);
     let gateway = Gateway { state: Arc::clone(&state), max_connections: budget.clients };
     let transport = state.config.load().server.transport;
-    let downstream = Downstream::new(&server.configuration, gateway, transport, budget.upstream_limits());
+    let downstream = Downstream::new(gateway, transport, budget.upstream_limits());
     server.add_service(BoundService::new(downstream, listen, open.subscribe(), &state.drain, None));
     let admin = BoundService::new(Admin(Arc::clone(&state)), admin, open.subscribe(), &state.drain, Some(1));
     server.add_service(admin.until(state.drain.handed_over()));

@@ -16,11 +16,17 @@ pub(crate) struct FileBudget {
     pub(crate) upstreams: usize,
     /// Maximum number of idle ones.
     pub(crate) idle: usize,
+    /// Maximum number of pipes, through which bodies are spliced.
+    pub(crate) pipes: usize,
 }
 
 /// File descriptors that neither clients nor calls can use up: listeners, the admin port, state files
 /// and what the runtime needs. Each upstream has one more, for its probe.
 const RESERVE: usize = 64;
+/// Pipes for each 1,024 open files: two files each, so one file in 32. A process with fewer files copies.
+const PIPES: usize = 16;
+/// Maximum number of pipes. The system allows a user as many of their usual size.
+const MAX_PIPES: usize = 1_024;
 
 impl FileBudget {
     /// Shares out the open files that the system allows at most.
@@ -31,14 +37,15 @@ impl FileBudget {
     /// Shares out this number of files. A client that is served needs a second file for its upstream.
     fn new(files: usize, config: &Config) -> Self {
         let servers: usize = config.pools.iter().map(|(_, pool)| pool.upstreams.len()).sum();
-        let free = files - (RESERVE + servers).min(files / 4);
+        let pipes = (files / 1_024 * PIPES).min(MAX_PIPES);
+        let free = files - (RESERVE + servers).min(files / 4) - 2 * pipes;
         let (clients, upstreams) = (free / 2, free - free / 2);
-        Self { files, clients, upstreams, idle: config.idle_upstream_connections.min(upstreams) }
+        Self { files, clients, upstreams, idle: config.idle_upstream_connections.min(upstreams), pipes }
     }
 
     /// Returns the limits of connections to upstreams.
     pub(super) const fn upstream_limits(&self) -> ConnectionLimits {
-        ConnectionLimits { idle: self.idle, open: self.upstreams }
+        ConnectionLimits { idle: self.idle, open: self.upstreams, pipes: self.pipes }
     }
 }
 
@@ -72,11 +79,12 @@ mod tests {
     #[test]
     fn files_are_shared_out_with_a_reserve() {
         for files in [0, 1, 16, 128, 300, 1_024, 20_000, 1 << 20] {
-            let FileBudget { clients, upstreams, idle, .. } = budget(files);
-            assert!(clients + upstreams + (RESERVE + 17).min(files / 4) <= files);
+            let FileBudget { clients, upstreams, idle, pipes, .. } = budget(files);
+            assert!(clients + upstreams + 2 * pipes + (RESERVE + 17).min(files / 4) <= files);
             assert!(idle <= upstreams && clients <= upstreams);
         }
         let (clients, upstreams, idle) = (159, 160, 160);
-        assert_eq!(budget(400), FileBudget { files: 400, clients, upstreams, idle });
+        assert_eq!(budget(400), FileBudget { files: 400, clients, upstreams, idle, pipes: 0 });
+        assert_eq!([1_024, 20_000, 1 << 20].map(|files| budget(files).pipes), [16, 304, MAX_PIPES]);
     }
 }

@@ -3,19 +3,20 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::{IntoRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use pingora::apps::ServerApp;
-use pingora::listeners::ListenerConfig;
-use pingora::protocols::l4::stream::L4BufferSettings;
 use pingora::server::{ListenFds, ShutdownWatch};
 use pingora::services::Service;
-use pingora::services::listening::Service as Listening;
 use tokio::sync::watch;
 
+use transport::accept::accept;
 use transport::drain::{Drain, WorkKind};
+
+/// Maximum number of connections that wait to be accepted. The system's own limit may be lower.
+const BACKLOG: i32 = 65_535;
 
 /// A listening socket.
 #[derive(Debug)]
@@ -52,6 +53,8 @@ impl Socket {
 
     fn of(service: &'static str, listener: TcpListener, configured: SocketAddr) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
+        // Again, because Rust's standard library asks for a queue of 128 connections.
+        rustix::net::listen(&listener, BACKLOG)?;
         Ok(Self { service, address: listener.local_addr()?, configured, listener })
     }
 
@@ -64,10 +67,12 @@ impl Socket {
     }
 }
 
-/// A Pingora service on a socket that is bound already.
+/// A service on a socket that is bound already.
 pub(crate) struct BoundService<A> {
-    socket: Option<Socket>,
-    service: Listening<A>,
+    /// The application and its socket, until the service starts.
+    unstarted: Option<(A, Socket)>,
+    name: &'static str,
+    threads: Option<usize>,
     open: watch::Receiver<bool>,
     shutdown: Option<watch::Receiver<bool>>,
     drain: Arc<Drain>,
@@ -83,13 +88,9 @@ impl<A: ServerApp + Send + Sync + 'static> BoundService<A> {
         drain: &Arc<Drain>,
         threads: Option<usize>,
     ) -> Self {
-        let mut service = Listening::new(socket.service.to_owned(), app);
-        // Measured: Pingora's read buffer takes 64 KiB per connection, also while it is idle, and
-        // its write buffer copies every response. The transport has its own buffers.
-        let buffers = L4BufferSettings::unbuffered();
-        service.add_listener(ListenerConfig::tcp(socket.address.to_string()).l4_buffer(buffers));
-        service.threads = threads;
-        Self { socket: Some(socket), service, open, shutdown: None, drain: Arc::clone(drain) }
+        let name = socket.service;
+        let unstarted = Some((app, socket));
+        Self { unstarted, name, threads, open, shutdown: None, drain: Arc::clone(drain) }
     }
 
     /// Returns the same service, which accepts connections during the shutdown until `end` is true.
@@ -103,14 +104,11 @@ impl<A: ServerApp + Send + Sync + 'static> BoundService<A> {
 impl<A: ServerApp + Send + Sync + 'static> Service for BoundService<A> {
     async fn start_service(
         &mut self,
-        fds: Option<ListenFds>,
+        _fds: Option<ListenFds>,
         shutdown: ShutdownWatch,
-        listeners_per_fd: usize,
+        _listeners_per_fd: usize,
     ) {
-        // Pingora uses a socket that it finds in this table, as in its own upgrade.
-        if let (Some(fds), Some(socket)) = (&fds, self.socket.take()) {
-            fds.lock().add(socket.address.to_string(), socket.listener.into_raw_fd());
-        }
+        let Some((app, socket)) = self.unstarted.take() else { return };
         let mut ending = shutdown.clone();
         tokio::select! {
             // Until then the old process accepts the connections. A closed channel means shutdown.
@@ -119,18 +117,16 @@ impl<A: ServerApp + Send + Sync + 'static> Service for BoundService<A> {
         }
         let shutdown = self.shutdown.clone().unwrap_or(shutdown);
         let _listening = self.drain.track(WorkKind::Listener);
-        self.service.start_service(fds, shutdown, listeners_per_fd).await;
+        if let Err(error) = accept(socket.listener, app, shutdown).await {
+            log::error!("not listening: address={} error=\"{error}\"", socket.address);
+        }
     }
 
     fn name(&self) -> &str {
-        Service::name(&self.service)
+        self.name
     }
 
     fn threads(&self) -> Option<usize> {
-        Service::threads(&self.service)
-    }
-
-    fn listen_addresses(&self) -> Option<Vec<String>> {
-        Service::listen_addresses(&self.service)
+        self.threads
     }
 }

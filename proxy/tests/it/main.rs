@@ -35,6 +35,7 @@ mod retries;
 mod routing;
 mod secrecy;
 mod shutdown;
+mod splice;
 mod tls;
 mod transport;
 mod upgrade;

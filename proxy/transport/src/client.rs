@@ -23,6 +23,7 @@ pub(crate) use self::head::HeadRead;
 use crate::delegate::delegate_connection;
 use crate::http2::Http2Stream;
 use crate::limits::ClientOptions;
+use crate::socket::Socket;
 use crate::timer::{Pace, Timer};
 
 /// A client connection, or one HTTP/2 stream. Bytes that were read with the head of a request are
@@ -95,6 +96,16 @@ impl ClientStream {
     /// Sets the limits of the next request.
     pub(crate) const fn set_options(&mut self, options: ClientOptions) {
         self.options = options;
+    }
+
+    /// Returns the TCP connection, or `None` with TLS or HTTP/2.
+    pub(crate) fn socket(&self) -> Option<&Socket> {
+        Socket::of(&self.inner)
+    }
+
+    /// Returns the TCP connection if all buffered bytes were read from this stream.
+    pub(crate) fn socket_of_body(&self) -> Option<&Socket> {
+        self.socket().filter(|_| self.buffered().is_empty())
     }
 
     /// Returns true if this is a stream of an HTTP/2 connection.
@@ -180,11 +191,13 @@ impl ClientStream {
         }
     }
 
-    fn record_received(&mut self, bytes: usize) {
+    /// Records bytes that the client has sent. They extend its deadline.
+    pub(crate) fn record_received(&mut self, bytes: usize) {
         self.deadline.record_progress(Direction::Upload, bytes);
     }
 
-    fn record_sent(&mut self, bytes: usize) {
+    /// Records bytes that the client was sent. They extend its deadline.
+    pub(crate) fn record_sent(&mut self, bytes: usize) {
         self.deadline.record_progress(Direction::Download, bytes);
     }
 }

@@ -18,6 +18,7 @@ use crate::tls::Connector;
 /// A server, and the settings of connections to it.
 #[derive(Debug)]
 pub struct ConnectTarget {
+    pub(crate) address: SocketAddr,
     /// The settings for Pingora.
     pub(crate) peer: HttpPeer,
     /// The `Host` of requests.
@@ -59,6 +60,8 @@ pub struct ConnectionLimits {
     pub idle: usize,
     /// Maximum number of connections, idle ones included, that file descriptors allow.
     pub open: usize,
+    /// Maximum number of pipes, each of which is two file descriptors.
+    pub pipes: usize,
 }
 
 /// The connections to one server: the idle ones, and the calls that wait for the server. They survive
@@ -95,7 +98,18 @@ impl ConnectTarget {
         (peer.reuse_hash(), &connector, http2).hash(&mut identity);
         let (identity, connections) = (identity.finish(), Arc::clone(connections));
         let prefers_http1 = AtomicBool::new(false);
-        Self { peer, authority, connector, http2, timeout, keep_idle, identity, prefers_http1, connections }
+        Self {
+            address,
+            peer,
+            authority,
+            connector,
+            http2,
+            timeout,
+            keep_idle,
+            identity,
+            prefers_http1,
+            connections,
+        }
     }
 
     /// Closes idle connections that cannot be used any more.

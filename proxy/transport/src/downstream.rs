@@ -7,7 +7,6 @@ use async_trait::async_trait;
 use pingora::apps::ServerApp;
 use pingora::protocols::Stream;
 use pingora::server::ShutdownWatch;
-use pingora::server::configuration::ServerConf;
 use shared::problem::{Problem, codes};
 use tokio::sync::watch;
 
@@ -59,12 +58,10 @@ enum Forwarder<P: Phases> {
 
 impl<P: Phases> Downstream<P> {
     /// Returns a server whose connections to upstreams keep to these limits.
-    pub fn new(conf: &ServerConf, phases: P, transport: Transport, limits: ConnectionLimits) -> Self {
+    pub fn new(phases: P, transport: Transport, limits: ConnectionLimits) -> Self {
         let forwarder = match transport {
-            Transport::Relay => Forwarder::Relay(Relay::new(conf, limits)),
-            Transport::PingoraProxy => {
-                Forwarder::PingoraProxy(PingoraProxy::new(conf, phases.clone(), limits))
-            }
+            Transport::Relay => Forwarder::Relay(Relay::new(limits)),
+            Transport::PingoraProxy => Forwarder::PingoraProxy(PingoraProxy::new(phases.clone(), limits)),
         };
         Self { forwarder, phases }
     }

@@ -5,6 +5,7 @@
 //! by implementing the traits in [`hooks`]. Dispatch is static.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+pub mod accept;
 mod client;
 pub mod clock;
 pub mod connect;
@@ -24,11 +25,13 @@ pub mod incoming;
 mod limits;
 mod linger;
 mod pingora_proxy;
+mod pipe;
 pub mod record;
 mod relay;
 pub mod request_head;
 pub mod response;
 mod response_deadline;
+mod socket;
 pub mod thread;
 mod timer;
 pub mod tls;

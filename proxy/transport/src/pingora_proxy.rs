@@ -45,8 +45,8 @@ pub(crate) struct PingoraProxy<P: Phases> {
 
 impl<P: Phases> PingoraProxy<P> {
     /// Returns a proxy whose connections to upstreams of each version of HTTP keep to these limits.
-    pub(crate) fn new(conf: &ServerConf, phases: P, limits: ConnectionLimits) -> Self {
-        let peers = Peers::new(conf, limits);
+    pub(crate) fn new(phases: P, limits: ConnectionLimits) -> Self {
+        let peers = Peers::new(limits);
         let conf = ServerConf {
             threads: 1,
             // For each thread: the pool is one. It cannot be empty: without a place in it, a

@@ -17,8 +17,6 @@ pub(crate) mod respond;
 pub(crate) mod retry;
 pub(crate) mod write_buf;
 
-use pingora::server::configuration::ServerConf;
-
 use self::connect::UpstreamConnector;
 use self::decision::{Decision, Forwarded, decide, settle};
 use self::forward::{Forwarder, OutgoingRequest};
@@ -36,8 +34,8 @@ pub(crate) struct Relay {
 
 impl Relay {
     /// Returns a relay whose connections to upstreams keep to these limits.
-    pub(crate) fn new(conf: &ServerConf, limits: ConnectionLimits) -> Self {
-        Self { connector: UpstreamConnector::new(conf, limits) }
+    pub(crate) fn new(limits: ConnectionLimits) -> Self {
+        Self { connector: UpstreamConnector::new(limits) }
     }
 
     /// Serves the request whose head was read. `is_last` means that the connection must be closed

@@ -13,7 +13,6 @@ use pingora::connectors::L4Connect;
 use pingora::protocols::l4::socket::SocketAddr as PeerAddress;
 use pingora::protocols::l4::stream::Stream as L4Stream;
 use pingora::protocols::tls::ALPN;
-use pingora::server::configuration::ServerConf;
 use pingora::upstreams::peer::{HttpPeer, HttpUpstreamRequestPolicy};
 use pingora::{Error, ErrorType, OrErr as _, Result};
 use tokio::io::copy_bidirectional_with_sizes;
@@ -22,7 +21,7 @@ use tokio::net::UnixStream;
 use super::connection::{Http1Connection, OTHER_VERSION};
 use crate::connect::{ConnectTarget, ConnectionLimits};
 use crate::relay::connect::UpstreamConnector;
-use crate::relay::dial::Dialer;
+use crate::relay::dial;
 
 /// Maximum number of calls on one HTTP/2 connection.
 const STREAMS: u32 = 100;
@@ -39,8 +38,6 @@ const COPY: usize = 16 << 10;
 pub(super) struct Peers {
     /// The source of HTTP/1.1 connections.
     connector: Arc<UpstreamConnector>,
-    /// The dialer of HTTP/2 connections with TLS.
-    dialer: Arc<Dialer>,
     /// Whether connections are kept for the next call.
     keeps_idle: bool,
     /// The number of peers whose connections Pingora does not keep.
@@ -56,10 +53,9 @@ pub(super) struct Peer {
 
 impl Peers {
     /// Returns the source of peers whose connections over HTTP/1.1 keep to these limits.
-    pub(super) fn new(conf: &ServerConf, limits: ConnectionLimits) -> Self {
+    pub(super) fn new(limits: ConnectionLimits) -> Self {
         Self {
-            connector: Arc::new(UpstreamConnector::new(conf, limits)),
-            dialer: Arc::new(Dialer::new(conf)),
+            connector: Arc::new(UpstreamConnector::new(limits)),
             keeps_idle: limits.idle > 0,
             unkept: AtomicU64::new(0),
         }
@@ -69,7 +65,7 @@ impl Peers {
     pub(super) fn peer(&self, target: &Arc<ConnectTarget>, is_idempotent: bool, in_flight: usize) -> Peer {
         let is_http2 = target.http2 && !target.prefers_http1.load(Ordering::Relaxed);
         let mut peer = match &target.connector {
-            Some(_) if is_http2 => self.encrypted(target),
+            Some(_) if is_http2 => Self::encrypted(target),
             Some(_) | None => HttpPeer::clone(&target.peer),
         };
         // Timeouts are the exchange's, and so is what is forwarded of a head.
@@ -95,28 +91,26 @@ impl Peers {
         Peer { peer: Box::new(peer), http1: Some(http1) }
     }
 
-    fn encrypted(&self, target: &Arc<ConnectTarget>) -> HttpPeer {
+    fn encrypted(target: &Arc<ConnectTarget>) -> HttpPeer {
         // Pingora looks whether an idle connection leads to its peer's address, unless that is this
         // one: a local socket leads nowhere. Connections are told apart by the group key.
         let mut peer =
             HttpPeer::new(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0), false, String::new());
         peer.options.total_connection_timeout = Some(target.timeout);
-        peer.options.custom_l4 =
-            Some(Arc::new(Encrypted { dialer: Arc::clone(&self.dialer), target: Arc::clone(target) }));
+        peer.options.custom_l4 = Some(Arc::new(Encrypted { target: Arc::clone(target) }));
         peer
     }
 }
 
 /// Makes HTTP/2 connections with TLS to one target.
 struct Encrypted {
-    dialer: Arc<Dialer>,
     target: Arc<ConnectTarget>,
 }
 
 #[async_trait]
 impl L4Connect for Encrypted {
     async fn connect(&self, _address: &PeerAddress) -> Result<L4Stream> {
-        let mut stream = self.dialer.make(&self.target).await?;
+        let mut stream = dial::connect(&self.target).await?;
         if stream.selected_alpn_proto() != Some(ALPN::H2) {
             self.target.prefers_http1.store(true, Ordering::Relaxed);
             return Err(Error::new_up(OTHER_VERSION));

@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use pingora::ErrorType;
 use pingora::protocols::Stream;
-use pingora::server::configuration::ServerConf;
 
-use super::dial::Dialer;
+use super::dial;
 use crate::clock::Monotonic;
 use crate::connect::{ConnectTarget, ConnectionLimits};
 use crate::connection_limit::Semaphore;
 use crate::failure::{OUT_OF_FILES, connect_error};
 use crate::idle::OwnerThread;
+use crate::pipe::PipePool;
 
 /// The source of connections to upstreams.
 pub(crate) struct UpstreamConnector {
-    dialer: Dialer,
+    /// The pipes of bodies.
+    pipes: Box<PipePool>,
     /// The limit of idle connections.
     semaphore: Arc<Semaphore>,
     /// Maximum number of connections.
@@ -33,8 +34,14 @@ pub(crate) struct Connected {
 
 impl UpstreamConnector {
     /// Returns a source of connections within these limits.
-    pub(crate) fn new(conf: &ServerConf, limits: ConnectionLimits) -> Self {
-        Self { dialer: Dialer::new(conf), semaphore: Semaphore::new(limits.idle), open: limits.open }
+    pub(crate) fn new(limits: ConnectionLimits) -> Self {
+        let ConnectionLimits { idle, open, pipes } = limits;
+        Self { pipes: Box::new(PipePool::new(pipes)), semaphore: Semaphore::new(idle), open }
+    }
+
+    /// Returns the pool of pipes.
+    pub(crate) fn pipes(&self) -> &PipePool {
+        &self.pipes
     }
 
     /// Returns the limit of idle connections.
@@ -64,7 +71,7 @@ impl UpstreamConnector {
             return Err(OUT_OF_FILES);
         }
         let owner = OwnerThread::own();
-        match self.dialer.make(target).await {
+        match dial::connect(target).await {
             Ok(stream) => Ok(Connected { stream, owner, reused: false }),
             Err(error) => Err(connect_error(&error)),
         }

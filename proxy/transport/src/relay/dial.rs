@@ -1,38 +1,44 @@
 //! Opens connections to upstreams, with TLS if it is on.
 
+use std::io;
 use std::time::{Duration, Instant};
 
-use pingora::connectors::{ConnectorOptions, TransportConnector};
 use pingora::protocols::Stream;
-use pingora::server::configuration::ServerConf;
 use pingora::{Error, ErrorType, Result};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::connect::ConnectTarget;
+use crate::socket::Socket;
 use crate::tls::{Connector, HandshakeError, SecureStream};
 
-/// The dialer of new connections.
-pub(crate) struct Dialer(TransportConnector);
-
-impl Dialer {
-    pub(crate) fn new(conf: &ServerConf) -> Self {
-        Self(TransportConnector::new(Some(ConnectorOptions::from_server_conf(conf))))
-    }
-
-    /// Opens a connection, with TLS if it is on.
-    pub(crate) async fn make(&self, target: &ConnectTarget) -> Result<Stream> {
-        let begun = Instant::now();
-        let stream = self.0.new_stream(&target.peer).await?;
-        // Not Pingora's TLS: it keeps no cause of a failure, and panics if an authority of the
-        // system is unreadable.
-        match &target.connector {
-            None => Ok(stream),
-            // Boxed, so that calls without TLS hold no memory for it.
-            Some(connector) => {
-                Box::pin(secure(stream, connector, target.timeout.saturating_sub(begun.elapsed()))).await
-            }
+/// Opens a connection, with TLS if it is on.
+pub(crate) async fn connect(target: &ConnectTarget) -> Result<Stream> {
+    let begun = Instant::now();
+    let connected = timeout(target.timeout, TcpStream::connect(target.address)).await;
+    let stream = connected.unwrap_or_else(|_elapsed| Err(io::ErrorKind::TimedOut.into()));
+    let socket = stream.and_then(|stream| Socket::new(stream, target.address)).map_err(connect_error)?;
+    // Not Pingora's TLS: it keeps no cause of a failure, and panics if an authority of the system
+    // is unreadable.
+    match &target.connector {
+        None => Ok(Box::new(socket)),
+        // Boxed, so that calls without TLS hold no memory for it.
+        Some(connector) => {
+            let left = target.timeout.saturating_sub(begun.elapsed());
+            Box::pin(secure(Box::new(socket), connector, left)).await
         }
     }
+}
+
+/// Returns the error of a connection attempt that this error of the operating system has ended.
+fn connect_error(error: io::Error) -> Box<Error> {
+    let kind = match error.kind() {
+        io::ErrorKind::ConnectionRefused => ErrorType::ConnectRefused,
+        io::ErrorKind::TimedOut => ErrorType::ConnectTimedout,
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => ErrorType::ConnectNoRoute,
+        _ => ErrorType::ConnectError,
+    };
+    Error::because(kind, "the connection is not established", error)
 }
 
 async fn secure(stream: Stream, connector: &Connector, time: Duration) -> Result<Stream> {

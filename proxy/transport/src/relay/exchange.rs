@@ -4,6 +4,7 @@
 mod down;
 mod download;
 mod error;
+mod splice;
 mod timeouts;
 mod up;
 mod upload;
@@ -17,6 +18,7 @@ pub(crate) use self::error::ExchangeError;
 pub(crate) use self::upload::Upload;
 use crate::client::ClientStream;
 use crate::hooks::{Event, Limit, Phases, Timeouts};
+use crate::pipe::PipePool;
 use crate::record::Record;
 use crate::response_deadline::{ResponseDeadline, ResponseTimeout};
 
@@ -27,6 +29,7 @@ pub(super) struct Exchange<'a, P: Phases> {
     pub(super) record: &'a mut Record<P::Log>,
     pub(super) client: &'a mut ClientStream,
     pub(super) upstream: &'a mut Stream,
+    pub(super) pipes: &'a PipePool,
     pub(super) timeouts: Timeouts,
     pub(super) deadline: ResponseDeadline,
     /// Whether the request's method is idempotent (RFC 9110, section 9.2.2).

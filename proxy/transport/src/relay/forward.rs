@@ -82,6 +82,7 @@ impl<P: Phases> Forwarder<'_, P> {
                 record: &mut **record,
                 client,
                 upstream: &mut stream,
+                pipes: connector.pipes(),
                 timeouts: attempt.timeouts,
                 deadline,
                 is_idempotent: framing.is_idempotent,

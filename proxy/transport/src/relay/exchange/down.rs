@@ -9,6 +9,7 @@ use tokio_util::io::poll_read_buf;
 
 use super::download::Download;
 use super::error::ExchangeError;
+use super::splice::Spliced;
 use super::{Exchange, READ_SIZE};
 use crate::framing::{self, Framing, LAST_CHUNK};
 use crate::hooks::{Cause, Phases};
@@ -20,10 +21,11 @@ const HEAD_READ_SIZE: usize = 4 << 10;
 impl<P: Phases> Exchange<'_, P> {
     pub(super) fn poll_down(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ExchangeError>> {
         let polled = self.poll_download(context);
-        if self.down.unsent.take_progress() {
+        if self.down.unsent.take_progress() | self.down.splice.take_progress() {
             self.deadline.record_sent();
         }
-        let is_blocked = polled.is_pending() && self.down.unsent.is_blocked();
+        let is_blocked =
+            polled.is_pending() && (self.down.unsent.is_blocked() || self.down.splice.is_blocked());
         if is_blocked && !self.down.is_blocked {
             self.arm_download();
         } else if self.down.is_blocked && !is_blocked && polled.is_pending() {
@@ -45,6 +47,19 @@ impl<P: Phases> Exchange<'_, P> {
                 Ok(true) => continue,
                 Ok(false) => {}
                 Err(error) => return Poll::Ready(Err(error)),
+            }
+            match ready!(self.poll_splice_down(context)) {
+                Spliced::Complete => {
+                    self.complete_download();
+                    continue;
+                }
+                Spliced::ReceiverClosed => return Poll::Ready(Err(ExchangeError::ClientClosed)),
+                Spliced::SenderClosed => return Poll::Ready(Err(self.upstream_error(Cause::Terminated))),
+                Spliced::Copy(received) if received.is_empty() => {}
+                Spliced::Copy(received) => {
+                    self.down.unsent.bytes = received;
+                    continue;
+                }
             }
             let size = if self.down.head.is_some() { READ_SIZE } else { HEAD_READ_SIZE };
             self.down.read.reserve(size);

@@ -2,6 +2,7 @@
 
 use bytes::BytesMut;
 
+use super::splice::Splice;
 use crate::relay::head::{BodyDelimiter, ResponseHead};
 use crate::relay::write_buf::WriteBuf;
 
@@ -9,6 +10,7 @@ use crate::relay::write_buf::WriteBuf;
 pub(crate) struct Download {
     pub(super) read: BytesMut,
     pub(super) unsent: WriteBuf,
+    pub(super) splice: Splice,
     /// Whether the client is awaited, and not the upstream.
     pub(super) is_blocked: bool,
     pub(super) delimiter: BodyDelimiter,
@@ -28,6 +30,7 @@ impl Download {
         Self {
             read: BytesMut::new(),
             unsent: WriteBuf::default(),
+            splice: Splice::default(),
             is_blocked: false,
             delimiter: BodyDelimiter::AsStated(None),
             head: None,

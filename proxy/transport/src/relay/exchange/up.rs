@@ -7,6 +7,7 @@ use bytes::Buf as _;
 use tokio_util::io::poll_read_buf;
 
 use super::error::ExchangeError;
+use super::splice::Spliced;
 use super::upload::UploadStage;
 use super::{Exchange, READ_SIZE};
 use crate::framing::{self, LAST_CHUNK};
@@ -18,8 +19,8 @@ const MAX_REPLAY: usize = 64 << 10;
 impl<P: Phases> Exchange<'_, P> {
     pub(super) fn poll_up(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ExchangeError>> {
         let polled = self.poll_upload(context);
-        let is_blocked = polled.is_pending() && self.up.unsent.is_blocked();
-        let has_progressed = self.up.unsent.take_progress();
+        let is_blocked = polled.is_pending() && (self.up.unsent.is_blocked() || self.up.splice.is_blocked());
+        let has_progressed = self.up.unsent.take_progress() | self.up.splice.take_progress();
         // Each byte that it takes renews its time. Otherwise an upstream that reads slowly but
         // steadily was cut off.
         if is_blocked && (has_progressed || !self.up.is_blocked) {
@@ -35,16 +36,22 @@ impl<P: Phases> Exchange<'_, P> {
     fn poll_upload(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ExchangeError>> {
         loop {
             if ready!(self.up.unsent.poll_flush_to(self.upstream, context)).is_err() {
-                // The upstream may have responded before it closed the connection: the download
-                // shows it.
-                self.arm_upstream();
-                self.up.stage = UploadStage::Aborted;
-                return Poll::Ready(Ok(()));
+                return self.abort_upload();
             }
-            if self.up.body.is_over() {
+            if self.up.body.is_over() && !self.up.splice.is_blocked() {
                 self.request_sent();
                 self.up.stage = UploadStage::Complete;
                 return Poll::Ready(Ok(()));
+            }
+            match ready!(self.poll_splice_up(context)) {
+                Spliced::Complete => continue,
+                Spliced::ReceiverClosed => return self.abort_upload(),
+                Spliced::SenderClosed => return Poll::Ready(Err(self.client_error())),
+                Spliced::Copy(received) if received.is_empty() => {}
+                Spliced::Copy(received) => {
+                    self.up.unsent.bytes = received;
+                    continue;
+                }
             }
             self.up.read.reserve(READ_SIZE);
             match ready!(poll_read_buf(Pin::new(&mut *self.client), context, &mut self.up.read)) {
@@ -55,6 +62,14 @@ impl<P: Phases> Exchange<'_, P> {
                 return Poll::Ready(Err(error));
             }
         }
+    }
+
+    /// Stops the upload. The upstream may have responded before it closed the connection: the
+    /// download shows it.
+    fn abort_upload(&mut self) -> Poll<Result<(), ExchangeError>> {
+        self.arm_upstream();
+        self.up.stage = UploadStage::Aborted;
+        Poll::Ready(Ok(()))
     }
 
     /// Moves received bytes of the body into the write buffer.

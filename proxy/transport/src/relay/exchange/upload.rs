@@ -2,6 +2,7 @@
 
 use bytes::BytesMut;
 
+use super::splice::Splice;
 use crate::framing::{self, Framing, LAST_CHUNK};
 use crate::relay::write_buf::WriteBuf;
 
@@ -12,6 +13,7 @@ pub(crate) struct Upload {
     /// The bytes that were read from the client and not parsed yet.
     pub(super) read: BytesMut,
     pub(super) unsent: WriteBuf,
+    pub(super) splice: Splice,
     /// Whether the upstream is awaited, and not the client.
     pub(super) is_blocked: bool,
     /// The part of the body that was sent, or `None` if it cannot be sent again.
@@ -45,6 +47,7 @@ impl Upload {
                 is_chunked: matches!(body, Framing::Chunked(_)),
                 read: BytesMut::from(buffered.as_slice()),
                 unsent: WriteBuf::default(),
+                splice: Splice::default(),
                 is_blocked: false,
                 replay: Some(Vec::new()),
                 stage: UploadStage::InFlight,

@@ -1,0 +1,122 @@
+//! TCP connections of clients and upstreams. Pingora's keep their socket to themselves, and the
+//! kernel must know both sockets to move a body from one to the other.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd as _;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use async_trait::async_trait;
+use pingora::protocols::l4::socket::SocketAddr as PeerAddress;
+use pingora::protocols::raw_connect::ProxyDigest;
+use pingora::protocols::{
+    GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream,
+    TimingDigest, UniqueID, UniqueIDType,
+};
+use tokio::io::{AsyncRead, AsyncWriteExt as _, Interest, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::delegate::delegate_write;
+use crate::pipe::Pipe;
+
+/// A TCP connection.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    stream: TcpStream,
+    peer: SocketAddr,
+}
+
+impl Socket {
+    /// Returns the connection with Nagle's algorithm off, so that no part of a message waits for
+    /// an acknowledgment.
+    ///
+    /// # Errors
+    /// Returns the error of the operating system.
+    pub(crate) fn new(stream: TcpStream, peer: SocketAddr) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, peer })
+    }
+
+    /// Returns the TCP connection behind a stream, or `None` if there is something between, as TLS.
+    pub(crate) fn of(stream: &Stream) -> Option<&Self> {
+        (**stream).as_any().downcast_ref()
+    }
+
+    /// Moves up to `max` bytes from the connection into an empty pipe. Returns their number, or 0 at
+    /// the end of the connection.
+    pub(crate) fn poll_fill(
+        &self,
+        pipe: &mut Pipe,
+        max: u64,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.stream.poll_read_ready(context))?;
+            match self.stream.try_io(Interest::READABLE, || pipe.fill(&self.stream, max)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                filled => return Poll::Ready(filled),
+            }
+        }
+    }
+
+    /// Moves bytes from a pipe into the connection. Returns their number.
+    pub(crate) fn poll_drain(&self, pipe: &mut Pipe, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.stream.poll_write_ready(context))?;
+            match self.stream.try_io(Interest::WRITABLE, || pipe.drain(&self.stream)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                drained => return Poll::Ready(drained),
+            }
+        }
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+#[async_trait]
+impl Shutdown for Socket {
+    async fn shutdown(&mut self) {
+        // The peer may be gone already.
+        let _sent = self.stream.shutdown().await;
+    }
+}
+
+impl GetSocketDigest for Socket {
+    fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
+        let digest = SocketDigest::from_raw_fd(self.stream.as_raw_fd());
+        digest.peer_addr.get_or_init(|| Some(PeerAddress::Inet(self.peer)));
+        Some(Arc::new(digest))
+    }
+}
+
+impl GetTimingDigest for Socket {
+    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
+        Vec::new()
+    }
+}
+
+impl GetProxyDigest for Socket {
+    fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
+        None
+    }
+}
+
+impl UniqueID for Socket {
+    fn id(&self) -> UniqueIDType {
+        self.stream.as_raw_fd()
+    }
+}
+
+impl Ssl for Socket {}
+impl Peek for Socket {}
+delegate_write!(Socket, stream);
