@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { createPage, LARGE, RIGHT_TO_LEFT, TYPICAL } from "./parts/biolink.mjs";
+import { createPage, LARGE, LOOKS, RIGHT_TO_LEFT, TYPICAL } from "./parts/biolink.mjs";
 import { startChromium } from "./parts/chromium.mjs";
 import { startEdge } from "./parts/edge.mjs";
 import { image, startImages } from "./parts/images.mjs";
@@ -26,7 +26,7 @@ before(async () => {
   mkdirSync(SCREENSHOTS, { recursive: true });
   [edge, images] = await Promise.all([startEdge(), startImages()]);
   browser = await startChromium(images.args);
-  for (const page of [...Object.values(PAGES), LARGE]) await createPage(edge, page);
+  for (const page of [...Object.values(PAGES), LARGE, ...LOOKS]) await createPage(edge, page);
 });
 after(() => Promise.all([browser?.close(), edge?.end(), images?.end()]));
 
@@ -71,8 +71,33 @@ for (const [name, document] of Object.entries(PAGES)) {
   }
 }
 
+for (const look of LOOKS) {
+  test(`${look.slug} has no finding of axe, fits, and nothing of it moves`, async () => {
+    for (const scheme of SCHEMES) {
+      const viewport = { width: 360, height: 720 };
+      const page = await browser.newPage({ colorScheme: scheme, viewport, ignoreHTTPSErrors: true });
+      await page.addInitScript(() => {
+        globalThis.moved = 0;
+        const add = (list) => list.getEntries().forEach((entry) => (globalThis.moved += entry.value));
+        new PerformanceObserver(add).observe({ type: "layout-shift", buffered: true });
+      });
+      await page.goto(address(look), { waitUntil: "networkidle" });
+      assert.equal(await page.evaluate(() => globalThis.moved), 0);
+      await page.evaluate(AXE);
+      for (const width of [360, 1280]) {
+        await page.setViewportSize({ width, height: 720 });
+        await page.screenshot({ path: path.join(SCREENSHOTS, `${look.slug}-${scheme}-${width}.png`) });
+        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+        const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+        assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), []);
+      }
+      await page.close();
+    }
+  });
+}
+
 test("pages are as small as promised", async (context) => {
-  for (const [document, limit] of [[TYPICAL, 4096], [RIGHT_TO_LEFT, 4096], [LARGE, 10_240]]) {
+  for (const [document, limit] of [[TYPICAL, 5120], [RIGHT_TO_LEFT, 5120], [LARGE, 11_264], ...LOOKS.map((look) => [look, 6144])]) {
     const response = await fetch(address(document), { headers: { "accept-encoding": "identity" } });
     const body = Buffer.from(await response.arrayBuffer());
     assert.equal(response.status, 200);

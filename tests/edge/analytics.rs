@@ -280,7 +280,10 @@ fn csv_is_a_file_with_one_table() {
         (200, Some("text/csv; charset=utf-8; header=present"))
     );
     assert_eq!(csv.header("content-disposition"), Some("attachment; filename=\"analytics-utm_source.csv\""));
-    assert_eq!(csv.text(), "utm_source,views,clicks,ctr\r\n\"'=cmd()\",2,0,0\r\n(none),1,0,0\r\n\"a,b\",1,0,0\r\n");
+    assert_eq!(
+        csv.text(),
+        "utm_source,views,clicks,ctr\r\n\"'=cmd()\",2,0,0\r\n(none),1,0,0\r\n\"a,b\",1,0,0\r\n"
+    );
 }
 
 #[test]

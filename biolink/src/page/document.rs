@@ -22,7 +22,9 @@ pub(crate) use link::{DEFAULT, FALLBACK};
 pub use product::{Availability, Layout, Price, Product, Products};
 pub use social::{Platform, Social};
 pub use target::{DeviceClass, Fallback, Follower, LinkTarget};
-pub use theme::{Colors, ContrastError, Density, Mode, Palette, Preset, Shape, Theme};
+pub use theme::{
+    Background, Buttons, Colors, ContrastError, Density, Font, Look, Mode, Palette, Preset, Shape, Theme,
+};
 pub use utm::{UtmTemplate, UtmValues};
 
 use super::{Via, WebUrl};
@@ -37,6 +39,8 @@ pub struct PageDocument {
     pub bio: String,
     /// The portrait or logo.
     pub avatar: Option<Image>,
+    /// A picture above all, three times as wide as it is high.
+    pub cover: Option<Image>,
     /// The language of the page (BCP 47), such as `en` or `ar-EG`.
     pub locale: Locale,
     /// The direction of the text.

@@ -5,6 +5,7 @@
 //! its hash) and the hosts of its images.
 
 mod gate;
+mod icons;
 mod layout;
 mod links;
 mod metadata;
@@ -27,7 +28,7 @@ use self::{
 };
 use super::{
     PageDocument, Slug,
-    document::{Image, Theme},
+    document::{Background, Image},
 };
 
 /// A page as a visitor sees it at one moment.
@@ -59,8 +60,16 @@ pub fn render(view: &PageView<'_>) -> Response {
     let document = view.document;
     let words = Words::of(&document.locale);
     let content = html! {
+        @if document.theme.look().background == Background::Image {
+            @if let Some(image) = &document.theme.image {
+                img.back src=(image.url) alt="" width="16" height="9" referrerpolicy="no-referrer";
+            }
+        }
         main {
             header {
+                @if let Some(cover) = document.cover.as_ref().filter(|cover| cover.url.is_allowed()) {
+                    img.cover src=(cover.url) alt=(cover.alt) width="640" height="213" referrerpolicy="no-referrer";
+                }
                 @if let Some(avatar) = &document.avatar { (portrait(avatar)) }
                 h1 { (document.title) }
                 @if !document.bio.is_empty() { p.bio { (document.bio) } }
@@ -89,11 +98,6 @@ fn portrait(avatar: &Image) -> Markup {
             img.avatar src=(avatar.url) alt=(avatar.alt) width="96" height="96" referrerpolicy="no-referrer";
         }
     }
-}
-
-/// Returns the colors of pages that are the operator's own.
-fn own_theme() -> Theme {
-    Theme::default()
 }
 
 #[cfg(test)]

@@ -21,8 +21,8 @@ pub(crate) use self::{
 };
 use self::{
     parts::{
-        read_avatar, read_code, read_gate, read_link, read_product, read_seo, read_social, read_theme,
-        read_utm,
+        read_avatar, read_code, read_cover, read_gate, read_link, read_product, read_seo, read_social,
+        read_theme, read_utm,
     },
     texts::long_text,
 };
@@ -128,6 +128,7 @@ impl<'a> Reader<'a> {
             title: title.unwrap_or_default(),
             bio: fields.nullable("bio", |value| long_text(value, 300, 5)).unwrap_or_default(),
             avatar: fields.nullable_object("avatar", read_avatar).flatten(),
+            cover: fields.nullable_object("cover", read_cover).flatten(),
             locale: fields.nullable("locale", parse_locale).unwrap_or_default(),
             dir: fields.nullable("dir", name_of::<Direction>).unwrap_or_default(),
             theme: fields.nullable_object("theme", read_theme).unwrap_or_default(),

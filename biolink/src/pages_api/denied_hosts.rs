@@ -137,7 +137,12 @@ impl DeniedHosts {
         document.products.items.retain(|item| !self.denies(&item.url));
         let images = document.products.items.iter_mut().map(|item| &mut item.image);
         let own = document.links.iter_mut().map(|link| &mut link.image);
-        for image in images.chain(own).chain([&mut document.avatar, &mut document.seo.image]) {
+        for image in images.chain(own).chain([
+            &mut document.avatar,
+            &mut document.cover,
+            &mut document.seo.image,
+            &mut document.theme.image,
+        ]) {
             image.take_if(|image| self.denies(&image.url));
         }
     }

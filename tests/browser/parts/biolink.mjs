@@ -48,6 +48,21 @@ export const TYPICAL = {
   status: "published",
 };
 
+/** A page in each preset, with all that it can show, and one with a picture behind it. */
+export const LOOKS = ["minimal", "paper", "ocean", "forest", "sunset", "lavender", "slate", "contrast", "picture"].map((name) => ({
+  ...TYPICAL,
+  slug: `look-${name}`,
+  cover: { url: image("cover") },
+  socials: ["instagram", "youtube", "tiktok", "github", "linkedin", "spotify"].map((platform) => ({ platform, url: "https://example.com/ada" })),
+  theme: name === "picture" ? { preset: "slate", background: "image", image: { url: image("back") } } : { preset: name },
+  links: [
+    { title: "Notes on the Analytical Engine", url: "https://example.com/notes", highlight: true, description: "The annotated translation" },
+    { title: "Listen on Spotify", url: "https://example.com/podcast", icon: "spotify" },
+    { title: "Film: Poetical science", url: "https://example.com/film", image: { url: image("film") } },
+    ...TYPICAL.links.slice(2),
+  ],
+}));
+
 /** The same from right to left. */
 export const RIGHT_TO_LEFT = {
   slug: "maryam",

@@ -56,8 +56,14 @@ impl Color {
         0.2126 * linear(self.r) + 0.7152 * linear(self.g) + 0.0722 * linear(self.b)
     }
 
+    /// Returns this color with as much of another one, at most `most` of 255, as leaves `text` readable.
+    pub(super) fn tinted(self, other: Self, text: Self, most: u16) -> Self {
+        let mixes = (0..=most).rev().map(|share| self.mixed(other, share));
+        { mixes }.find(|mix| text.contrast(*mix) >= AA_TEXT).unwrap_or(self)
+    }
+
     /// Returns this color with `share` of 255 of another one.
-    fn mixed(self, other: Self, share: u16) -> Self {
+    pub(super) fn mixed(self, other: Self, share: u16) -> Self {
         let mix = |a: u8, b: u8| {
             let mixed = (u16::from(a) * (255 - share) + u16::from(b) * share) / 255;
             u8::try_from(mixed).unwrap_or(u8::MAX)

@@ -4,10 +4,13 @@ use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 use thiserror::Error;
 
-use super::color::{AA_TEXT, Color};
+use super::{
+    Image,
+    color::{AA_TEXT, Color},
+};
 
-/// The look of a page. Tokens replace the preset's colors one by one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The look of a page. What it has replaces what the preset has, one by one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Theme {
     /// The preset.
@@ -19,9 +22,30 @@ pub struct Theme {
     /// Colors of the dark mode in place of the preset's.
     pub dark: Palette,
     /// The shape of links.
-    pub shape: Shape,
+    pub shape: Option<Shape>,
     /// The space between them.
     pub density: Density,
+    /// The typeface.
+    pub font: Option<Font>,
+    /// The style of links.
+    pub buttons: Option<Buttons>,
+    /// What is behind the page.
+    pub background: Option<Background>,
+    /// The picture of [`Background::Image`].
+    pub image: Option<Image>,
+}
+
+/// The looks of a preset beside its colors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// The shape of links.
+    pub shape: Shape,
+    /// The typeface.
+    pub font: Font,
+    /// The style of links.
+    pub buttons: Buttons,
+    /// What is behind the page.
+    pub background: Background,
 }
 
 /// Colors of one mode. An absent one is the preset's.
@@ -40,6 +64,9 @@ pub struct Palette {
     /// Highlighted links, focus and icons.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accent: Option<Color>,
+    /// The color in which a gradient ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<Color>,
 }
 
 /// The colors of one mode, all of them.
@@ -53,6 +80,8 @@ pub struct Colors {
     pub card: Color,
     /// Highlighted links and icons.
     pub accent: Color,
+    /// The color in which a gradient ends.
+    pub end: Color,
 }
 
 /// Text that cannot be read well enough.
@@ -85,19 +114,59 @@ impl Theme {
     pub fn dark(&self) -> Colors {
         self.preset.dark().with(self.dark)
     }
+
+    /// Returns the look: the preset's where the theme has none of its own.
+    pub fn look(&self) -> Look {
+        let usual = self.preset.look();
+        let background = match (self.background.unwrap_or(usual.background), &self.image) {
+            (Background::Image, Some(image)) if image.url.is_allowed() => Background::Image,
+            (Background::Image, _) => Background::Plain,
+            (other, _) => other,
+        };
+        Look {
+            shape: self.shape.unwrap_or(usual.shape),
+            font: self.font.unwrap_or(usual.font),
+            buttons: self.buttons.unwrap_or(usual.buttons),
+            background,
+        }
+    }
 }
 
 impl Colors {
+    /// Returns these colors with the page's own. A gradient of its own colors ends near the accent.
     fn with(self, own: Palette) -> Self {
-        Self {
+        let mut colors = Self {
             bg: own.bg.unwrap_or(self.bg),
             fg: own.fg.unwrap_or(self.fg),
             card: own.card.unwrap_or(self.card),
             accent: own.accent.unwrap_or(self.accent),
+            end: self.end,
+        };
+        if own.bg.is_some() || own.fg.is_some() {
+            colors.end = colors.bg.tinted(colors.accent, colors.fg, 90);
         }
+        colors.end = own.end.unwrap_or(colors.end);
+        colors
     }
 
-    /// Checks that text can be read: `fg` on `bg` and on `card`, and `accent` on `bg`.
+    /// Returns the background of soft links: the card's with a bit of the accent.
+    pub fn soft(&self) -> Color {
+        self.card.tinted(self.accent, self.fg, 24)
+    }
+
+    /// Returns the share of the background in hundredths that lies over a picture, so that text can be
+    /// read whatever the picture shows: at least 55.
+    pub fn veil(&self) -> u16 {
+        let is_enough = |share: &u16| {
+            let over = |picture: Color| self.bg.mixed(picture, (100 - share) * 255 / 100);
+            [Color::BLACK, Color::WHITE]
+                .iter()
+                .all(|picture| self.fg.contrast(over(*picture)) >= AA_TEXT + 0.2)
+        };
+        (55..100).find(is_enough).unwrap_or(100)
+    }
+
+    /// Checks that text can be read: `fg` on `bg`, `card` and `end`, and `accent` on `bg`.
     ///
     /// # Errors
     /// Returns the first pair that cannot.
@@ -113,7 +182,7 @@ impl Colors {
             let ratio = hundredths(color.contrast(on));
             Err(ContrastError { token, ratio, other, on, nearest })
         };
-        check("fg", self.fg, &[("bg", self.bg), ("card", self.card)])?;
+        check("fg", self.fg, &[("bg", self.bg), ("card", self.card), ("end", self.end)])?;
         check("accent", self.accent, &[("bg", self.bg)])
     }
 }
@@ -123,7 +192,7 @@ fn hundredths(ratio: f64) -> u32 {
     (0..2_100).rev().find(|hundredths| f64::from(*hundredths) <= ratio * 100.0).unwrap_or(0)
 }
 
-/// A set of colors that go together.
+/// A preset: colors, a typeface and forms that go together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "each is a look of its own")]
@@ -165,6 +234,49 @@ pub enum Shape {
     Square,
 }
 
+/// A typeface of the visitor's system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Font {
+    /// That of the system.
+    #[default]
+    Sans,
+    /// With serifs.
+    Serif,
+    /// With round ends.
+    Rounded,
+    /// With letters of one width.
+    Mono,
+}
+
+/// The style of links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Buttons {
+    /// In the color of the card with a bit of the accent.
+    #[default]
+    Soft,
+    /// In the accent.
+    Filled,
+    /// A line around them.
+    Outline,
+    /// A line, and a shadow with a sharp edge.
+    Shadow,
+}
+
+/// What is behind a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Background {
+    /// A color.
+    #[default]
+    Plain,
+    /// From one color to another.
+    Gradient,
+    /// A picture below a veil.
+    Image,
+}
+
 /// The space between links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -180,35 +292,56 @@ impl Preset {
     /// Every preset once.
     pub const ALL: [Self; 8] = *Self::VARIANTS.as_array().unwrap();
 
+    const fn look(self) -> Look {
+        use Background::{Gradient, Plain};
+        let (shape, font, buttons, background) = match self {
+            Self::Minimal => (Shape::Rounded, Font::Sans, Buttons::Soft, Plain),
+            Self::Paper => (Shape::Square, Font::Serif, Buttons::Outline, Plain),
+            Self::Ocean => (Shape::Pill, Font::Sans, Buttons::Soft, Gradient),
+            Self::Forest => (Shape::Rounded, Font::Serif, Buttons::Filled, Plain),
+            Self::Sunset => (Shape::Pill, Font::Rounded, Buttons::Filled, Gradient),
+            Self::Lavender => (Shape::Rounded, Font::Rounded, Buttons::Shadow, Gradient),
+            Self::Slate => (Shape::Square, Font::Mono, Buttons::Outline, Gradient),
+            Self::Contrast => (Shape::Square, Font::Sans, Buttons::Shadow, Plain),
+        };
+        Look { shape, font, buttons, background }
+    }
+
     const fn light(self) -> Colors {
         match self {
-            Self::Minimal => colors(0xfa_fa_f9, 0x1c_19_17, 0xff_ff_ff, 0x1d_4e_d8),
-            Self::Paper => colors(0xfb_f7_ef, 0x29_22_18, 0xff_fd_f8, 0x8a_3f_0f),
-            Self::Ocean => colors(0xec_f8_fb, 0x0b_2b_3a, 0xff_ff_ff, 0x0b_5f_80),
-            Self::Forest => colors(0xf1_f7_ef, 0x17_2b_1a, 0xff_ff_ff, 0x1f_66_2e),
-            Self::Sunset => colors(0xff_f4_ee, 0x3a_17_12, 0xff_ff_ff, 0xb0_2a_14),
-            Self::Lavender => colors(0xf6_f3_fd, 0x2a_1f_42, 0xff_ff_ff, 0x5b_34_b0),
-            Self::Slate => colors(0xf1_f5_f9, 0x0f_17_2a, 0xff_ff_ff, 0x33_41_55),
-            Self::Contrast => colors(0xff_ff_ff, 0x00_00_00, 0xff_ff_ff, 0x00_00_00),
+            Self::Minimal => colors([0xfa_fa_f9, 0x1c_19_17, 0xff_ff_ff, 0x1d_4e_d8, 0xe7_e5_e4]),
+            Self::Paper => colors([0xfb_f7_ef, 0x29_22_18, 0xff_fd_f8, 0x8a_3f_0f, 0xf1_e3_c8]),
+            Self::Ocean => colors([0xec_f8_fb, 0x0b_2b_3a, 0xff_ff_ff, 0x0b_5f_80, 0xa8_dc_f0]),
+            Self::Forest => colors([0xf1_f7_ef, 0x17_2b_1a, 0xff_ff_ff, 0x1f_66_2e, 0xcf_e6_c9]),
+            Self::Sunset => colors([0xff_f4_ee, 0x3a_17_12, 0xff_ff_ff, 0xb0_2a_14, 0xff_b8_9a]),
+            Self::Lavender => colors([0xf6_f3_fd, 0x2a_1f_42, 0xff_ff_ff, 0x5b_34_b0, 0xd9_c6_fb]),
+            Self::Slate => colors([0xf1_f5_f9, 0x0f_17_2a, 0xff_ff_ff, 0x33_41_55, 0xcb_d5_e1]),
+            Self::Contrast => colors([0xff_ff_ff, 0x00_00_00, 0xff_ff_ff, 0x00_00_00, 0xff_ff_ff]),
         }
     }
 
     const fn dark(self) -> Colors {
         match self {
-            Self::Minimal => colors(0x0c_0a_09, 0xfa_fa_f9, 0x1c_19_17, 0x93_c5_fd),
-            Self::Paper => colors(0x1d_18_11, 0xf7_ef_e2, 0x2a_23_19, 0xf0_b4_83),
-            Self::Ocean => colors(0x07_1a_24, 0xe3_f4_fa, 0x0f_2a_38, 0x7f_d3_f0),
-            Self::Forest => colors(0x0d_18_0f, 0xe6_f3_e7, 0x17_28_1a, 0x8f_d6_9c),
-            Self::Sunset => colors(0x1f_0d_0a, 0xff_ec_e5, 0x31_17_12, 0xff_a4_8c),
-            Self::Lavender => colors(0x15_10_22, 0xf0_ea_fd, 0x22_1a_36, 0xc4_ae_fb),
-            Self::Slate => colors(0x0f_17_2a, 0xf1_f5_f9, 0x1e_29_3b, 0xcb_d5_e1),
-            Self::Contrast => colors(0x00_00_00, 0xff_ff_ff, 0x00_00_00, 0xff_ff_ff),
+            Self::Minimal => colors([0x0c_0a_09, 0xfa_fa_f9, 0x1c_19_17, 0x93_c5_fd, 0x29_25_24]),
+            Self::Paper => colors([0x1d_18_11, 0xf7_ef_e2, 0x2a_23_19, 0xf0_b4_83, 0x3a_2c_18]),
+            Self::Ocean => colors([0x07_1a_24, 0xe3_f4_fa, 0x0f_2a_38, 0x7f_d3_f0, 0x0c_48_66]),
+            Self::Forest => colors([0x0d_18_0f, 0xe6_f3_e7, 0x17_28_1a, 0x8f_d6_9c, 0x1d_46_25]),
+            Self::Sunset => colors([0x1f_0d_0a, 0xff_ec_e5, 0x31_17_12, 0xff_a4_8c, 0x74_25_1a]),
+            Self::Lavender => colors([0x15_10_22, 0xf0_ea_fd, 0x22_1a_36, 0xc4_ae_fb, 0x3f_2a_72]),
+            Self::Slate => colors([0x0f_17_2a, 0xf1_f5_f9, 0x1e_29_3b, 0xcb_d5_e1, 0x33_41_55]),
+            Self::Contrast => colors([0x00_00_00, 0xff_ff_ff, 0x00_00_00, 0xff_ff_ff, 0x00_00_00]),
         }
     }
 }
 
-const fn colors(bg: u32, fg: u32, card: u32, accent: u32) -> Colors {
-    Colors { bg: Color::of(bg), fg: Color::of(fg), card: Color::of(card), accent: Color::of(accent) }
+const fn colors([bg, fg, card, accent, end]: [u32; 5]) -> Colors {
+    Colors {
+        bg: Color::of(bg),
+        fg: Color::of(fg),
+        card: Color::of(card),
+        accent: Color::of(accent),
+        end: Color::of(end),
+    }
 }
 
 #[cfg(test)]
@@ -220,6 +353,17 @@ mod tests {
         for preset in Preset::ALL {
             for colors in [preset.light(), preset.dark()] {
                 assert_eq!(colors.check(), Ok(()), "{preset:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn veil_keeps_text_readable_over_any_picture() {
+        for preset in Preset::ALL {
+            for colors in [preset.light(), preset.dark()] {
+                let veil = colors.veil();
+                assert!((55..100).contains(&veil), "{preset:?}: {veil}");
+                assert!(colors.fg.contrast(colors.soft()) >= AA_TEXT, "{preset:?}");
             }
         }
     }

@@ -19,7 +19,7 @@ pub(super) struct Head<'a> {
     pub(super) title: &'a str,
     pub(super) locale: &'a str,
     pub(super) direction: Direction,
-    pub(super) theme: Theme,
+    pub(super) theme: &'a Theme,
     /// Whether search engines are asked to leave the page out.
     pub(super) noindex: bool,
     /// The image that stands for the page in tabs and on home screens.
@@ -39,10 +39,15 @@ impl<'a> Head<'a> {
             title: document.seo.title.as_ref().unwrap_or(&document.title),
             locale: document.locale.as_str(),
             direction: document.direction(),
-            theme: document.theme,
+            theme: &document.theme,
             noindex: document.seo.noindex,
             icon: document.avatar.as_ref().filter(|avatar| avatar.url.is_allowed()),
-            images: document.avatar.iter().chain(items).collect(),
+            images: { document.avatar.iter() }
+                .chain(&document.cover)
+                .chain(&document.theme.image)
+                .chain(document.links.iter().filter_map(|link| link.image.as_ref()))
+                .chain(items)
+                .collect(),
             more: html! {},
         }
     }
@@ -54,7 +59,7 @@ impl<'a> Head<'a> {
 
 /// Returns a response with status 200.
 pub(super) fn respond(head: &Head<'_>, content: &Markup) -> Response {
-    let style = style(&head.theme);
+    let style = style(head.theme);
     let html = html! {
         (DOCTYPE)
         html lang=(head.locale) dir=(head.direction.as_str()) {
@@ -63,13 +68,13 @@ pub(super) fn respond(head: &Head<'_>, content: &Markup) -> Response {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (head.title) }
                 meta name="color-scheme" content=(color_scheme(head.theme.mode));
-                (theme_colors(&head.theme))
+                (theme_colors(head.theme))
                 @match head.icon {
                     Some(icon) => {
                         link rel="icon" href=(icon.url) referrerpolicy="no-referrer";
                         link rel="apple-touch-icon" href=(icon.url) referrerpolicy="no-referrer";
                     }
-                    None => link rel="icon" href=(favicon(&head.theme));
+                    None => link rel="icon" href=(favicon(head.theme));
                 }
                 @if head.noindex { meta name="robots" content="noindex"; }
                 (head.more)

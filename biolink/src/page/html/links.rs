@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::{PageView, words::Words};
+use super::{PageView, icons, words::Words};
 use crate::page::{
     Slug,
-    document::{Link, LinkType, Social},
+    document::{Link, LinkType, Platform, Social},
 };
 
 /// Returns the profiles elsewhere. `rel="me"` says that they are the same person's.
@@ -15,8 +15,8 @@ pub(super) fn profiles(socials: &[Social], words: &Words) -> Markup {
         @if !allowed.is_empty() {
             nav.socials aria-label=(words.profiles) {
                 @for social in allowed {
-                    a rel="me" href=(social.url) {
-                        (social.label.as_deref().unwrap_or_else(|| social.platform.label()))
+                    a rel="me" href=(social.url) aria-label=(social.label.as_deref().unwrap_or_else(|| social.platform.label())) {
+                        (icon(social.platform))
                     }
                 }
             }
@@ -75,10 +75,35 @@ fn anchor(link: &Link, address: &str, slug: &Slug) -> Markup {
     let rel = link.rel.iter().map(|rel| rel.as_str()).collect::<Vec<_>>().join(" ");
     // What a printed page shows, unless visitors are to confirm first.
     let to = link.destination().filter(|_| link.gate.is_none()).map(shown_address);
+    let image = link.image.as_ref().filter(|image| image.url.is_allowed());
+    let has_picture = image.is_some() || link.icon.is_some();
     html! {
-        a.link.top[link.highlight] data-to=[to] rel=[(!rel.is_empty()).then_some(rel)] href=(address) ping=[ping] {
-            (link.title)
-            @if let Some(description) = &link.description { " " span { (description) } }
+        a.link.top[link.highlight].pic[has_picture] data-to=[to] rel=[(!rel.is_empty()).then_some(rel)] href=(address) ping=[ping] {
+            @if let Some(image) = image {
+                img src=(image.url) alt=(image.alt) width="48" height="48" loading="lazy" referrerpolicy="no-referrer";
+            } @else if let Some(platform) = link.icon { (icon(platform)) }
+            @if has_picture { div { (text_of(link)) } } @else { (text_of(link)) }
+        }
+    }
+}
+
+fn text_of(link: &Link) -> Markup {
+    html! {
+        (link.title)
+        @if let Some(description) = &link.description { " " span { (description) } }
+    }
+}
+
+/// Returns the icon of a site, which says nothing to those who do not see it. Without one it is the last two
+/// letters of the site's name: `in`.
+fn icon(platform: Platform) -> Markup {
+    let name = platform.label();
+    let letters = name.get(name.len().saturating_sub(2)..).unwrap_or(name).to_lowercase();
+    html! {
+        @if let Some(path) = icons::path(platform) {
+            svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true" { path d=(path) {} }
+        } @else {
+            b.mark aria-hidden="true" data-in=(letters) {}
         }
     }
 }

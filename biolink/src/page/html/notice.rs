@@ -4,11 +4,11 @@
 use maud::{Markup, html};
 use shared::{problem::Problem, request_id::RequestId, response::Response};
 
-use super::{
-    layout::{Head, respond},
-    own_theme,
+use super::layout::{Head, respond};
+use crate::page::{
+    ReportReason, Slug,
+    document::{Direction, Theme},
 };
-use crate::page::{ReportReason, Slug, document::Direction};
 
 /// Returns a 404: there is no page at the address.
 pub fn not_found() -> Response {
@@ -72,11 +72,12 @@ fn notice(title: &str, text: &str) -> Markup {
 }
 
 fn operator_page(title: &str, content: &Markup) -> Response {
+    let theme = Theme::default();
     let head = Head {
         title,
         locale: "en",
         direction: Direction::Ltr,
-        theme: own_theme(),
+        theme: &theme,
         noindex: true,
         icon: None,
         images: Vec::new(),

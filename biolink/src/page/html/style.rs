@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
-use crate::page::document::{Colors, Density, Mode, Shape, Theme};
+use crate::page::document::{Background, Buttons, Colors, Density, Font, Mode, Shape, Theme};
 
 const STYLE: &str = include_str!("style.css");
+const PRINT: &str = include_str!("print.css");
 
 /// Returns the text of the `style` element.
 pub(super) fn style(theme: &Theme) -> String {
-    let mut style = String::with_capacity(STYLE.len() + 400);
+    let mut style = String::with_capacity(STYLE.len() + PRINT.len() + 1_200);
     match theme.mode {
         Mode::Light => write_colors(&mut style, &theme.light()),
         Mode::Dark => write_colors(&mut style, &theme.dark()),
@@ -21,25 +22,57 @@ pub(super) fn style(theme: &Theme) -> String {
             style.push('}');
         }
     }
-    let radius = match theme.shape {
-        Shape::Rounded => "12px",
-        Shape::Pill => "28px",
-        Shape::Square => "0",
+    let look = theme.look();
+    let (radius, inner) = match look.shape {
+        Shape::Rounded => ("14px", "8px"),
+        Shape::Pill => ("32px", "50%"),
+        Shape::Square => ("0", "0"),
     };
     let gap = match theme.density {
-        Density::Normal => "12px",
+        Density::Normal => "14px",
         Density::Compact => "8px",
     };
+    let font = match look.font {
+        Font::Sans => "system-ui,sans-serif",
+        Font::Serif => "ui-serif,Charter,\"Iowan Old Style\",\"Palatino Linotype\",Georgia,serif",
+        Font::Rounded => {
+            "ui-rounded,\"Hiragino Maru Gothic ProN\",Nunito,Quicksand,\"Arial Rounded MT Bold\",Calibri,sans-serif"
+        }
+        Font::Mono => "ui-monospace,\"Cascadia Code\",Menlo,Consolas,\"DejaVu Sans Mono\",monospace",
+    };
     // Writing to a `String` cannot fail.
-    let _written = write!(style, ":root{{--r:{radius};--g:{gap}}}");
+    let _written = write!(style, ":root{{--r:{radius};--i:{inner};--g:{gap}}}body{{font:1rem/1.5 {font}}}");
     style.push_str(STYLE.trim_end());
+    style.push_str(match look.buttons {
+        Buttons::Soft => SOFT,
+        Buttons::Filled => FILLED,
+        Buttons::Outline => OUTLINE,
+        Buttons::Shadow => SHADOW,
+    });
+    style.push_str(match look.background {
+        Background::Plain => "",
+        Background::Gradient => GRADIENT,
+        Background::Image => IMAGE,
+    });
+    style.push_str(PRINT.trim_end());
     style
 }
 
+const SOFT: &str = ".link{background:var(--s)}";
+const FILLED: &str = "main nav .link{background:var(--a);color:var(--o)}main nav .link.top{background:var(--f);color:var(--b)}";
+const OUTLINE: &str = ".link{border-color:var(--f)}.top{border-color:var(--a)}";
+const SHADOW: &str = ".link{border-color:var(--f);box-shadow:4px 4px 0 var(--f)}";
+const GRADIENT: &str = "body{background:linear-gradient(165deg,var(--b),var(--e))}";
+/// The picture behind the page, and a veil over it.
+const IMAGE: &str = ".back{position:fixed;inset:0;width:100%;height:100%;object-fit:cover;z-index:-2}body{background:0}body::before{content:\"\";position:fixed;inset:0;z-index:-1;background:var(--b);opacity:var(--v)}html{background:var(--b)}";
+
 fn write_colors(style: &mut String, colors: &Colors) {
-    let Colors { bg, fg, card, accent } = colors;
-    let on = accent.text_on();
-    let _written = write!(style, ":root{{--b:{bg};--f:{fg};--c:{card};--a:{accent};--o:{on}}}");
+    let Colors { bg, fg, card, accent, end } = colors;
+    let (on, soft, veil) = (accent.text_on(), colors.soft(), colors.veil());
+    let _written = write!(
+        style,
+        ":root{{--b:{bg};--f:{fg};--c:{card};--a:{accent};--o:{on};--e:{end};--s:{soft};--v:{veil}%}}"
+    );
 }
 
 /// Returns the value of `color-scheme`.

@@ -13,7 +13,7 @@ use shared::secret::sha256;
 use super::*;
 use crate::page::{
     IdSource, Reader, ReportReason,
-    document::{Color, Colors, Gate, Palette, Preset},
+    document::{Buttons, Color, Colors, Font, Gate, Look, Palette, Preset, Shape, Theme},
 };
 
 const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
@@ -141,7 +141,7 @@ fn check(page: &Response) -> Vec<Element> {
     }
     for element in &elements {
         let name = element.name.as_str();
-        assert!(!["iframe", "object", "embed", "base", "svg", "math", "template"].contains(&name), "{name}");
+        assert!(!["iframe", "object", "embed", "base", "math", "template"].contains(&name), "{name}");
         for (attribute, value) in &element.attributes {
             assert!(!attribute.starts_with("on") && attribute != "style", "{attribute}={value}");
             if ["href", "src", "action"].contains(&attribute.as_str()) {
@@ -155,6 +155,7 @@ fn check(page: &Response) -> Vec<Element> {
                 serde_json::from_str::<Value>(&element.text).unwrap();
             }
             "img" => assert!(["alt", "width", "height"].iter().all(|name| element.attribute(name).is_some())),
+            "svg" => assert_eq!(element.attribute("aria-hidden"), Some("true")),
             "nav" => assert!(element.attribute("aria-label").is_some_and(|label| !label.is_empty())),
             "a" | "button" => assert!(!element.around.iter().any(|name| name == "a"), "{}", page.body),
             _ => {}
@@ -180,8 +181,8 @@ fn gzipped(page: &Response) -> usize {
 fn page_is_small() {
     let (typical, full) =
         (gzipped(&shown(&document(many(12, 6)))), gzipped(&shown(&document(many(100, 50)))));
-    assert!(typical <= 4_096, "12 links and 6 products: {typical} bytes");
-    assert!(full <= 10_240, "100 links and 50 products: {full} bytes");
+    assert!(typical <= 5_120, "12 links and 6 products: {typical} bytes");
+    assert!(full <= 11_264, "100 links and 50 products: {full} bytes");
     println!("gzipped: 12 links and 6 products {typical} B, 100 links and 50 products {full} B");
 }
 
@@ -222,7 +223,51 @@ fn page_has_landmarks_lists_and_its_own_links() {
     assert_eq!(links, ["https://github.com/ada", &one, &two, "/ada/card.vcf", "/ada/report"]);
     assert_eq!(named(&elements, "a")[0].attribute("rel"), Some("me"));
     assert_eq!(named(&elements, "a")[1].attribute("class"), Some("link top"));
-    assert!(named(&elements, "a").iter().all(|a| !a.text.is_empty()));
+    assert!(named(&elements, "a").iter().all(|a| !a.text.is_empty() || a.attribute("aria-label").is_some()));
+}
+
+#[test]
+fn icons_and_pictures_are_those_that_the_page_uses() {
+    let page = document(json!({"title": "Ada", "cover": {"url": "https://cover.example.com/c.jpg"},
+    "theme": {"background": "image", "image": {"url": "https://back.example.com/b.jpg"}},
+    "socials": [{"platform": "github", "url": "https://github.com/ada"},
+                {"platform": "linkedin", "url": "https://linkedin.com/in/ada", "label": "My work"}],
+    "links": [{"title": "Listen", "url": "https://example.com/1", "icon": "spotify"},
+              {"title": "Film", "url": "https://example.com/2", "image": {"url": "https://thumb.example.com/t.jpg"}},
+              {"title": "Plain", "url": "https://example.com/3"}]}));
+    let response = shown(&page);
+    let elements = check(&response);
+    assert_eq!(named(&elements, "svg").len(), 2, "of GitHub and Spotify");
+    assert!(named(&elements, "svg").iter().all(|svg| svg.attribute("aria-hidden") == Some("true")));
+    let profiles: Vec<_> =
+        named(&elements, "a")[..2].iter().map(|a| a.attribute("aria-label").unwrap()).collect();
+    assert_eq!(profiles, ["GitHub", "My work"]);
+    assert_eq!(named(&elements, "b")[0].attribute("data-in"), Some("in"), "no icon may be used");
+    let classes: Vec<_> = named(&elements, "a")[2..5].iter().map(|a| a.attribute("class").unwrap()).collect();
+    assert_eq!(classes, ["link pic", "link pic", "link"]);
+    let policy = response.header("content-security-policy").unwrap();
+    for host in ["cover", "back", "thumb"] {
+        assert!(policy.contains(&format!(" https://{host}.example.com")), "{policy}");
+    }
+}
+
+#[test]
+fn presets_differ_in_more_than_color() {
+    let looks: Vec<_> = Preset::ALL.map(|preset| Theme { preset, ..Theme::default() }.look()).to_vec();
+    for (at, look) in looks.iter().enumerate() {
+        assert!(!looks[..at].contains(look), "{look:?}");
+    }
+    let own =
+        document(json!({"title": "Ada", "theme": {"preset": "paper", "font": "mono", "buttons": "filled",
+        "shape": "pill", "background": "gradient"}}));
+    let look = own.theme.look();
+    let expected = Look {
+        shape: Shape::Pill,
+        font: Font::Mono,
+        buttons: Buttons::Filled,
+        background: Background::Gradient,
+    };
+    assert_eq!(look, expected);
 }
 
 #[test]

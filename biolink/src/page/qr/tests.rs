@@ -78,7 +78,7 @@ fn pdf_is_decoded_and_its_offsets_are_right() {
         let content = &pdf[start..find("\nendstream")];
         let drawing = String::from_utf8(fdeflate::decompress_to_vec(content).unwrap()).unwrap();
         let (head, runs) = drawing.split_once(" cm\n").unwrap();
-        let scale: f64 = head.rsplit(' ').nth(3).unwrap().parse().unwrap();
+        let scale: f64 = head.rsplit(' ').nth(2).unwrap().parse().unwrap();
         let size = f64::from(options(query).size);
         let is_side = |side: &u16| (size / f64::from(*side) - scale).abs() < 1e-4;
         let side = usize::from((1..200).find(is_side).unwrap());

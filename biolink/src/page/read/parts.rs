@@ -16,8 +16,8 @@ use super::{
 use crate::page::{
     LinkId, ProductId, SourceId, Via, WebUrl,
     document::{
-        Color, DEFAULT, FALLBACK, Fallback, Gate, Image, Link, LinkTarget, LinkType, PageCode, Palette,
-        Price, Product, Rel, Seo, Social, Theme, UtmTemplate,
+        Background, Color, DEFAULT, FALLBACK, Fallback, Gate, Image, Link, LinkTarget, LinkType, PageCode,
+        Palette, Price, Product, Rel, Seo, Social, Theme, UtmTemplate,
     },
 };
 
@@ -227,9 +227,16 @@ pub(super) fn read_theme(fields: &mut Fields) -> Theme {
         mode: fields.nullable("mode", name_of).unwrap_or_default(),
         light: fields.nullable_object("light", read_palette).unwrap_or_default(),
         dark: fields.nullable_object("dark", read_palette).unwrap_or_default(),
-        shape: fields.nullable("shape", name_of).unwrap_or_default(),
+        shape: fields.nullable("shape", name_of),
         density: fields.nullable("density", name_of).unwrap_or_default(),
+        font: fields.nullable("font", name_of),
+        buttons: fields.nullable("buttons", name_of),
+        background: fields.nullable("background", name_of),
+        image: fields.nullable_object("image", |image| read_image(image, false)).flatten(),
     };
+    if theme.background == Some(Background::Image) && theme.image.is_none() {
+        fields.add_error("background", "needs an `image`".to_owned());
+    }
     for (mode, colors) in [("light", theme.light()), ("dark", theme.dark())] {
         if let Err(error) = colors.check() {
             fields.add_error(mode, format!("`{}` {error}", error.token));
@@ -244,7 +251,13 @@ fn read_palette(fields: &mut Fields) -> Palette {
             Color::parse(text(value)?).ok_or_else(|| InvalidValue::from("must be a color such as #1d4ed8"))
         })
     };
-    Palette { bg: color("bg"), fg: color("fg"), card: color("card"), accent: color("accent") }
+    Palette {
+        bg: color("bg"),
+        fg: color("fg"),
+        card: color("card"),
+        accent: color("accent"),
+        end: color("end"),
+    }
 }
 
 pub(super) fn read_seo(fields: &mut Fields) -> Seo {
@@ -259,6 +272,10 @@ pub(super) fn read_seo(fields: &mut Fields) -> Seo {
 
 pub(super) fn read_avatar(fields: &mut Fields) -> Option<Image> {
     read_image(fields, true)
+}
+
+pub(super) fn read_cover(fields: &mut Fields) -> Option<Image> {
+    read_image(fields, false)
 }
 
 fn read_image(fields: &mut Fields, needs_alt: bool) -> Option<Image> {

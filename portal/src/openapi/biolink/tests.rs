@@ -211,7 +211,7 @@ fn full_page() -> Value {
     let image = json!({ "url": "https://images.example.com/a.png", "alt": "An image" });
     let price = |amount: &str| json!({ "amount": amount, "currency": "EUR" });
     json!({
-        "title": "Ada", "slug": "ada", "avatar": image, "theme": { "light": {}, "dark": {} },
+        "title": "Ada", "slug": "ada", "avatar": image, "cover": image, "theme": { "light": {}, "dark": {}, "image": image },
         "socials": [{ "platform": "github", "url": "https://github.com/ada" }],
         "links": [{
             "title": "One", "url": "https://example.com", "gate": { "kind": "age", "min": 18 }, "image": image,

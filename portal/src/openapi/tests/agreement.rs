@@ -4,7 +4,8 @@
 use ::biolink::analytics::{AnalyticsRequest, Filter, GroupBy, Metric};
 use ::biolink::fetch_url::FetchUrl;
 use ::biolink::page::document::{
-    Availability, Density, Direction, Layout, LinkType, Mode, Platform, Preset, Rel, Shape, Subject,
+    Availability, Background, Buttons, Density, Direction, Font, Layout, LinkType, Mode, Platform, Preset,
+    Rel, Shape, Subject,
 };
 use ::biolink::page::{self, ReportReason, WebUrl};
 use ::biolink::pages_api::{DeniedHosts, MAX_REASON, PageStatus};
@@ -130,6 +131,9 @@ fn pages_agree_with_the_code() {
             row("PageInput.theme.mode", "enum", names::<Mode>()),
             row("PageInput.theme.shape", "enum", names::<Shape>()),
             row("PageInput.theme.density", "enum", names::<Density>()),
+            row("PageInput.theme.font", "enum", names::<Font>()),
+            row("PageInput.theme.buttons", "enum", names::<Buttons>()),
+            row("PageInput.theme.background", "enum", names::<Background>()),
             row("PageInput.products.layout", "enum", names::<Layout>()),
             row("PageInput.seo.type", "enum", names::<Subject>()),
             row("PageInput.socials", "maxItems", page::MAX_SOCIALS),
@@ -144,6 +148,9 @@ fn pages_agree_with_the_code() {
             row("Page.theme.mode", "enum", names::<Mode>()),
             row("Page.theme.shape", "enum", names::<Shape>()),
             row("Page.theme.density", "enum", names::<Density>()),
+            row("Page.theme.font", "enum", names::<Font>()),
+            row("Page.theme.buttons", "enum", names::<Buttons>()),
+            row("Page.theme.background", "enum", names::<Background>()),
             row("Page.products.layout", "enum", names::<Layout>()),
             row("Page.seo.type", "enum", names::<Subject>()),
             row("Page.socials", "maxItems", page::MAX_SOCIALS),

@@ -2,13 +2,14 @@
 
 use super::*;
 
-/// Returns the colors of each rule that sets them: background, text, card, accent, text on accent.
-fn colors_of(style: &str) -> Vec<[Color; 5]> {
+/// Returns the colors of each rule that sets them: background, text, card, accent, text on accent, end, soft.
+fn colors_of(style: &str) -> Vec<[Color; 7]> {
     let rules = style.split(":root{--b:").skip(1);
     let color = |text: &str| Color::parse(text).unwrap();
     let read = |rule: &str| {
         let rule = rule.split('}').next().unwrap();
-        let values: Vec<_> = rule.split(';').map(|part| color(part.rsplit(':').next().unwrap())).collect();
+        let values: Vec<_> =
+            rule.split(';').take(7).map(|part| color(part.rsplit(':').next().unwrap())).collect();
         values.try_into().unwrap()
     };
     rules.map(read).collect()
@@ -18,8 +19,15 @@ fn check_contrast(page: &Response) {
     let elements = check(page);
     let rules = colors_of(&named(&elements, "style")[0].text);
     assert!(!rules.is_empty());
-    for [background, text, card, accent, on_accent] in rules {
-        for (color, behind) in [(text, background), (text, card), (accent, background), (on_accent, accent)] {
+    for [background, text, card, accent, on_accent, end, soft] in rules {
+        for (color, behind) in [
+            (text, background),
+            (text, card),
+            (accent, background),
+            (on_accent, accent),
+            (text, end),
+            (text, soft),
+        ] {
             assert!(color.contrast(behind) >= 4.5, "{color} on {behind}");
         }
     }
@@ -39,7 +47,13 @@ fn every_preset_meets_aa_in_both_modes() {
 
 fn palette() -> impl Strategy<Value = Palette> {
     let color = || proptest::option::of(any::<[u8; 3]>().prop_map(|[r, g, b]| Color { r, g, b }));
-    (color(), color(), color(), color()).prop_map(|(bg, fg, card, accent)| Palette { bg, fg, card, accent })
+    (color(), color(), color(), color()).prop_map(|(bg, fg, card, accent)| Palette {
+        bg,
+        fg,
+        card,
+        accent,
+        end: None,
+    })
 }
 
 /// Returns the colors with what the refusals suggest in their place.

@@ -202,7 +202,7 @@ fn page() -> Value {
         "bio": "Notes on engines and numbers.\nLondon",
         "avatar": { "url": "https://images.example.com/ada.jpg", "alt": "Portrait of Ada Lovelace" },
         "locale": "en-GB",
-        "theme": { "preset": "paper", "mode": "auto", "light": { "accent": "#8a3f0f" }, "shape": "pill" },
+        "theme": { "preset": "paper", "mode": "auto", "light": { "accent": "#8a3f0f" }, "shape": "pill", "buttons": "shadow" },
         "socials": [{ "platform": "github", "url": "https://github.com/ada" }],
         "links": [
             { "title": "Newsletter", "url": "https://example.com/newsletter", "description": "Every first Monday" },
