@@ -10,10 +10,10 @@ use shared::quota::QuotaStatus;
 use shared::request_id::RequestId;
 use shared::route::{CallMethod, ToolCall};
 use shared::tier::Tier;
-use shared::time::UtcDay;
 use shared::tool::Tool;
 
 use crate::direct::response_headers::ResponseInfo;
+use crate::direct::{Charged, KeyDecision};
 use crate::upstreams::{Pool, PoolPermit, TriedSet, Upstream, UpstreamIndex, UpstreamPermit};
 use transport::record;
 
@@ -35,8 +35,8 @@ pub struct Call {
     pub key_id: KeyId,
     /// The tier of the key.
     pub tier: Tier,
-    /// The day on which the call is counted, in direct mode.
-    pub charged: Option<UtcDay>,
+    /// Where the call is counted, in direct mode.
+    pub charged: Option<Charged>,
     /// The upstream that is being tried or has responded.
     pub current: Option<UpstreamIndex>,
     /// Upstreams that failed.
@@ -67,6 +67,10 @@ pub(crate) struct RequestLog {
     pub proof: Option<Proof>,
     /// The quota status of the key, in direct mode.
     pub quota: Option<QuotaStatus>,
+    /// Whether the call passed on the local budget, because its meter was out of reach.
+    pub degraded: bool,
+    /// The decision on the call, which waited for its meter.
+    pub decided: Option<KeyDecision>,
     /// The problem that the request was refused with.
     pub refusal: Option<Code>,
     /// The call that was refused before its grant or key was verified.
@@ -143,6 +147,7 @@ pub(crate) fn response_info(record: &Record) -> ResponseInfo<'_> {
     ResponseInfo {
         is_tls: record.log.secure,
         quota: record.log.quota.as_ref(),
+        is_degraded: record.log.degraded,
         started: record.started.instant,
         tool_time: tool_time.map(|(sent, responded)| responded.duration_since(sent)),
     }

@@ -4,6 +4,7 @@
 mod callers;
 mod choices;
 mod fixed;
+mod limits;
 mod pool;
 mod read;
 mod reader;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use callers::{Authority, Callers, DirectConfig, FeedConfig, GrantConfig};
+pub use limits::{MeterAuthority, Password, ValkeyConfig, ValkeyKind};
 pub use pool::{
     AdminState, Balance, DisabledUntil, EjectConfig, PoolConfig, PoolSettings, ProbeConfig, ProbeKind,
     UpstreamConfig,

@@ -2,6 +2,7 @@
 //! serves the keys API. Counts are exact within one process; files carry them over a restart.
 
 mod admin_attempts;
+mod call_decision;
 mod checked_file;
 mod count_clock;
 mod counter_event;
@@ -11,6 +12,7 @@ mod feed;
 mod handlers;
 mod key_admin;
 mod key_table;
+mod meters;
 pub mod response_headers;
 mod state_files;
 mod state_saver;
@@ -24,12 +26,13 @@ use std::time::Instant;
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 use shared::document::Document;
-use shared::key::{self, KeyId, VerifiedKey};
+use shared::key::{self, KeyId, KeyRecord, VerifiedKey};
+use shared::meter::MeterSnapshot;
 use shared::problem::{Problem, codes};
 use shared::quota::{CallEnd, is_uncharged};
 use shared::request::Head;
 use shared::secret::MacKeys;
-use shared::time::{UnixMillis, UtcDay};
+use shared::time::UnixMillis;
 use shared::tool::Tool;
 use shared::url::check_confidential;
 use tokio::sync::mpsc;
@@ -37,13 +40,17 @@ use tokio::sync::mpsc;
 use crate::config::{Authority, DirectConfig};
 use crate::upgrade::record::SyncRecord;
 use admin_attempts::AdminAttempts;
+pub use call_decision::Charged;
+pub(crate) use call_decision::{CallDecision, CallStep};
 use count_clock::CountClock;
 pub use counter_event::CounterEvent;
 use documents::Documents;
 pub use documents::Reply;
 pub use feed::Freshness;
 pub use handlers::{HandlerOutcome, OwnRequest, OwnRoute};
-pub use key_table::{CallDecision, KeyMoment, KeyTable, Restored};
+pub use key_table::{CountedCall, KeyMoment, KeyTable, Restored};
+use meters::Meters;
+pub(crate) use meters::{KeyDecision, MeterService};
 pub use state_files::StateError;
 use state_files::{RecordSource, StateFiles};
 pub use state_saver::StateSaver;
@@ -55,7 +62,9 @@ pub struct Direct {
     pub keys: KeyTable,
     /// The age of the copy of the edge's key-change feed.
     pub freshness: Freshness,
-    clock: CountClock,
+    clock: Arc<CountClock>,
+    /// The meters of keys, if proxies share their limits. This process counts otherwise.
+    meters: Option<Arc<Meters>>,
     config: ArcSwap<DirectConfig>,
     files: StateFiles,
     source: Mutex<RecordSource>,
@@ -85,7 +94,9 @@ impl Direct {
     /// authority over its keys.
     pub fn open(config: &DirectConfig) -> Result<Self, StateError> {
         let (keys, files) = (KeyTable::default(), StateFiles::open(&config.state)?);
-        let clock = CountClock::start(Moment::now());
+        let clock = Arc::new(CountClock::start(Moment::now()));
+        let meters =
+            config.meters.clone().map(|authority| Arc::new(Meters::new(authority, Arc::clone(&clock))));
         let now = clock.at(Instant::now());
         files.load_counters(&keys, now)?;
         let (edge, lost) = match &config.authority {
@@ -105,6 +116,7 @@ impl Direct {
             keys,
             freshness,
             clock,
+            meters,
             config: ArcSwap::from_pointee(config.clone()),
             files,
             source,
@@ -130,27 +142,100 @@ impl Direct {
         self.config.store(Arc::new(config.clone()));
     }
 
-    /// Decides whether a call is admitted, and counts it if it is.
+    /// Decides whether a call is admitted, and counts it if it is. The call waits if only the meter
+    /// of its key can decide.
     ///
     /// # Errors
     /// The refusal of the key, or `key-store-unavailable` while revocations are unknown.
-    pub fn call(&self, key: &VerifiedKey, at: Moment) -> Result<CallDecision, Problem> {
+    pub(crate) fn call(&self, key: &VerifiedKey, tool: Tool, at: Moment) -> Result<CallStep, Problem> {
         self.check_revocations_known()?;
-        Ok(self.keys.call(key, self.moment(at))?)
+        let Some(meters) = &self.meters else {
+            return Ok(CallStep::Decided(self.keys.call(key, self.moment(at))?.into()));
+        };
+        match self.keys.with_checked(key, at.time, |record| meters.call(key, tool, record))? {
+            meters::MeterStep::Decided(decision) => {
+                CallDecision::from_meter(key, decision).map(CallStep::Decided)
+            }
+            meters::MeterStep::Wait(decision) => Ok(CallStep::Wait(decision)),
+        }
     }
 
-    /// Records the outcome of a call that was counted on `day`, and refunds it if it must not be
-    /// charged. `status` is 0 if there was no response.
-    pub fn settle(&self, id: &KeyId, tool: Tool, day: UtcDay, status: u16, end: CallEnd) {
-        if status > 0 {
-            let refund = is_uncharged(status, end).then_some(day);
-            self.keys.record_outcome(id, tool, status, refund, self.counted_now());
+    /// Records the outcome of a call, and refunds it if it must not be charged. `status` is 0 if
+    /// there was no response.
+    pub fn settle(&self, id: &KeyId, tool: Tool, charged: Charged, status: u16, end: CallEnd) {
+        let is_uncharged = is_uncharged(status, end);
+        match charged {
+            _ if status == 0 => {}
+            Charged::Here(day) => {
+                let refund = is_uncharged.then_some(day);
+                self.keys.record_outcome(id, tool, status, refund, self.counted_now());
+            }
+            Charged::Meter(key, charge) => {
+                if let Some(meters) = &self.meters {
+                    meters.record_outcome(&key, tool, status, is_uncharged, charge);
+                }
+            }
         }
     }
 
     /// Records that the tool broke off a response that began with `status`, and refunds the call.
-    pub fn record_aborted(&self, id: &KeyId, tool: Tool, day: UtcDay, status: u16) {
-        self.keys.record_aborted(id, tool, status, day, self.counted_now());
+    pub fn record_aborted(&self, id: &KeyId, tool: Tool, charged: Charged, status: u16) {
+        match charged {
+            Charged::Here(day) => self.keys.record_aborted(id, tool, status, day, self.counted_now()),
+            Charged::Meter(key, charge) => {
+                if let Some(meters) = &self.meters {
+                    meters.record_aborted(&key, tool, status, charge);
+                }
+            }
+        }
+    }
+
+    /// Returns the record and the usage of a key, for its holder.
+    ///
+    /// # Errors
+    /// The refusal of the key, `key-store-unavailable` while revocations are unknown, or
+    /// `meter-unavailable`.
+    async fn read(&self, key: &VerifiedKey, at: KeyMoment) -> Result<MeterSnapshot, Problem> {
+        self.check_revocations_known()?;
+        match &self.meters {
+            None => Ok(self.keys.read(key, at)?),
+            Some(meters) => {
+                let record = self.keys.with_checked(key, at.time, |record| record.cloned())?;
+                meters.read(key, record.as_ref()).await
+            }
+        }
+    }
+
+    /// Returns the record and the usage of a key in any state, for an administrator. Returns `None`
+    /// without a record.
+    ///
+    /// # Errors
+    /// `meter-unavailable`.
+    async fn show(&self, id: &KeyId, counted_at: UnixMillis) -> Result<Option<MeterSnapshot>, Problem> {
+        match (&self.meters, self.keys.record(id)) {
+            (None, _) => Ok(self.keys.show(id, counted_at)),
+            (Some(_), None) => Ok(None),
+            (Some(meters), Some(record)) => meters.show(record).await,
+        }
+    }
+
+    /// Tells the meter of a key of its changed record, so that other proxies learn of it. A meter
+    /// that is out of reach learns of it when it is back.
+    async fn publish(&self, record: &KeyRecord) {
+        if let Some(meters) = &self.meters {
+            meters.learn(record);
+            let _logged = meters.show(record.clone()).await;
+        }
+    }
+
+    /// Returns the meters of keys, if proxies share their limits.
+    pub(crate) const fn meters(&self) -> Option<&Arc<Meters>> {
+        self.meters.as_ref()
+    }
+
+    /// Returns true if keys are issued here, and not at an edge.
+    fn issues_keys(&self) -> bool {
+        matches!(self.config.load().authority, Authority::Here { .. })
     }
 
     /// Applies a counter event of another process.

@@ -20,6 +20,7 @@ use std::sync::Arc;
 pub(crate) use connection_filter::ConnectionPermit;
 pub(crate) use gateway::Gateway;
 pub(crate) use own_request::OwnHandler;
+pub(crate) use request_filter::MeterWait;
 
 use pingora::ErrorType;
 use shared::problem::Problem;
@@ -88,6 +89,7 @@ impl Phases for Gateway {
     type Call = Call;
     type Log = RequestLog;
     type Handler<'a> = OwnHandler<'a>;
+    type Wait = MeterWait;
 
     fn new_log(&self, is_tls: bool) -> RequestLog {
         RequestLog {
@@ -96,6 +98,8 @@ impl Phases for Gateway {
             trace_id: None,
             proof: None,
             quota: None,
+            degraded: false,
+            decided: None,
             refusal: None,
             refused_call: None,
         }
@@ -105,7 +109,7 @@ impl Phases for Gateway {
         &self,
         request: &Request<'_, 'a>,
         record: &mut Record,
-    ) -> RequestAction<Call, OwnHandler<'a>> {
+    ) -> RequestAction<Call, OwnHandler<'a>, MeterWait> {
         request_filter::request_filter(&self.state, request, record)
     }
 

@@ -21,7 +21,7 @@ use self::listener::{BoundService, Socket};
 use self::shutdown::{ExitSignals, SignalWatch};
 use self::systemd::{Manager, Notifier};
 use crate::config::{Callers, Config};
-use crate::direct::StateSaver;
+use crate::direct::{MeterService, StateSaver};
 use crate::observe::access_log;
 use crate::observe::admin::Admin;
 use crate::phases::Gateway;
@@ -127,6 +127,9 @@ fn add_background_services(server: &mut Server, state: &Arc<State>, file: PathBu
     if let Mode::Direct(direct) = &state.mode {
         let saver = StateSaver { direct: Arc::clone(direct), state: Arc::clone(state) };
         server.add_service(background_service("keys", saver));
+        if let Some(meters) = MeterService::of(direct) {
+            server.add_service(background_service("meters", meters));
+        }
     }
 }
 

@@ -27,6 +27,7 @@ pub mod process;
 pub mod proxy;
 pub mod receiver;
 pub mod recipe;
+pub mod redis;
 mod runtime;
 pub mod shop;
 pub mod sim;

@@ -7,6 +7,7 @@ use shared::key::KeyEnv;
 use shared::secret::{AdminSecret, MacKeys};
 use shared::url::Address;
 
+use super::limits::{self, MeterAuthority};
 use super::reader::choice::choice;
 use super::reader::{Entry, Section, ValueError, count, duration_in};
 
@@ -37,6 +38,8 @@ pub struct DirectConfig {
     pub state: PathBuf,
     /// The issuer of keys.
     pub authority: Authority,
+    /// The authority over limits that proxies share. This process counts if `None`.
+    pub meters: Option<MeterAuthority>,
     /// The base URL in documents for clients, without a trailing slash. That of the request if
     /// `None`.
     pub public_url: Option<String>,
@@ -69,8 +72,12 @@ pub struct FeedConfig {
     pub grants: MacKeys,
 }
 
-/// Reads `[grants]` and `[keys]`. Which keys are required depends on both.
-pub(super) fn read(grants: &mut Section<'_>, keys: &mut Section<'_>) -> Option<Callers> {
+/// Reads `[grants]`, `[keys]`, `[limits]` and `[valkey]`. Which keys are required depends on all.
+pub(super) fn read(
+    grants: &mut Section<'_>,
+    keys: &mut Section<'_>,
+    (limits, valkey): (&mut Section<'_>, &mut Section<'_>),
+) -> Option<Callers> {
     let mode = keys.read("direct", None, |entry| entry.boolean().map(Some));
     let direct = mode.unwrap_or(false);
     let feed = direct && !keys.lacks("changes");
@@ -86,8 +93,9 @@ pub(super) fn read(grants: &mut Section<'_>, keys: &mut Section<'_>) -> Option<C
     let grant_keys = grants.secret(SECRET, mac_keys, missing);
     let replay_capacity = grants.read("replay_capacity", 4_000_000, count(1_000..=100_000_000));
     let clients = clients(keys, direct, grant_keys.clone());
+    let meters = limits::read(limits, valkey, direct);
     if direct {
-        return clients.map(Box::new).map(Callers::Clients);
+        return clients.map(|clients| Callers::Clients(Box::new(DirectConfig { meters, ..clients })));
     }
     Some(Callers::Edge(Box::new(GrantConfig { keys: grant_keys?, replay_capacity })))
 }
@@ -105,7 +113,14 @@ fn clients(keys: &mut Section<'_>, direct: bool, grants: Option<MacKeys>) -> Opt
     let public_url = keys.read("public_url", None, |entry| public_url(entry).map(Some));
     let behind_tls = keys.read("behind_tls", false, Entry::boolean);
     let authority = authority(keys, grants);
-    Some(DirectConfig { signing: signing?, state: state?, authority: authority?, public_url, behind_tls })
+    Some(DirectConfig {
+        signing: signing?,
+        state: state?,
+        authority: authority?,
+        meters: None,
+        public_url,
+        behind_tls,
+    })
 }
 
 fn authority(keys: &mut Section<'_>, grants: Option<MacKeys>) -> Option<Authority> {

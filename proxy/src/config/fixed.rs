@@ -51,7 +51,8 @@ impl Callers {
                         Some("keys.changes")
                     }
                 };
-                state.into_iter().chain(changes).collect()
+                let meters = keep("limits.authority", &mut read.meters, &running.meters);
+                state.into_iter().chain(changes).chain(meters).collect()
             }
             (read, running) => {
                 read.clone_from(running);

@@ -80,9 +80,9 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
 
 fn callers(root: &mut Section<'_>) -> Option<Callers> {
     let (mut grants, mut keys) = (root.section("grants"), root.section("keys"));
-    let callers = callers::read(&mut grants, &mut keys);
-    grants.finish();
-    keys.finish();
+    let (mut limits, mut valkey) = (root.section("limits"), root.section("valkey"));
+    let callers = callers::read(&mut grants, &mut keys, (&mut limits, &mut valkey));
+    [grants, keys, limits, valkey].iter().for_each(Section::finish);
     callers
 }
 

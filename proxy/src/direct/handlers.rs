@@ -138,12 +138,12 @@ impl<'a> OwnRequest<'a> {
             OwnRoute::Keys(route) => *route,
         };
         let response = match route {
-            KeysRoute::ReadOwn => keys::read_own(context, quota),
+            KeysRoute::ReadOwn => keys::read_own(context, quota).await,
             KeysRoute::RotateOwn => keys::rotate_own(context, incoming).await,
             KeysRoute::RevokeOwn => keys::revoke_own(context).await,
             KeysRoute::Issue => keys::issue(context, incoming).await,
             KeysRoute::List => keys::list(context),
-            KeysRoute::Read(id) => keys::read(context, &id),
+            KeysRoute::Read(id) => keys::read(context, &id).await,
             KeysRoute::Change(id) => keys::patch(context, &id, incoming).await,
             KeysRoute::Revoke(id) => keys::revoke(context, &id).await,
             KeysRoute::Rotate(id) => keys::rotate(context, &id, incoming).await,

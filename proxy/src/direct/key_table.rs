@@ -38,9 +38,9 @@ pub struct KeyMoment {
     pub counted_at: UnixMillis,
 }
 
-/// The decision about a call.
+/// The decision about a call that was counted here.
 #[derive(Clone, Copy, Debug)]
-pub struct CallDecision {
+pub struct CountedCall {
     /// The tier of the key.
     pub tier: Tier,
     /// Whether the call is admitted, and the quota of the key.
@@ -80,7 +80,7 @@ impl KeyTable {
     ///
     /// # Errors
     /// If the key must not be used.
-    pub fn call(&self, key: &VerifiedKey, at: KeyMoment) -> Result<CallDecision, KeyError> {
+    pub fn call(&self, key: &VerifiedKey, at: KeyMoment) -> Result<CountedCall, KeyError> {
         self.with(&key.id, |shard| {
             let now = shard.clock.read(at.counted_at);
             let (tier, policy) = shard.check_key(key, at.time, |record| (record.tier, record.policy()))?;
@@ -89,7 +89,7 @@ impl KeyTable {
                 shard.changed = true;
                 shard.mirror(CounterEvent::Passed(key.id));
             }
-            Ok(CallDecision { tier, decision, day: now.day() })
+            Ok(CountedCall { tier, decision, day: now.day() })
         })
     }
 
@@ -166,6 +166,23 @@ impl KeyTable {
             let record = shard.records.get(id)?.clone();
             let mut counter = shard.counters.find(id).cloned().unwrap_or_default();
             Some(counter.read(record, now))
+        })
+    }
+
+    /// Checks that a key may be used, and passes its record to `read`, if there is one.
+    ///
+    /// # Errors
+    /// If the key must not be used.
+    pub fn with_checked<T>(
+        &self,
+        key: &VerifiedKey,
+        now: UnixMillis,
+        read: impl FnOnce(Option<&KeyRecord>) -> T,
+    ) -> Result<T, KeyError> {
+        self.with(&key.id, |shard| {
+            let record = shard.records.get(&key.id);
+            record.map_or(Ok(()), |record| record.check(key, now))?;
+            Ok(read(record))
         })
     }
 

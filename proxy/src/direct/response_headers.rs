@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use shared::headers::{CORS, HSTS, SERVER_TIMING};
+use shared::headers::{CORS, DEGRADED, HSTS, SERVER_TIMING};
 use shared::quota::QuotaStatus;
 
 use transport::clock::millis;
@@ -15,6 +15,8 @@ pub struct ResponseInfo<'a> {
     pub is_tls: bool,
     /// The quota of the key, if it is known.
     pub quota: Option<&'a QuotaStatus>,
+    /// Whether the call passed on the local budget, because its meter was out of reach.
+    pub is_degraded: bool,
     /// The time at which the head of the request was complete.
     pub started: Instant,
     /// The time from sending the request to a tool until its response began.
@@ -52,6 +54,9 @@ pub fn write_own(head: &mut impl Headers, info: ResponseInfo<'_>) {
 fn write_quota_and_timing(head: &mut impl Headers, info: ResponseInfo<'_>) {
     for (name, value) in info.quota.into_iter().flat_map(QuotaStatus::headers) {
         head.write_header(&name, value.as_bytes());
+    }
+    if info.is_degraded {
+        head.write_header(DEGRADED, b"meter");
     }
     let own = info.started.elapsed().saturating_sub(info.tool_time.unwrap_or_default());
     let own = millis(own);

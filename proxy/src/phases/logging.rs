@@ -67,10 +67,10 @@ fn count(state: &State, call: &Call, record: &Record) {
 
 /// Refunds a call whose response the upstream broke off, in direct mode. The edge does it itself.
 fn refund_aborted(state: &State, call: &Call, record: &Record) {
-    if let (Mode::Direct(direct), Some(day), Some(Aborted::ByUpstream)) =
+    if let (Mode::Direct(direct), Some(charged), Some(Aborted::ByUpstream)) =
         (&state.mode, call.charged, record.aborted)
     {
-        direct.record_aborted(&call.key_id, call.tool, day, record.status);
+        direct.record_aborted(&call.key_id, call.tool, charged, record.status);
     }
 }
 

@@ -8,6 +8,7 @@ mod throttle;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+pub(crate) use key::MeterWait;
 pub(crate) use throttle::throttle_refusal;
 
 use shared::headers::REQUEST_ID;
@@ -21,6 +22,7 @@ use shared::status::StatusReport;
 use shared::url::is_confidential;
 
 use self::admitted::Admitted;
+use self::key::KeyStep;
 use super::fail_to_proxy::{refuse, respond};
 use super::outage;
 use super::own_request::OwnHandler;
@@ -34,7 +36,7 @@ use transport::clock::{self, Monotonic};
 use transport::hooks::{Request, RequestAction};
 use transport::request_head::RawHead;
 
-type Action<'a> = RequestAction<Call, OwnHandler<'a>>;
+type Action<'a> = RequestAction<Call, OwnHandler<'a>, MeterWait>;
 
 /// Decides whether a request is forwarded, handled or refused.
 pub(super) fn request_filter<'a>(
@@ -172,7 +174,10 @@ fn call_tool<'a>(
         }
         Mode::Direct(direct) => {
             let scheme = request_scheme(raw, target, record.log.secure, request.address);
-            key::admit(direct, record, head, scheme, &pool)?
+            match key::admit(direct, record, head, scheme, &pool, called.tool)? {
+                KeyStep::Decided(admitted) => admitted,
+                KeyStep::Wait(wait) => return Ok(RequestAction::Wait(wait)),
+            }
         }
     };
     let of = (called.method, called.tool, called.action.as_str());

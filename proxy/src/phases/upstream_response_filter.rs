@@ -46,7 +46,7 @@ pub(super) fn upstream_response_filter(
 /// Charges or refunds a call, in direct mode. This happens before the response is sent, so that the
 /// client's next call sees the new quota.
 pub(super) fn settle(state: &State, call: &Call, status: u16, end: CallEnd) {
-    if let (Mode::Direct(direct), Some(day)) = (&state.mode, call.charged) {
-        direct.settle(&call.key_id, call.tool, day, status, end);
+    if let (Mode::Direct(direct), Some(charged)) = (&state.mode, call.charged) {
+        direct.settle(&call.key_id, call.tool, charged, status, end);
     }
 }

@@ -187,7 +187,7 @@ fn dumped_configuration_has_every_key_with_a_default() {
     let keys = proxy::config::Config::keys();
     let absent: Vec<_> = keys.iter().filter(|key| !key.starts_with("pools.") && !has(key)).collect();
     let optional = |key: &&&String| {
-        ["keys", "server.tls"].iter().any(|section| key.starts_with(section))
+        ["keys", "server.tls", "valkey"].iter().any(|section| key.starts_with(section))
             || ["secret_file", "upgrade_socket", "disabled_until", "tls_ca", "tls_name", "probe.port"]
                 .iter()
                 .any(|end| key.ends_with(end))

@@ -3,6 +3,7 @@
 mod changes;
 mod issuing;
 mod links;
+mod meters;
 mod state;
 
 use std::{

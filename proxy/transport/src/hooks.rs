@@ -78,17 +78,19 @@ pub trait Phases: Listener + Clone + Sized {
     type Log: Send + Sync + 'static;
     /// The handler of a request that is not forwarded, but needs its body or has to wait.
     type Handler<'a>: Handler<Self>;
+    /// What a request waits for that cannot be decided at once.
+    type Wait: Wait<Self>;
 
     /// Returns the product's part of a new request's log record. `is_tls` means that this process
     /// terminated TLS.
     fn new_log(&self, is_tls: bool) -> Self::Log;
 
-    /// Decides on a request whose head was read.
+    /// Decides on a request whose head was read. After [`RequestAction::Wait`] it decides again.
     fn request_filter<'a>(
         &self,
         request: &Request<'_, 'a>,
         record: &mut Record<Self::Log>,
-    ) -> RequestAction<Self::Call, Self::Handler<'a>>;
+    ) -> RequestAction<Self::Call, Self::Handler<'a>, Self::Wait>;
 
     /// Chooses the upstream of a call, after the beginning of its body was buffered.
     ///
@@ -168,6 +170,12 @@ pub trait Handler<P: Phases>: Send {
     ) -> impl Future<Output = Response> + Send;
 }
 
+/// What a request waits for before it is decided.
+pub trait Wait<P: Phases>: Send {
+    /// Waits, and leaves the outcome in the record.
+    fn wait(self, record: &mut Record<P::Log>) -> impl Future<Output = ()> + Send;
+}
+
 /// A request whose head was read.
 pub struct Request<'r, 'a> {
     /// The request line and the header lines.
@@ -180,7 +188,7 @@ pub struct Request<'r, 'a> {
 
 /// The decision about a request.
 #[derive(Debug)]
-pub enum RequestAction<C, H> {
+pub enum RequestAction<C, H, W> {
     /// Forward it to an upstream.
     Forward(C),
     /// Respond without an upstream. A call that was recognized and refused is logged with the
@@ -188,6 +196,8 @@ pub enum RequestAction<C, H> {
     Respond(Response, Option<C>),
     /// Let the product's handler respond.
     Handle(H),
+    /// Wait, and decide again. At most once for each request.
+    Wait(W),
 }
 
 /// One attempt of a call: an upstream and its timeouts.

@@ -193,7 +193,7 @@ impl KeyRecord {
 
     /// Returns true if this record says anything that a verifier cannot learn from the key's text
     /// alone.
-    pub(crate) fn says_more_than(&self, key: &VerifiedKey) -> bool {
+    pub fn says_more_than(&self, key: &VerifiedKey) -> bool {
         // The rights of a key where its text is verified do not depend on these. Whatever is added to
         // a record counts until it is named here.
         let &Self { version, biolink_plan, when_meter_unreachable, account, issued_at, .. } = self;

@@ -125,6 +125,11 @@ impl Meter {
         self.record.as_ref().filter(|record| record.version > self.stored_version)
     }
 
+    /// Returns the key's record.
+    pub const fn record(&self) -> Option<&KeyRecord> {
+        self.record.as_ref()
+    }
+
     /// Takes the refusals that came with the last message, for the shell to add to the
     /// [`RefusalLog`](super::RefusalLog).
     pub fn take_refused(&mut self) -> Vec<RefusedCalls> {

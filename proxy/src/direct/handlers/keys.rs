@@ -27,10 +27,12 @@ use transport::clock;
 use transport::incoming::{BodyError, Incoming};
 
 /// `GET /v1/keys/me`
-pub(super) fn read_own(context: &Context<'_>, quota: &mut Option<QuotaStatus>) -> Result<Response, Problem> {
+pub(super) async fn read_own(
+    context: &Context<'_>,
+    quota: &mut Option<QuotaStatus>,
+) -> Result<Response, Problem> {
     let key = own(context)?;
-    context.direct.check_revocations_known()?;
-    let snapshot = context.direct.keys.read(&key, context.moment())?;
+    let snapshot = context.direct.read(&key, context.moment()).await?;
     *quota = snapshot.response.quota;
     let usage = describe_usage(&snapshot, context.now).ok_or_else(unavailable)?;
     Ok(Response::json(usage.to_string()))
@@ -68,6 +70,7 @@ pub(super) async fn issue(context: &Context<'_>, incoming: &mut Incoming<'_>) ->
         let issued = new.issue(environment, draw()?, signing, context.now);
         context.direct.keys.merge_record(issued.record.clone());
         store(context).await?;
+        context.direct.publish(&issued.record).await;
         return Ok(issued.response());
     };
     let step = |step| context.direct.issue(key.name(), step, clock::now());
@@ -81,6 +84,7 @@ pub(super) async fn issue(context: &Context<'_>, incoming: &mut Incoming<'_>) ->
             step(IssueStep::Failed);
             return Err(problem);
         }
+        context.direct.publish(&issued.record).await;
     }
     Ok(issued.response())
 }
@@ -94,10 +98,10 @@ pub(super) fn list(context: &Context<'_>) -> Result<Response, Problem> {
 }
 
 /// `GET /v1/keys/{id}`
-pub(super) fn read(context: &Context<'_>, id: &KeyId) -> Result<Response, Problem> {
+pub(super) async fn read(context: &Context<'_>, id: &KeyId) -> Result<Response, Problem> {
     authorize(context)?;
     if includes_usage(context.query)? {
-        let snapshot = context.direct.keys.show(id, context.counted_at).ok_or_else(key_unknown)?;
+        let snapshot = context.direct.show(id, context.counted_at).await?.ok_or_else(key_unknown)?;
         let usage = describe_usage(&snapshot, context.now).ok_or_else(unavailable)?;
         return Ok(Response::json(usage.to_string()));
     }
@@ -161,6 +165,7 @@ async fn change(context: &Context<'_>, subject: Subject<'_>, change: Change) -> 
 async fn changed(context: &Context<'_>, subject: Subject<'_>, change: Change) -> Result<KeyRecord, Problem> {
     let record = context.direct.change(subject, change, clock::now())?;
     store(context).await?;
+    context.direct.publish(&record).await;
     Ok(record)
 }
 

@@ -14,6 +14,10 @@ pub(super) struct KeyMetrics {
     changes_known: IntGauge,
     changes_age: IntGauge,
     changes_failures: IntCounter,
+    leases: IntGauge,
+    meter_messages: IntCounter,
+    meter_failures: IntCounter,
+    meter_reachable: IntGauge,
 }
 
 impl KeyMetrics {
@@ -39,6 +43,20 @@ impl KeyMetrics {
                 "utg_key_changes_failures_total",
                 "Failed polls of the key-change feed.",
             )?,
+            leases: register.gauge(
+                "utg_lease_caches",
+                "Keys of which this proxy may hold leases, if proxies share their limits (direct mode).",
+            )?,
+            meter_messages: register.counter(
+                "utg_meter_messages_total",
+                "Messages to the meters of keys, if proxies share their limits (direct mode).",
+            )?,
+            meter_failures: register
+                .counter("utg_meter_failures_total", "Messages to the meters of keys without a reply.")?,
+            meter_reachable: register.gauge(
+                "utg_meter_reachable",
+                "0 if the authority over shared limits did not reply to the last message, otherwise 1.",
+            )?,
         })
     }
 
@@ -46,6 +64,8 @@ impl KeyMetrics {
     /// difference.
     pub(super) fn update(&self, direct: Option<&Direct>) {
         self.changes_known.set(direct.is_none_or(|direct| direct.freshness.is_known()).into());
+        let meters = direct.and_then(|direct| direct.meters());
+        self.meter_reachable.set(meters.is_none_or(|meters| !meters.is_failing()).into());
         let Some(direct) = direct else { return };
         let (failures, damaged) = direct.file_failures();
         self.counted.set(signed(direct.keys.len()));
@@ -55,5 +75,10 @@ impl KeyMetrics {
         self.changes_failures.inc_by(failed_polls.saturating_sub(self.changes_failures.get()));
         let age = direct.freshness.age(clock::now()).map_or(0, |ms| ms / 1_000);
         self.changes_age.set(i64::try_from(age).unwrap_or(i64::MAX));
+        let Some(meters) = meters else { return };
+        let (caches, messages, failures) = meters.counts();
+        self.leases.set(signed(caches));
+        self.meter_messages.inc_by(messages.saturating_sub(self.meter_messages.get()));
+        self.meter_failures.inc_by(failures.saturating_sub(self.meter_failures.get()));
     }
 }

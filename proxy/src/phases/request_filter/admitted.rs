@@ -3,14 +3,15 @@
 use shared::key::KeyId;
 use shared::problem::Problem;
 use shared::tier::Tier;
-use shared::time::UtcDay;
+
+use crate::direct::Charged;
 
 /// The key of an authenticated call, and the decision of its quota.
 pub(super) struct Admitted {
     pub(super) key_id: KeyId,
     pub(super) tier: Tier,
-    /// The day on which the call is counted, in direct mode. `None` if it is denied.
-    pub(super) charged: Option<UtcDay>,
+    /// Where the call is counted, in direct mode. `None` if it is denied.
+    pub(super) charged: Option<Charged>,
     /// The problem of a call that is denied.
     pub(super) denied: Option<Problem>,
 }

@@ -1,13 +1,34 @@
 //! Authentication of a call by its key, and the decision of its quota, in direct mode.
 
 use shared::problem::Problem;
-use shared::quota::Decision;
 use shared::request::Head;
+use shared::tool::Tool;
+use tokio::sync::oneshot;
 
 use super::admitted::Admitted;
-use crate::call::Record;
-use crate::direct::{self, Direct, RequestScheme};
+use crate::call::{Record, RequestLog};
+use crate::direct::{self, CallDecision, CallStep, Direct, KeyDecision, RequestScheme};
+use crate::phases::Gateway;
 use crate::upstreams::Pool;
+use transport::hooks::Wait;
+use transport::record;
+
+/// The next step for a call with a valid key.
+pub(super) enum KeyStep {
+    /// It is admitted or denied.
+    Decided(Admitted),
+    /// Its meter decides.
+    Wait(MeterWait),
+}
+
+/// A call that waits for its meter.
+pub(crate) struct MeterWait(oneshot::Receiver<KeyDecision>);
+
+impl Wait<Gateway> for MeterWait {
+    async fn wait(self, record: &mut record::Record<RequestLog>) {
+        record.log.decided = self.0.await.ok();
+    }
+}
 
 /// Verifies the key of a call, and decides by its quota. Counts the call unless it is denied.
 ///
@@ -19,14 +40,26 @@ pub(super) fn admit(
     head: &Head<'_>,
     scheme: RequestScheme<'_>,
     pool: &Pool,
-) -> Result<Admitted, Problem> {
+    tool: Tool,
+) -> Result<KeyStep, Problem> {
     let key = direct::authenticate(head, scheme, &direct.config().signing)?;
     head.check_length(pool.config.settings.max_body)?;
-    let decided = direct.call(&key, record.started)?;
-    let (quota, charged, denied) = match decided.decision {
-        Decision::Allow(quota) => (quota, Some(decided.day), None),
-        Decision::Deny(denial, quota) => (quota, None, Some(denial.problem(&quota))),
+    let step = match record.log.decided.take() {
+        Some(decision) => CallStep::Decided(CallDecision::from_meter(&key, decision)?),
+        None => direct.call(&key, tool, record.started)?,
     };
-    record.log.quota = Some(quota);
-    Ok(Admitted { key_id: key.id, tier: decided.tier, charged, denied })
+    let decided = match step {
+        CallStep::Decided(decided) => decided,
+        CallStep::Wait(decision) => return Ok(KeyStep::Wait(MeterWait(decision))),
+    };
+    let CallDecision { tier, quota, outcome } = decided;
+    record.log.quota = quota;
+    let (charged, denied) = match outcome {
+        Ok(admitted) => {
+            record.log.degraded = admitted.degraded;
+            (Some(admitted.charged), None)
+        }
+        Err(problem) => (None, Some(problem)),
+    };
+    Ok(KeyStep::Decided(Admitted { key_id: key.id, tier, charged, denied }))
 }

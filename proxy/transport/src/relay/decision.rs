@@ -10,7 +10,7 @@ use super::request::RequestFraming;
 use super::respond::{refuse_unread, respond};
 use crate::client::ClientStream;
 use crate::framing::Framing;
-use crate::hooks::{Handler, Phases, Request, RequestAction};
+use crate::hooks::{Handler, Phases, Request, RequestAction, Wait};
 use crate::incoming::Incoming;
 use crate::linger::LingeringClose;
 use crate::record::Record;
@@ -57,7 +57,9 @@ enum Opened<C, R, H> {
     Handle(R),
 }
 
-type OpenedRequest<'a, P, H> = (RequestFraming, Opened<<P as Phases>::Call, <P as Phases>::Handler<'a>, H>);
+/// A request with the product's decision, or what it waits for.
+type OpenedRequest<'a, P, H> =
+    Result<(RequestFraming, Opened<<P as Phases>::Call, <P as Phases>::Handler<'a>, H>), <P as Phases>::Wait>;
 
 /// Parses the head of a request, once, and decides on it. A head that parsers can read differently
 /// is malformed, which closes the connection. `begin` writes the head of the request to the
@@ -68,11 +70,16 @@ pub(crate) async fn decide<P: Phases, H>(
     bytes: &[u8],
     record: &mut Record<P::Log>,
     is_last: bool,
-    begin: impl FnOnce(&P::Call, &Record<P::Log>, &RawHead<'_>, Framing) -> H,
+    begin: impl Fn(&P::Call, &Record<P::Log>, &RawHead<'_>, Framing) -> H,
 ) -> Decision<P::Call, H> {
-    let (mut request, opened) = match open(phases, client, bytes, record, begin) {
-        Ok(opened) => opened,
-        Err(problem) => return Decision::Settle(Settlement::Malformed(problem)),
+    let (mut request, opened) = loop {
+        match open(phases, client, bytes, record, &begin) {
+            // Boxed, so that requests that are decided at once hold no memory for it. The head is
+            // parsed again, which costs less than to keep it.
+            Ok(Err(wait)) => Box::pin(wait.wait(record)).await,
+            Ok(Ok(opened)) => break opened,
+            Err(problem) => return Decision::Settle(Settlement::Malformed(problem)),
+        }
     };
     request.close |= is_last || phases.drain().has_begun();
     match opened {
@@ -118,7 +125,7 @@ fn open<'a, P: Phases, H>(
     client: &ClientStream,
     bytes: &'a [u8],
     record: &mut Record<P::Log>,
-    begin: impl FnOnce(&P::Call, &Record<P::Log>, &RawHead<'_>, Framing) -> H,
+    begin: &impl Fn(&P::Call, &Record<P::Log>, &RawHead<'_>, Framing) -> H,
 ) -> Result<OpenedRequest<'a, P, H>, Problem> {
     let raw = RawHead::parse(bytes)?;
     let head = Head::read(raw.lines())?;
@@ -135,10 +142,11 @@ fn open<'a, P: Phases, H>(
         }
         RequestAction::Respond(response, call) => Opened::Respond(response, call),
         RequestAction::Handle(handler) => Opened::Handle(handler),
+        RequestAction::Wait(wait) => return Ok(Err(wait)),
     };
     // Not known before, because each pool has its own.
     request.max_body = record.max_body;
-    Ok((request, opened))
+    Ok(Ok((request, opened)))
 }
 
 /// Lets the product's handler respond.

@@ -1,0 +1,83 @@
+//! The decision on a call in direct mode, whoever made it.
+
+use shared::key::VerifiedKey;
+use shared::lease_cache::{Admission, Charge};
+use shared::problem::Problem;
+use shared::quota::{Decision, QuotaStatus};
+use shared::tier::Tier;
+use shared::time::UtcDay;
+use tokio::sync::oneshot;
+
+use super::key_table::CountedCall;
+use super::meters::KeyDecision;
+
+/// The next step for a call.
+pub(crate) enum CallStep {
+    /// The call is decided.
+    Decided(CallDecision),
+    /// The meter of its key decides.
+    Wait(oneshot::Receiver<KeyDecision>),
+}
+
+/// The decision on a call.
+pub(crate) struct CallDecision {
+    /// The tier of the key.
+    pub(crate) tier: Tier,
+    /// The quota status of the key, if it is known.
+    pub(crate) quota: Option<QuotaStatus>,
+    /// How the call was admitted, or the problem with which it is refused.
+    pub(crate) outcome: Result<AdmittedCall, Problem>,
+}
+
+/// An admitted call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AdmittedCall {
+    /// Where it is counted.
+    pub(crate) charged: Charged,
+    /// Whether it passed on the local budget, because its meter was out of reach.
+    pub(crate) degraded: bool,
+}
+
+/// Where an admitted call is counted.
+#[derive(Clone, Copy, Debug)]
+pub enum Charged {
+    /// In this process, on this day.
+    Here(UtcDay),
+    /// By the meter of the key.
+    Meter(VerifiedKey, Charge),
+}
+
+impl From<CountedCall> for CallDecision {
+    fn from(CountedCall { tier, decision, day }: CountedCall) -> Self {
+        let (quota, outcome) = match decision {
+            Decision::Allow(quota) => {
+                (quota, Ok(AdmittedCall { charged: Charged::Here(day), degraded: false }))
+            }
+            Decision::Deny(denial, quota) => (quota, Err(denial.problem(&quota))),
+        };
+        Self { tier, quota: Some(quota), outcome }
+    }
+}
+
+impl CallDecision {
+    /// Returns the decision of a key's meter or of its leases.
+    ///
+    /// # Errors
+    /// If the key must not be used.
+    pub(crate) fn from_meter(
+        key: &VerifiedKey,
+        KeyDecision { admission, tier }: KeyDecision,
+    ) -> Result<Self, Problem> {
+        let quota = admission.quota().copied();
+        let outcome = match (&admission, admission.problem()) {
+            (Admission::Refuse(error), _) => return Err((*error).into()),
+            (Admission::Allow { degraded, charge, .. }, _) => {
+                Ok(AdmittedCall { charged: Charged::Meter(*key, *charge), degraded: *degraded })
+            }
+            (Admission::Deny(..) | Admission::Unavailable { .. }, problem) => {
+                Err(problem.unwrap_or_else(super::meters::unavailable))
+            }
+        };
+        Ok(Self { tier, quota, outcome })
+    }
+}

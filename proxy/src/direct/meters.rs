@@ -1,0 +1,221 @@
+//! Limits that proxies share: each key has one meter, at an authority outside of this process. The
+//! proxy holds leases of it, as an isolate of the edge does.
+//!
+//! Why: docs/decisions/direct-mode.md, "A proxy holds leases like an isolate".
+
+mod exchange;
+mod lease_caches;
+mod queue;
+mod service;
+mod valkey;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use shared::key::{KeyRecord, VerifiedKey};
+use shared::lease_cache::{Admission, Charge, LeaseCache, Step, Timeouts};
+use shared::meter::{Message, MeterRequest, MeterSnapshot, Reply, Verdict};
+use shared::problem::{Problem, codes};
+use shared::tier::Tier;
+use shared::time::UnixMillis;
+use shared::tool::Tool;
+use tokio::sync::{mpsc, oneshot};
+
+use self::lease_caches::LeaseCaches;
+use self::queue::{Job, MeterQueue};
+use super::count_clock::CountClock;
+use crate::config::MeterAuthority;
+pub(crate) use service::MeterService;
+
+/// The meters of all keys, as this proxy sees them.
+pub(crate) struct Meters {
+    caches: LeaseCaches,
+    queue: MeterQueue,
+    clock: Arc<CountClock>,
+    work: mpsc::UnboundedSender<Work>,
+    /// What the background service takes when it starts.
+    ends: Mutex<Option<Ends>>,
+}
+
+/// The receivers of the background service.
+struct Ends {
+    authority: MeterAuthority,
+    work: mpsc::UnboundedReceiver<Work>,
+    lanes: Vec<mpsc::UnboundedReceiver<Job>>,
+}
+
+/// Work that a request leaves to the background service.
+enum Work {
+    /// A call waits for its meter.
+    Call(Box<WaitingCall>),
+    /// A lease must be renewed.
+    Renewal(VerifiedKey, Box<MeterRequest>),
+}
+
+/// A call that waits for its meter.
+struct WaitingCall {
+    key: VerifiedKey,
+    tool: Tool,
+    request: MeterRequest,
+    timeouts: Timeouts,
+    /// The moment at which the request was made.
+    sent: UnixMillis,
+    decided: oneshot::Sender<KeyDecision>,
+}
+
+/// The decision on a call, with the tier by which it was made.
+#[derive(Debug)]
+pub(crate) struct KeyDecision {
+    pub(crate) admission: Admission,
+    pub(crate) tier: Tier,
+}
+
+/// The next step for a call.
+pub(crate) enum MeterStep {
+    /// The call is decided.
+    Decided(KeyDecision),
+    /// The meter decides.
+    Wait(oneshot::Receiver<KeyDecision>),
+}
+
+impl Meters {
+    /// Returns the meters of an authority. The background service must be started.
+    pub(super) fn new(authority: MeterAuthority, clock: Arc<CountClock>) -> Self {
+        let (queue, lanes) = MeterQueue::new(service::LANES);
+        let (work, works) = mpsc::unbounded_channel();
+        let ends = Mutex::new(Some(Ends { authority, work: works, lanes }));
+        Self { caches: LeaseCaches::default(), queue, clock, work, ends }
+    }
+
+    /// Decides on one call, in memory if possible. `record` is what this proxy knows of the key.
+    pub(super) fn call(&self, key: &VerifiedKey, tool: Tool, record: Option<&KeyRecord>) -> MeterStep {
+        let now = self.now();
+        let (step, tier) = self.caches.with(key, now, |cache| {
+            learn(cache, key, record);
+            let step = cache.call(key, tool, now);
+            (step, tier(cache, key))
+        });
+        match step {
+            Step::Decided(admission, renewal) => {
+                if let Some(request) = renewal {
+                    // Fails while the process exits, and a lease is of no use then.
+                    let _sent = self.work.send(Work::Renewal(*key, Box::new(request)));
+                }
+                MeterStep::Decided(KeyDecision { admission, tier })
+            }
+            Step::Ask(request, timeouts) => {
+                let (decided, decision) = oneshot::channel();
+                let call = WaitingCall { key: *key, tool, request, timeouts, sent: now, decided };
+                let _sent = self.work.send(Work::Call(Box::new(call)));
+                MeterStep::Wait(decision)
+            }
+        }
+    }
+
+    /// Records the outcome of an admitted call. `uncharged` refunds it to its day.
+    pub(super) fn record_outcome(
+        &self,
+        key: &VerifiedKey,
+        tool: Tool,
+        status: u16,
+        uncharged: bool,
+        charge: Charge,
+    ) {
+        self.with(key, |cache, now| cache.record_outcome(tool, status, uncharged, charge, now));
+    }
+
+    /// Records that the tool broke off the response of an admitted call that began with `status`.
+    pub(super) fn record_aborted(&self, key: &VerifiedKey, tool: Tool, status: u16, charge: Charge) {
+        self.with(key, |cache, now| cache.record_aborted(tool, status, charge, now));
+    }
+
+    /// Takes over a changed record.
+    pub(super) fn learn(&self, record: &KeyRecord) {
+        self.caches.learn(record);
+    }
+
+    /// Reads the state of a key's meter for the key itself.
+    ///
+    /// # Errors
+    /// The problem of the key, or `meter-unavailable`.
+    pub(super) async fn read(
+        &self,
+        key: &VerifiedKey,
+        record: Option<&KeyRecord>,
+    ) -> Result<MeterSnapshot, Problem> {
+        let sent = self.now();
+        let request = self.caches.with(key, sent, |cache| {
+            learn(cache, key, record);
+            cache.read(key, sent)
+        });
+        let reply = self.queue.send(key.id, Message::Read(self.with_record(&request))).await;
+        let Ok(Reply::Read(snapshot)) = reply else { return Err(unavailable()) };
+        self.with(key, |cache, now| cache.handle_response(&request, sent, &snapshot.response, now));
+        match snapshot.response.verdict {
+            Verdict::Refuse(fault) => Err(fault.into()),
+            Verdict::Allow | Verdict::Deny(_) | Verdict::Noted => Ok(snapshot),
+        }
+    }
+
+    /// Reads the state of a key's meter for an administrator. A record that the meter does not have
+    /// is stored there, so that other proxies learn of it.
+    ///
+    /// # Errors
+    /// `meter-unavailable`.
+    pub(super) async fn show(&self, record: KeyRecord) -> Result<Option<MeterSnapshot>, Problem> {
+        match self.queue.send(record.id, Message::Show { record: Some(record) }).await {
+            Ok(Reply::Show(snapshot)) => Ok(snapshot),
+            _ => Err(unavailable()),
+        }
+    }
+
+    /// Returns the number of lease caches, of messages to meters, and of those without a reply.
+    pub(crate) fn counts(&self) -> (usize, u64, u64) {
+        let (messages, failures) = self.queue.counts();
+        (self.caches.len(), messages, failures)
+    }
+
+    /// Returns true if the authority did not reply to the last message.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.queue.is_failing()
+    }
+
+    fn with<T>(&self, key: &VerifiedKey, step: impl FnOnce(&mut LeaseCache, UnixMillis) -> T) -> T {
+        let now = self.now();
+        self.caches.with(key, now, |cache| step(cache, now))
+    }
+
+    /// Returns the time on the clock of counts, which a step of the machine's clock does not move.
+    fn now(&self) -> UnixMillis {
+        self.clock.at(Instant::now())
+    }
+}
+
+impl KeyDecision {
+    fn new(cache: &LeaseCache, key: &VerifiedKey, admission: Admission) -> Self {
+        Self { admission, tier: tier(cache, key) }
+    }
+}
+
+/// Returns the problem of a request whose meter does not respond.
+pub(super) fn unavailable() -> Problem {
+    let detail = "the meter of this key does not respond; nothing was counted";
+    Problem::new(codes::METER_UNAVAILABLE, detail).retry_after(1)
+}
+
+/// Passes what this proxy knows of a key to its cache. A key without a record is what its text says,
+/// as everywhere in direct mode: a meter would accept that for an hour only.
+fn learn(cache: &mut LeaseCache, key: &VerifiedKey, record: Option<&KeyRecord>) {
+    let known = cache.record().map(|record| record.version);
+    match record {
+        Some(record) if known.is_none_or(|known| known < record.version) => cache.learn(record.clone()),
+        None if known.is_none() => cache.learn(KeyRecord::provisional(key)),
+        Some(_) | None => {}
+    }
+}
+
+/// Returns the tier of the key's record, or the tier that the key was issued with.
+fn tier(cache: &LeaseCache, key: &VerifiedKey) -> Tier {
+    cache.record().map_or(key.issued_tier, |record| record.tier)
+}

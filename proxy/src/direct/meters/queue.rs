@@ -1,0 +1,145 @@
+//! The queue of messages to meters. Workers take what has gathered, so that many keys share one
+//! exchange with the authority.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use shared::key::KeyId;
+use shared::meter::{Message, Reply};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+/// Maximum time from a message to its reply. It is longer than any call waits, because a late reply
+/// brings a lease and a verdict for later calls.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An error of an exchange with the authority.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MeterError {
+    /// The proxy is starting or shutting down.
+    #[error("the proxy does not run")]
+    NotRunning,
+    /// No reply came in time.
+    #[error("no reply within {} ms", REPLY_TIMEOUT.as_millis())]
+    TimedOut,
+    /// The authority cannot be reached or has refused a command.
+    #[error("{0}")]
+    Failed(Arc<str>),
+    /// The stored state is not a meter's.
+    #[error("the stored state of the meter cannot be read: key_id={0}")]
+    Unreadable(KeyId),
+    /// Other proxies have changed the state each time before it was stored.
+    #[error("the state of the meter changes too fast: key_id={0}")]
+    Contended(KeyId),
+    /// A change was not copied to enough replicas.
+    #[error("a change reached {reached} replicas in time, expected {expected}")]
+    NotReplicated {
+        /// The number of replicas that have it.
+        reached: u64,
+        /// The configured number.
+        expected: u64,
+    },
+    /// The reply is to another message.
+    #[error("the reply does not match its message")]
+    Unexpected,
+}
+
+impl MeterError {
+    pub(crate) fn failed(error: impl std::fmt::Display) -> Self {
+        Self::Failed(error.to_string().into())
+    }
+}
+
+/// A message to the meter of a key, with the place for its reply.
+pub(super) struct Job {
+    pub(super) id: KeyId,
+    pub(super) message: Message,
+    reply: oneshot::Sender<Result<Reply, MeterError>>,
+}
+
+impl Job {
+    /// Passes the reply to the sender of the message, if it still waits.
+    pub(super) fn end(self, reply: Result<Reply, MeterError>) {
+        let _received = self.reply.send(reply);
+    }
+
+    /// Returns true if no one waits for the reply.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.reply.is_closed()
+    }
+}
+
+/// The sender's side of the queue, and its counters.
+pub(super) struct MeterQueue {
+    lanes: Vec<mpsc::UnboundedSender<Job>>,
+    messages: AtomicU64,
+    failures: AtomicU64,
+    is_failing: AtomicBool,
+}
+
+impl MeterQueue {
+    /// Returns the queue and the workers' sides of it. All messages to one key take the same lane.
+    pub(super) fn new(lanes: usize) -> (Self, Vec<mpsc::UnboundedReceiver<Job>>) {
+        let (lanes, ends) = (0..lanes.max(1)).map(|_| mpsc::unbounded_channel()).unzip();
+        let queue = Self {
+            lanes,
+            messages: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            is_failing: AtomicBool::new(false),
+        };
+        (queue, ends)
+    }
+
+    /// Sends a message to the meter of a key.
+    ///
+    /// # Errors
+    /// If no reply comes.
+    pub(super) async fn send(&self, id: KeyId, message: Message) -> Result<Reply, MeterError> {
+        self.messages.fetch_add(1, Ordering::Relaxed);
+        let (reply, replied) = oneshot::channel();
+        // The last byte chooses the shard of tables already.
+        let [place, ..] = *id.as_bytes();
+        let lane = usize::from(place).checked_rem(self.lanes.len()).and_then(|lane| self.lanes.get(lane));
+        let is_sent = lane.is_some_and(|lane| lane.send(Job { id, message, reply }).is_ok());
+        let reply = match timeout(REPLY_TIMEOUT, replied).await {
+            Ok(Ok(reply)) if is_sent => reply,
+            Ok(_) => Err(MeterError::NotRunning),
+            Err(_) => Err(MeterError::TimedOut),
+        };
+        self.record(&reply);
+        reply
+    }
+
+    /// Returns the numbers of messages and of those without a reply.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.messages.load(Ordering::Relaxed), self.failures.load(Ordering::Relaxed))
+    }
+
+    /// Returns true if the last message got no reply.
+    pub(super) fn is_failing(&self) -> bool {
+        self.is_failing.load(Ordering::Relaxed)
+    }
+
+    /// Counts a failure, and logs the first one and the recovery.
+    fn record(&self, reply: &Result<Reply, MeterError>) {
+        let was_failing = self.is_failing.load(Ordering::Relaxed);
+        match reply {
+            Ok(_) if was_failing => {
+                if self.is_failing.swap(false, Ordering::Relaxed) {
+                    log::warn!(
+                        "meter authority recovered: failures={}",
+                        self.failures.load(Ordering::Relaxed)
+                    );
+                }
+            }
+            Ok(_) => {}
+            Err(error) => {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+                if !self.is_failing.swap(true, Ordering::Relaxed) {
+                    log::error!("meter authority failed: error=\"{error}\"");
+                }
+            }
+        }
+    }
+}

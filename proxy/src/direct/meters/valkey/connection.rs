@@ -1,0 +1,167 @@
+//! A connection to one server, to the master that Sentinels name, or to a cluster.
+
+use std::iter;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::cluster::ClusterClient;
+use redis::cluster_async::ClusterConnection;
+use redis::sentinel::{SentinelClientBuilder, SentinelServerType};
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo as _,
+    Pipeline, RedisConnectionInfo, RedisError, TlsCertificates, TlsMode, Value,
+};
+use tokio_rustls::rustls::crypto::ring;
+
+use crate::config::{ValkeyConfig, ValkeyKind};
+use crate::direct::meters::queue::MeterError;
+
+/// Maximum time to connect, and to wait for the reply to one pipeline. Calls wait for up to 3 s.
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A connection, on which commands are sent in pipelines.
+pub(super) enum Connection {
+    /// To one server.
+    One(MultiplexedConnection),
+    /// To the nodes of a cluster.
+    Cluster(ClusterConnection),
+}
+
+/// The results of a command of one key, of the one before it and of the one after it.
+pub(super) type KeyReply = (Option<Value>, Result<Value, RedisError>, Option<Value>);
+
+impl Connection {
+    /// Connects as the configuration says.
+    pub(super) async fn open(config: &ValkeyConfig) -> Result<Self, RedisError> {
+        if config.tls {
+            // Has no effect from the second time on.
+            let _installed = ring::default_provider().install_default();
+        }
+        let timeouts = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(TIMEOUT))
+            .set_response_timeout(Some(TIMEOUT));
+        match &config.kind {
+            ValkeyKind::Single => {
+                let mut failure = None;
+                for info in infos(config)? {
+                    let client = match config.tls {
+                        true => Client::build_with_tls(info, certificates(config))?,
+                        false => Client::open(info)?,
+                    };
+                    match client.get_multiplexed_async_connection_with_config(&timeouts).await {
+                        Ok(connection) => return Ok(Self::One(connection)),
+                        Err(error) => failure = Some(error),
+                    }
+                }
+                Err(failure
+                    .unwrap_or_else(|| (ErrorKind::InvalidClientConfig, "no server is configured").into()))
+            }
+            ValkeyKind::Sentinel { master } => {
+                let addresses = infos(config)?.into_iter().map(|info| info.addr().clone());
+                let mut builder = SentinelClientBuilder::new(addresses, master, SentinelServerType::Master)?;
+                if config.tls {
+                    builder = builder
+                        .set_client_to_redis_tls_mode(TlsMode::Secure)
+                        .set_client_to_redis_certificates(certificates(config))
+                        .set_client_to_sentinel_certificates(certificates(config));
+                }
+                if let Some(user) = &config.user {
+                    builder = builder.set_client_to_redis_username(user);
+                }
+                if let Some(password) = &config.password {
+                    builder = builder.set_client_to_redis_password(password.reveal());
+                }
+                let mut client = builder.build()?;
+                Ok(Self::One(client.get_async_connection_with_config(&timeouts).await?))
+            }
+            ValkeyKind::Cluster => {
+                let mut builder = ClusterClient::builder(infos(config)?)
+                    .connection_timeout(TIMEOUT)
+                    .response_timeout(TIMEOUT)
+                    .overall_response_timeout(Some(TIMEOUT));
+                if config.tls {
+                    builder = builder.tls(TlsMode::Secure).certs(certificates(config));
+                }
+                Ok(Self::Cluster(builder.build()?.get_async_connection().await?))
+            }
+        }
+    }
+
+    /// Sends one command for each key, with one that comes before and one that comes after them. A
+    /// cluster gets one pipeline for each key, any other server one for all.
+    ///
+    /// # Errors
+    /// If a server does not reply.
+    pub(super) async fn run(
+        &mut self,
+        before: Option<Cmd>,
+        commands: Vec<Cmd>,
+        after: Option<Cmd>,
+    ) -> Result<Vec<KeyReply>, MeterError> {
+        match self {
+            Self::One(connection) => {
+                pipeline(connection, before, commands, after).await.map_err(MeterError::failed)
+            }
+            Self::Cluster(connection) => {
+                let sent = commands.into_iter().map(|command| {
+                    let (mut connection, before, after) = (connection.clone(), before.clone(), after.clone());
+                    async move { pipeline(&mut connection, before, vec![command], after).await }
+                });
+                let replies = join_all(sent).await.into_iter().map(|reply| match reply {
+                    Ok(mut replies) => replies.pop().ok_or(MeterError::Unexpected),
+                    // One node may be away while others serve.
+                    Err(error) => Ok((None, Err(error), None)),
+                });
+                replies.collect()
+            }
+        }
+    }
+}
+
+async fn pipeline(
+    connection: &mut impl ConnectionLike,
+    before: Option<Cmd>,
+    commands: Vec<Cmd>,
+    after: Option<Cmd>,
+) -> Result<Vec<KeyReply>, RedisError> {
+    let (has_before, has_after) = (before.is_some(), after.is_some());
+    let mut pipeline = Pipeline::with_capacity(commands.len() + 2);
+    for command in before.into_iter().chain(commands).chain(after) {
+        pipeline.add_command(command);
+    }
+    let mut replies: Vec<Result<Value, RedisError>> =
+        pipeline.ignore_errors().query_async(connection).await?;
+    let after = if has_after { replies.pop().transpose()? } else { None };
+    let mut replies = replies.into_iter();
+    let before = if has_before { replies.next().transpose()? } else { None };
+    Ok(iter::zip(iter::repeat((before, after)), replies)
+        .map(|((before, after), reply)| (before, reply, after))
+        .collect())
+}
+
+/// Returns where to connect, and as whom.
+fn infos(config: &ValkeyConfig) -> Result<Vec<ConnectionInfo>, RedisError> {
+    let mut who = RedisConnectionInfo::default();
+    if let Some(user) = &config.user {
+        who = who.set_username(user);
+    }
+    if let Some(password) = &config.password {
+        who = who.set_password(password.reveal());
+    }
+    let info = |(host, port): &(String, u16)| {
+        let address = match config.tls {
+            true => {
+                ConnectionAddr::TcpTls { host: host.clone(), port: *port, insecure: false, tls_params: None }
+            }
+            false => ConnectionAddr::Tcp(host.clone(), *port),
+        };
+        Ok(address.into_connection_info()?.set_redis_settings(who.clone()))
+    };
+    config.servers.iter().map(info).collect()
+}
+
+/// Returns the authorities that the servers' certificates must come from.
+fn certificates(config: &ValkeyConfig) -> TlsCertificates {
+    TlsCertificates { client_tls: None, root_cert: config.tls_ca.clone() }
+}

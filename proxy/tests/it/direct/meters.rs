@@ -1,0 +1,181 @@
+//! Limits that several proxies share, with meters in Redis.
+
+use serde_json::Value;
+use shared::tier::Tier;
+use shared::tool::Tool;
+use tempfile::TempDir;
+use tests::{
+    Client, FakeTool, Request, Response, ToolBehavior, keys,
+    proxy::{Proxy, ProxyConfig},
+    redis::Redis,
+    until,
+};
+
+use super::call;
+
+/// Proxies of one deployment with their meters in one Redis, and a tool.
+struct Shared {
+    proxies: Vec<Proxy>,
+    redis: Redis,
+    _folder: TempDir,
+    _tool: FakeTool,
+}
+
+impl Shared {
+    async fn start(count: usize) -> Self {
+        let (redis, folder) = (Redis::start(), tempfile::tempdir().unwrap());
+        let tool = FakeTool::start(ToolBehavior::Describe).await;
+        let admin = format!("admin_secret = {:?}", keys::ADMIN_SECRET);
+        let mut proxies = Vec::new();
+        for number in 0..count {
+            let config = ProxyConfig::new()
+                .direct(&folder.path().join(format!("keys-{number}")))
+                .line("keys", &admin)
+                .section("limits", "authority = \"valkey\"\n")
+                .section("valkey", &redis.section())
+                .tool(Tool::Qr, &[&tool]);
+            proxies.push(config.ready().await);
+        }
+        Self { proxies, redis, _folder: folder, _tool: tool }
+    }
+
+    async fn call(&self, proxy: usize, key: &str) -> Response {
+        self.proxies[proxy].send(call(key)).await
+    }
+
+    /// Returns the number of calls that were made today or are lent, as a proxy shows it to the holder of the key.
+    async fn used(&self, proxy: usize, key: &str) -> u64 {
+        let me = Request::new("GET", "/v1/keys/me").header("X-API-Key", key);
+        let me = self.proxies[proxy].send(me).await;
+        assert_eq!(me.status, 200, "{me:?}");
+        let day = me.json()["usage"]["day"].clone();
+        day["used"].as_u64().unwrap() + day["held"].as_u64().unwrap()
+    }
+}
+
+/// Makes `calls` calls of a key at once, spread over proxies. Returns how many were 200.
+async fn pass(proxies: &[Proxy], key: &str, calls: usize) -> usize {
+    let sent = (0..calls).map(|number| {
+        let (to, bytes) = (proxies[number % proxies.len()].listen, call(key).bytes());
+        tokio::spawn(async move {
+            let mut client = Client::connect(to).await;
+            client.write(&bytes).await;
+            let status = client.response("GET").await.map(|response| response.status);
+            assert!(matches!(status, Some(200 | 429 | 503)), "{status:?}");
+            status == Some(200)
+        })
+    });
+    let mut passed = 0;
+    for sent in sent.collect::<Vec<_>>() {
+        passed += usize::from(sent.await.unwrap());
+    }
+    passed
+}
+
+/// Makes 400 calls of a key at once, and further ones until as many as the limit have passed: what a
+/// proxy holds of a lease when its calls are over passes with its next ones. No further call passes.
+async fn assert_exact(proxies: &[Proxy], key: &str, limit: usize) {
+    let mut passed = pass(proxies, key, 400).await;
+    for round in 0.. {
+        let more = pass(proxies, key, 4 * proxies.len()).await;
+        passed += more;
+        if passed >= limit && more == 0 {
+            break;
+        }
+        assert!(round < 500, "{passed} of {limit}");
+    }
+    assert_eq!(passed, limit, "{} proxies", proxies.len());
+}
+
+/// The fields of a key that passes exactly 100 calls however slow this machine is: its day is no
+/// longer than its minute, and it is refused while its meter does not respond in time.
+const EXACT: &str = r#""tier":"pro","limits":{"minute":100,"day":100},"when_meter_unreachable":"refuse""#;
+
+async fn issue(proxy: &Proxy, fields: &str) -> Value {
+    let body = format!(r#"{{"email":"a@example.com","name":"A",{fields}}}"#);
+    let request = Request::new("POST", "/v1/keys/issue")
+        .header("Authorization", &format!("Bearer {}", keys::ADMIN_SECRET))
+        .header("Content-Type", "application/json")
+        .body(body);
+    let issued = proxy.send(request).await;
+    assert_eq!(issued.status, 201, "{issued:?}");
+    issued.json()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn proxies_with_one_authority_pass_exactly_one_limit() {
+    let shared = Shared::start(8).await;
+    for count in [2, 4, 8] {
+        let key = issue(&shared.proxies[0], EXACT).await;
+        let key = key["key"].as_str().unwrap();
+        assert_exact(&shared.proxies[..count], key, 100).await;
+        assert_eq!(shared.used(0, key).await, 100);
+    }
+    let free = issue(&shared.proxies[0], r#""tier":"free","limits":{"minute":10,"day":10}"#).await;
+    assert_exact(&shared.proxies, free["key"].as_str().unwrap(), 10).await;
+}
+
+#[tokio::test]
+async fn usage_and_revocation_hold_at_every_proxy() {
+    let shared = Shared::start(2).await;
+    let issued = issue(&shared.proxies[0], r#""tier":"pro","limits":{"minute":3}"#).await;
+    let (key, id) = (issued["key"].as_str().unwrap(), issued["id"].as_str().unwrap());
+    let first = shared.call(1, key).await;
+    assert_eq!((first.status, first.header("ratelimit-policy").unwrap().contains("q=3;w=60")), (200, true));
+    assert_eq!(shared.call(0, key).await.status, 200);
+    assert_eq!((shared.used(0, key).await, shared.used(1, key).await), (2, 2));
+    let bearer = format!("Bearer {}", keys::ADMIN_SECRET);
+    let revoke = Request::new("POST", &format!("/v1/keys/{id}/revoke")).header("Authorization", &bearer);
+    assert_eq!(shared.proxies[0].send(revoke).await.status, 200);
+    until("the other proxy refuses the key", || async { shared.call(1, key).await.status == 401 }).await;
+}
+
+#[tokio::test]
+async fn call_without_authority_is_503_for_free_and_degraded_for_paid_keys() {
+    let mut shared = Shared::start(1).await;
+    let ((free, _), (pro, _)) = (keys::fresh(Tier::Free), keys::fresh(Tier::Pro));
+    assert_eq!((shared.call(0, &free).await.status, shared.call(0, &pro).await.status), (200, 200));
+    shared.redis.kill();
+    let refused = shared.call(0, &free).await;
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (503, Some("meter-unavailable")));
+    assert!(refused.header("retry-after").is_some());
+    // Half of a quarter minute for each of two proxies: the other half is for one that comes.
+    let mut degraded = 0;
+    for _ in 0..30 {
+        let response = shared.call(0, &pro).await;
+        match response.status {
+            200 => degraded += usize::from(response.header("x-gateway-degraded") == Some("meter")),
+            status => assert_eq!(status, 503, "{response:?}"),
+        }
+    }
+    assert!((1..=25).contains(&degraded), "{degraded}");
+    shared.redis.restart();
+    until("the authority is back", || async { shared.call(0, &free).await.status == 200 }).await;
+}
+
+/// The state of meters is gone, and keys older than an hour have no record anywhere.
+#[tokio::test]
+async fn authority_that_lost_everything_serves_old_keys() {
+    let mut shared = Shared::start(1).await;
+    let old = shared::time::UnixMillis(keys::now().0 - 7_200_000);
+    let (key, _) = keys::issued_at(Tier::Pro, old);
+    assert_eq!(shared.call(0, &key).await.status, 200);
+    shared.redis.kill();
+    shared.redis.restart();
+    until("the authority is back", || async { shared.call(0, &key).await.status == 200 }).await;
+    assert!(shared.used(0, &key).await >= 1);
+}
+
+/// What a killed proxy held is lost to the key for a minute, and is not given away twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_proxy_leaves_no_call_over_the_limit() {
+    let mut shared = Shared::start(2).await;
+    let pro = issue(&shared.proxies[1], EXACT).await;
+    let pro = pro["key"].as_str().unwrap();
+    let before = pass(&shared.proxies[..1], pro, 30).await;
+    assert!(before > 0);
+    shared.proxies[0].signal("KILL");
+    shared.proxies[0].exited().await;
+    let after = pass(&shared.proxies[1..], pro, 200).await;
+    assert!(before + after <= 100, "{before} {after}");
+}
