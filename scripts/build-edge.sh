@@ -49,7 +49,8 @@ optimize() {
   for feature in mutable-globals sign-ext nontrapping-float-to-int bulk-memory multivalue reference-types exception-handling; do
     features+=("--enable-$feature")
   done
-  "$ROOT/node_modules/.bin/wasm-opt" -O --debuginfo "${features[@]}" "$1" -o "$2"
+  # Functions with one caller stay functions unless they are tiny (edge-worker/src/runtime/outline.rs).
+  "$ROOT/node_modules/.bin/wasm-opt" -O --one-caller-inline-max-function-size=60 --debuginfo "${features[@]}" "$1" -o "$2"
 }
 package() {
   local bindings=$OUT/bindings

@@ -1,7 +1,5 @@
 //! Route → handler.
 
-use std::pin::Pin;
-
 use biolink::route::corrected;
 use portal::endpoint::Endpoint;
 use portal::route::{ConsoleCall, Route};
@@ -25,6 +23,7 @@ use crate::portal::assets;
 use crate::portal::mcp::{self, Step};
 use crate::respond::ClientResponse;
 use crate::runtime::client_request::ClientRequest;
+use crate::runtime::outline::{boxed, outlined};
 
 /// Handles one request.
 pub(crate) async fn dispatch(
@@ -34,31 +33,31 @@ pub(crate) async fn dispatch(
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
     let address = Address::parse(&request.url).ok_or_else(malformed_url)?;
-    let (route, Target { query, .. }) = match Route::read(&request.method, address.target) {
+    let (route, Target { query, .. }) = match outlined(|| Route::read(&request.method, address.target)) {
         Ok(read) => read,
         Err(problem) => return redirect_to_page(request, &address).ok_or(problem),
     };
-    access.endpoint = Some(Endpoint::of(&route));
-    access.record_call(&route);
-    let head = Head::read(request.lines())?;
-    let bindings = Bindings::of_isolate(env)?;
+    outlined(|| {
+        access.endpoint = Some(Endpoint::of(&route));
+        access.record_call(&route);
+    });
+    let head = outlined(|| Head::read(request.lines()))?;
+    let bindings = outlined(|| Bindings::of_isolate(env))?;
     if let Some(host) = &bindings.pages_host
-        && let Some(url) = host.redirect(&address, route.served_by())?
+        && let Some(url) = outlined(|| host.redirect(&address, route.served_by()))?
     {
         return Ok(ClientResponse::Own(Response::redirect(308, url).into_bytes()));
     }
     let context = RequestContext { request, address, head, bindings: &bindings, execution };
     let context = &context;
-    // The others are boxed: the future of calls would have room and code for all of them, and the
-    // runtime optimizes its code again and again while the isolate is new.
     let outcome = match route {
-        Route::CallTool(call) => call_tool::handle(context, &call, access).await,
+        Route::CallTool(call) => boxed(call_tool::handle(context, &call, access)).await,
         route => {
             let response = boxed(respond(context, route, query, access)).await;
-            response.map(|response| conditional(request, response))
+            response.map(|response| outlined(|| conditional(request, response)))
         }
     };
-    log_refusal(context, &outcome, access);
+    outlined(|| log_refusal(context, &outcome, access));
     outcome
 }
 
@@ -187,21 +186,16 @@ async fn respond_keys(
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
     match route {
-        KeysRoute::Issue => issue_key::handle(context, access).await,
-        KeysRoute::ReadOwn => read_own_key::handle(context, access).await,
-        KeysRoute::RotateOwn => change_key::rotate_own(context, access).await,
-        KeysRoute::RevokeOwn => change_key::revoke_own(context, access).await,
-        KeysRoute::List => list_keys::handle(context, query).await,
-        KeysRoute::Read(id) => change_key::read(context, &id, query, access).await,
-        KeysRoute::Change(id) => change_key::patch(context, &id, access).await,
-        KeysRoute::Revoke(id) => change_key::revoke(context, &id, access).await,
-        KeysRoute::Rotate(id) => change_key::rotate(context, &id, access).await,
+        KeysRoute::Issue => boxed(issue_key::handle(context, access)).await,
+        KeysRoute::ReadOwn => boxed(read_own_key::handle(context, access)).await,
+        KeysRoute::RotateOwn => boxed(change_key::rotate_own(context, access)).await,
+        KeysRoute::RevokeOwn => boxed(change_key::revoke_own(context, access)).await,
+        KeysRoute::List => boxed(list_keys::handle(context, query)).await,
+        KeysRoute::Read(id) => boxed(change_key::read(context, &id, query, access)).await,
+        KeysRoute::Change(id) => boxed(change_key::patch(context, &id, access)).await,
+        KeysRoute::Revoke(id) => boxed(change_key::revoke(context, &id, access)).await,
+        KeysRoute::Rotate(id) => boxed(change_key::rotate(context, &id, access)).await,
     }
-}
-
-/// Boxes a future without its type, so that its code is a function of its own.
-fn boxed<'a, T>(future: impl Future<Output = T> + 'a) -> Pin<Box<dyn Future<Output = T> + 'a>> {
-    Box::pin(future)
 }
 
 /// Returns a response with regard to `If-None-Match` and `If-Modified-Since`. For other methods than these, it is a

@@ -24,6 +24,7 @@ use worker::{Context, Env, MessageBatch, console_error, event, web_sys, worker_s
 use crate::access_log::AccessRecord;
 use crate::biolink::event_queue;
 use crate::runtime::client_request::ClientRequest;
+use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::{body, clock, task};
 
 /// Handles a request, for `entry.js`. `head` has method, URL, and names and values of the headers,
@@ -41,12 +42,14 @@ pub fn handle(head: String, request: web_sys::Request, env: Env, ctx: worker_sys
 }
 
 async fn fetch(head: String, request: web_sys::Request, env: Env, ctx: Context) -> worker::Result<JsValue> {
-    let request = ClientRequest::new(head, request, clock::now())?;
+    let request = outlined(|| ClientRequest::new(head, request, clock::now()))?;
     let mut access = AccessRecord::default();
-    let outcome = dispatch::dispatch(&request, &env, &ctx, &mut access).await;
-    body::drain(&request, || bindings::max_body(&env)).await;
-    let response = respond::render(outcome, &request, &mut access)?;
-    access.write(&request, bindings::sampling(&env), clock::now());
+    let outcome = boxed(dispatch::dispatch(&request, &env, &ctx, &mut access)).await;
+    if let Some(unread) = body::unread(&request) {
+        boxed(body::drain(&request, unread, || bindings::max_body(&env))).await;
+    }
+    let response = outlined(|| respond::render(outcome, &request, &mut access))?;
+    outlined(|| access.write(&request, bindings::sampling(&env), clock::now()));
     Ok(response.into())
 }
 

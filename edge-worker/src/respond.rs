@@ -11,6 +11,7 @@ use worker::web_sys;
 
 use crate::access_log::AccessRecord;
 use crate::runtime::client_request::ClientRequest;
+use crate::runtime::outline::outlined;
 use crate::runtime::streamed_response::StreamedResponse;
 use crate::runtime::{calls, clock};
 
@@ -34,8 +35,8 @@ pub(crate) fn render(
     let response = outcome.unwrap_or_else(|problem| {
         access.code = Some(problem.code());
         let rendered = match is_shown_as_page(access.endpoint, request.header("accept")) {
-            true => problem_notice(&problem, &request.id),
-            false => problem.render(&request.id),
+            true => outlined(|| problem_notice(&problem, &request.id)),
+            false => outlined(|| problem.render(&request.id)),
         };
         ClientResponse::Own(rendered.into_bytes())
     });
@@ -43,11 +44,11 @@ pub(crate) fn render(
     match response {
         ClientResponse::Own(own) => {
             access.status = access.call_status.unwrap_or(own.status);
-            render_own(own, request, &timing)
+            outlined(|| render_own(own, request, &timing))
         }
         ClientResponse::Streamed { response, headers } => {
             access.status = response.raw.status();
-            render_streamed(&response, &headers, request, &timing)
+            outlined(|| render_streamed(&response, &headers, request, &timing))
         }
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod entropy;
 pub(crate) mod kv;
 pub(crate) mod log;
 pub(crate) mod message;
+pub(crate) mod outline;
 pub(crate) mod promise;
 pub(crate) mod sql;
 pub(crate) mod streamed_response;

@@ -114,6 +114,8 @@ impl<'a> Route<'a> {
         })
     }
 
+    // Not inlined: calls of tools would get a function of 8 KB, which a new isolate optimizes for long.
+    #[inline(never)]
     fn parse_other(method: Option<Method>, path: Path<'a>) -> Result<Self, Problem> {
         if let Some((route, accepted)) = own_route(path) {
             let methods = Methods::of([accepted]).with_head();

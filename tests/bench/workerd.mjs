@@ -54,20 +54,23 @@ export function counting(worker) {
   return { ...worker, main: "counting.js", modules: [...modules, ...worker.modules.filter(([name]) => name !== worker.main)] };
 }
 
-/** A workerd that runs one worker, in so many isolates. The first one has the objects. */
+/** A workerd that runs one worker, in so many isolates. The first one has the objects. `log` has what V8's flags make it say. */
 export class Workerd {
-  constructor(worker, origin, isolates = 1) {
+  constructor(worker, origin, isolates = 1, flags = []) {
     this.name = worker.name;
     this.folder = mkdtempSync(path.join(existsSync(MEMORY) ? MEMORY : tmpdir(), "bench-workerd-"));
     this.file = path.join(this.folder, "config.capnp");
-    writeFileSync(this.file, configuration(worker, this.folder, origin, isolates));
+    writeFileSync(this.file, configuration(worker, this.folder, origin, isolates, flags));
+    this.listens = flags.length > 0;
+    this.log = "";
     this.isolates = isolates;
   }
 
   /** Starts the process. Resolves once it listens. */
   async start() {
-    this.child = spawn(WORKERD, ["serve", this.file, "--control-fd=3"], { stdio: ["ignore", "ignore", "ignore", "pipe"] });
+    this.child = spawn(WORKERD, ["serve", this.file, "--control-fd=3"], { stdio: ["ignore", this.listens ? "pipe" : "ignore", "ignore", "pipe"] });
     running.add(this.child);
+    this.child.stdout?.on("data", (text) => (this.log += text));
     this.ports = await listening(this.child, this.isolates);
     [this.port] = this.ports;
     return this;
@@ -103,7 +106,7 @@ export class Workerd {
   }
 }
 
-function configuration({ main, modules, classes, kv, queues, bindings }, folder, origin = "http://127.0.0.1:9", isolates = 1) {
+function configuration({ main, modules, classes, kv, queues, bindings }, folder, origin = "http://127.0.0.1:9", isolates = 1, flags = []) {
   const copied = modules.map(([name, file]) => {
     writeFileSync(path.join(folder, name), readFileSync(file));
     return [name, name.endsWith(".wasm") ? "wasm" : "esModule"];
@@ -137,6 +140,7 @@ function configuration({ main, modules, classes, kv, queues, bindings }, folder,
 );`;
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
+  v8Flags = [${flags.map(quoted)}],
   services = [
     ${services.map((service) => `(name = ${quoted(service)}, worker = .${service}),`).join("\n    ")}
     (name = "kv", worker = .kv),

@@ -15,6 +15,7 @@ mod deployment;
 mod direct_delivery;
 mod far;
 mod faults;
+mod functions;
 mod hooks;
 mod key_changes;
 mod keys_api;

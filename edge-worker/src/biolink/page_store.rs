@@ -9,6 +9,7 @@ use shared::problem::Problem;
 use crate::context::RequestContext;
 use crate::runtime::kv::{KvError, KvStore, within};
 use crate::runtime::log;
+use crate::runtime::outline::outlined;
 
 /// Time for which a location may respond from its own copy, in seconds: within it, changes show
 /// everywhere.
@@ -22,7 +23,7 @@ const READ_TIMEOUT_MS: u64 = 1_000;
 /// `not-configured`.
 pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Option<Snapshot>, Problem> {
     match read(&context.biolink()?.pages, &Snapshot::key(slug), CACHE_S).await {
-        Ok(text) => Ok(text.as_deref().and_then(Snapshot::from_json)),
+        Ok(text) => Ok(outlined(|| text.as_deref().and_then(Snapshot::from_json))),
         Err(error) => {
             log::error("page snapshot read failed", Some(context.request.id), &[("error", &error)]);
             Ok(None)

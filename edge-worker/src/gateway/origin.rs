@@ -16,6 +16,7 @@ use shared::time::UnixMillis;
 
 use crate::access_log::AccessRecord;
 use crate::context::RequestContext;
+use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::streamed_response::StreamedResponse;
 use crate::runtime::{clock, log, promise};
 use attempt::Attempt;
@@ -39,11 +40,11 @@ pub(crate) async fn forward(
     access: &mut AccessRecord,
 ) -> Result<StreamedResponse, ForwardError> {
     let started = clock::now();
-    let upload = Upload::receive(context, call.method).await;
+    let upload = boxed(Upload::receive(context, call.method)).await;
     access.body_wait_ms = clock::now().since(started);
     let upload = upload.map_err(ForwardError::refused)?;
     let origins = &context.bindings.origins;
-    let order = REACHABILITY.with_borrow(|seen| seen.order(origins, clock::now()));
+    let order = outlined(|| REACHABILITY.with_borrow(|seen| seen.order(origins, clock::now())));
     let mut failure = OriginError::Refused;
     for (nth, &index) in order.iter().enumerate() {
         let Some(origin) = origins.all().get(index) else { continue };
@@ -52,9 +53,11 @@ pub(crate) async fn forward(
         let has_next = nth + 1 < order.len();
         let has_other = has_other_origin(&order, nth);
         let attempt = Attempt { context, call, grant, origin, has_next, has_other, is_confirmed };
-        match attempt.run(&upload).await {
+        match boxed(attempt.run(&upload)).await {
             Ok(response) => {
-                REACHABILITY.with_borrow_mut(|seen| seen.record_reached(index, clock::now()));
+                outlined(|| {
+                    REACHABILITY.with_borrow_mut(|seen| seen.record_reached(index, clock::now()));
+                });
                 access.origin = Some(origin.name.clone());
                 access.origin_times = Some((sent_at, clock::now()));
                 return Ok(response);

@@ -100,8 +100,9 @@ export async function callOrigin(fetcher, url, method, client, dropped, set, bod
   const headers = new Headers(client.headers);
   if (dropped) for (const name of dropped.split("\n")) headers.delete(name);
   setLines(headers, set);
-  // A response belongs to one key: no cache may serve it to another.
-  const init = { method, headers, body, redirect: "manual", cache: "no-store", signal: signal ?? AbortSignal.timeout(timeoutMs) };
+  const init = { method, headers, body, redirect: "manual", signal: signal ?? AbortSignal.timeout(timeoutMs) };
+  // A response belongs to one key: no cache may serve it to another. None serves the response to a POST.
+  if (method !== "POST") init.cache = "no-store";
   return fetcher ? fetcher.fetch(url, init) : fetch(url, init);
 }
 

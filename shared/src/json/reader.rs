@@ -142,14 +142,17 @@ impl<'de> Deserializer<'de> for &mut Text<'de> {
     }
 }
 
-/// Reads an array.
+/// Reads an array. Not inlined: a nested value would become part of the function of the outer one,
+/// and a new isolate optimizes a large function for long.
+#[inline(never)]
 fn array<'de, V: Visitor<'de>>(text: &mut Text<'de>, visitor: V) -> Result<V::Value, Fault> {
     text.open(b'[')?;
     let value = visitor.visit_seq(Items { text, is_first: true })?;
     text.close(b']').map(|()| value)
 }
 
-/// Reads an object.
+/// Reads an object. Not inlined, as [`array`].
+#[inline(never)]
 fn object<'de, V: Visitor<'de>>(text: &mut Text<'de>, visitor: V) -> Result<V::Value, Fault> {
     text.open(b'{')?;
     let value = visitor.visit_map(Items { text, is_first: true })?;

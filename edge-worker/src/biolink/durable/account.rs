@@ -29,6 +29,7 @@ use crate::biolink::denied_hosts;
 use crate::biolink::pages_client::slug_call;
 use crate::runtime::durable_rpc::RpcError;
 use crate::runtime::message::parse;
+use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::sql::{integer, number, rows, text};
 use crate::runtime::{alarm, clock, log};
 
@@ -71,17 +72,19 @@ impl DurableObject for Account {
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
-        let message = parse(&request.text().await?)?;
-        let handled = match message {
-            AccountMessage::Call(call) => self.call(call).await,
-            AccountMessage::Serve { account, slug } => self.serve(account, &slug),
-            AccountMessage::Suspended => self.read(|state| Ok(state.suspended_pages().as_str().to_owned())),
-            AccountMessage::Names => self.names(),
-            AccountMessage::Subscribe { account, subscriptions } => {
-                self.subscribe(account, subscriptions).await
+        let text = request.text().await?;
+        let handled = match outlined(|| parse(&text))? {
+            AccountMessage::Call(call) => boxed(self.call(call)).await,
+            AccountMessage::Serve { account, slug } => outlined(|| self.serve(account, &slug)),
+            AccountMessage::Suspended => {
+                outlined(|| self.read(|state| Ok(state.suspended_pages().as_str().to_owned())))
             }
-            AccountMessage::Card { page, base } => self.card(&page, &base),
-            AccountMessage::Export { after, base } => self.export(after, &base),
+            AccountMessage::Names => outlined(|| self.names()),
+            AccountMessage::Subscribe { account, subscriptions } => {
+                boxed(self.subscribe(account, subscriptions)).await
+            }
+            AccountMessage::Card { page, base } => outlined(|| self.card(&page, &base)),
+            AccountMessage::Export { after, base } => outlined(|| self.export(after, &base)),
         };
         match handled {
             Ok(reply) => Response::ok(reply),
@@ -110,18 +113,19 @@ impl Account {
     /// Handles a call. Returns the decision as JSON.
     async fn call(&self, mut call: Call) -> Result<String> {
         let denied = match call.operation.has_content() {
-            true => denied_hosts::load(&bindings::pages(&self.env)?).await,
+            true => boxed(denied_hosts::load(&bindings::pages(&self.env)?)).await,
             false => Rc::default(),
         };
         loop {
-            let step = self.step(&call, &denied)?;
-            self.arm().await?;
+            let step = outlined(|| self.step(&call, &denied))?;
+            boxed(self.arm()).await?;
+            let decision = |decision| Ok(outlined(|| serde_json::to_string(&decision))?);
             let (slug, message) = match step {
-                Step::Reply(reply, _) => return Ok(serde_json::to_string(&Decision::Reply(reply))?),
-                Step::Admit(admission) => return Ok(serde_json::to_string(&Decision::Admit(admission))?),
+                Step::Reply(reply, _) => return decision(Decision::Reply(reply)),
+                Step::Admit(admission) => return decision(Decision::Admit(admission)),
                 Step::Claim { slug, message } => (slug, message),
             };
-            let outcome = self.claim(&call, &slug, message).await.unwrap_or_else(|error| {
+            let outcome = boxed(self.claim(&call, &slug, message)).await.unwrap_or_else(|error| {
                 let id = RequestId(call.request_id);
                 log::error("slug claim failed", Some(id), &[("error", &error)]);
                 ClaimOutcome::Unknown
@@ -133,20 +137,20 @@ impl Account {
     /// Handles one step of a call without waiting, so that no other call sees the state in between.
     fn step(&self, call: &Call, denied: &DeniedHosts) -> Result<Step> {
         self.with_stored_state(|state| {
-            let needs = state.needs(call);
+            let needs = outlined(|| state.needs(call));
             let content = |at: Option<(PageId, u64)>| match at {
-                Some((page, number)) => self.content(page, number),
+                Some((page, number)) => outlined(|| self.content(page, number)),
                 None => Ok(None),
             };
             let loaded = Loaded {
                 content: content(needs.content)?,
                 other: content(needs.other)?,
                 live: content(needs.live)?,
-                reply: needs.reply.map(|name| self.reply(&name)).transpose()?.flatten(),
+                reply: needs.reply.map(|name| outlined(|| self.reply(&name))).transpose()?.flatten(),
             };
-            let step = state.step(call, loaded, denied, clock::now());
+            let step = outlined(|| state.step(call, loaded, denied, clock::now()));
             if let Step::Reply(_, writes) = &step {
-                writes.iter().try_for_each(|write| self.write(write))?;
+                writes.iter().try_for_each(|write| outlined(|| self.write(write)))?;
             }
             Ok(step)
         })
@@ -248,7 +252,8 @@ impl Account {
             None => self.load()?,
         };
         let outcome = change(&mut state)?;
-        self.sql.exec(STORE, vec![serde_json::to_string(&state)?.into()])?;
+        let stored = outlined(|| serde_json::to_string(&state))?;
+        self.sql.exec(STORE, vec![stored.into()])?;
         *place = Some(state);
         Ok(outcome)
     }
@@ -258,7 +263,7 @@ impl Account {
     fn load(&self) -> Result<State> {
         self.sql.exec(CREATE, None)?;
         match rows(&self.sql, LOAD, Vec::new(), text)?.first() {
-            Some(stored) => parse(stored),
+            Some(stored) => outlined(|| parse(stored)),
             None => Ok(State::default()),
         }
     }

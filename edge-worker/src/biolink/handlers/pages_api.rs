@@ -16,6 +16,7 @@ use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::{key_store, meter_client};
 use crate::respond::ClientResponse;
+use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::{body, entropy};
 
 pub(crate) async fn handle(
@@ -24,43 +25,44 @@ pub(crate) async fn handle(
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
-    let record = key_record(context, access).await?;
+    let record = boxed(key_record(context, access)).await?;
     if called.endpoint.needs_plan() {
         plan_required(record.biolink_plan)?;
     }
-    let body = read_body(context, called.endpoint.has_body()).await?;
-    let once = once(context, called.endpoint.takes_idempotency_key(), &body)?;
+    let body = boxed(read_body(context, called.endpoint.has_body())).await?;
+    let once = outlined(|| once(context, called.endpoint.takes_idempotency_key(), &body))?;
     let account = record.account();
     let body = match called.endpoint {
         PagesEndpoint::CreateSource | PagesEndpoint::PatchSource => {
-            product_sources::prepare(context, account, body)?
+            outlined(|| product_sources::prepare(context, account, body))?
         }
         _ => body,
     };
-    let (operation, dry_run) = Operation::parse(called, query, body, record.biolink_plan)?;
+    let (operation, dry_run) = outlined(|| Operation::parse(called, query, body, record.biolink_plan))?;
     let seed = entropy::random().map_err(|error| entropy::unavailable(&error, Some(context.request.id)))?;
     let if_match = context.request.header("if-match").map(str::to_owned);
     let call = Call { dry_run, if_match, once, ..call(context, account, operation, seed) };
-    let reply = match pages_client::call(context, account, call).await? {
+    let reply = match boxed(pages_client::call(context, account, call)).await? {
         Decision::Reply(reply) => reply,
         Decision::Admit(admission) => {
             let pages = &admission.pages;
             let outcome = match called.endpoint {
-                PagesEndpoint::LiveAnalytics => analytics::live(context, pages).await,
-                PagesEndpoint::ResetAnalytics => analytics::reset(context, pages).await,
-                _ => analytics::report(context, query, &record, pages).await,
+                PagesEndpoint::LiveAnalytics => boxed(analytics::live(context, pages)).await,
+                PagesEndpoint::ResetAnalytics => boxed(analytics::reset(context, pages)).await,
+                _ => boxed(analytics::report(context, query, &record, pages)).await,
             };
-            return Ok(ClientResponse::Own(admission.complete(outcome)?.into_bytes()));
+            let response = outlined(|| admission.complete(outcome))?;
+            return Ok(ClientResponse::Own(response.into_bytes()));
         }
     };
-    let response = response(reply, access);
+    let response = outlined(|| response(reply, access));
     let response = match called.endpoint {
         _ if !(200..300).contains(&response.status) => response,
         // A HEAD is admitted like the GET, and nothing is read for it.
         PagesEndpoint::Export if context.request.method == Method::Head.as_str() => response,
-        PagesEndpoint::Export => return export::stream(context, account, &record, response),
+        PagesEndpoint::Export => return outlined(|| export::stream(context, account, &record, response)),
         endpoint if endpoint.is_of_sources() => {
-            product_sources::finish(context, called, account, dry_run, response).await?
+            boxed(product_sources::finish(context, called, account, dry_run, response)).await?
         }
         _ => response,
     };
@@ -75,9 +77,9 @@ pub(super) async fn key_record(
     context: &RequestContext<'_>,
     access: &mut AccessRecord,
 ) -> Result<KeyRecord, Problem> {
-    let key = authenticate(context)?;
+    let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
-    let record = meter_client::read(context, &key).await?.record.ok_or_else(key_store::unavailable)?;
+    let record = boxed(meter_client::read(context, &key)).await?.record.ok_or_else(key_store::unavailable)?;
     access.tier = Some(record.tier);
     Ok(record)
 }

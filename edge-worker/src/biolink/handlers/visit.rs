@@ -20,6 +20,7 @@ use shared::response::Response;
 use crate::biolink::{denied_hosts, events, page_store, pages_client, reports, suspensions};
 use crate::context::RequestContext;
 use crate::runtime::client_request::CLIENT_ADDRESS;
+use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::{body, clock, entropy};
 
 /// The media type of a form.
@@ -38,11 +39,11 @@ pub(crate) async fn handle(
 ) -> Result<Response<Vec<u8>>, Problem> {
     let slug = visit.slug().ok_or_else(page_not_found)?;
     let part = report_part(visit.part, context.request.header("sec-fetch-site"));
-    let denied = denied_hosts::load(&context.biolink()?.pages);
-    let (served, denied) = join(find(context, &slug, part), denied).await;
-    let served = denied.screen(served?, part);
+    let denied = boxed(denied_hosts::load(&context.biolink()?.pages));
+    let (served, denied) = join(boxed(find(context, &slug, part)), denied).await;
+    let served = outlined(|| served.map(|served| denied.screen(served, part)))?;
     if part == VisitPart::Report {
-        report(context, &served, &slug).await?;
+        boxed(report(context, &served, &slug)).await?;
     }
     let request = context.request;
     let country = events::country(context);
@@ -61,9 +62,9 @@ pub(crate) async fn handle(
         drawn: entropy::random().map_err(|error| entropy::unavailable(&error, Some(request.id)))?,
         now: clock::now(),
     };
-    let (response, occurrence) = respond(served, &opened, &context.bindings.signing)?;
+    let (response, occurrence) = outlined(|| respond(served, &opened, &context.bindings.signing))?;
     if let Some(occurrence) = occurrence {
-        events::record(context, occurrence, query, country.as_deref())?;
+        outlined(|| events::record(context, occurrence, query, country.as_deref()))?;
     }
     Ok(response)
 }
@@ -89,14 +90,14 @@ async fn report(context: &RequestContext<'_>, served: &Served, slug: &Slug) -> R
 /// caches absence and a page may have been published since. A link of a suspended page leads nowhere,
 /// even if KV still shows the page.
 async fn find(context: &RequestContext<'_>, slug: &Slug, part: VisitPart) -> Result<Served, Problem> {
-    let snapshot = match page_store::find(context, slug).await? {
+    let snapshot = match boxed(page_store::find(context, slug)).await? {
         Some(snapshot) => Some(snapshot),
-        None => find_at_account(context, slug).await?,
+        None => boxed(find_at_account(context, slug)).await?,
     };
-    let served = Served::of(snapshot, clock::now());
+    let served = outlined(|| Served::of(snapshot, clock::now()));
     match (&served, part) {
         (Served::Page { account, page, .. }, VisitPart::Link(_) | VisitPart::Product(_))
-            if suspensions::contain(context, *account, page).await? =>
+            if boxed(suspensions::contain(context, *account, page)).await? =>
         {
             Ok(Served::Gone)
         }

@@ -25,6 +25,7 @@ use super::refusal_log::StoredRefusals;
 use crate::bindings;
 use crate::gateway::{key_change_feed, key_store};
 use crate::runtime::message::parse;
+use crate::runtime::outline::outlined;
 use crate::runtime::{alarm, clock, log, sql};
 
 const HAS_TABLE: &str = "SELECT 1 FROM sqlite_master WHERE name = 'state'";
@@ -220,19 +221,20 @@ impl Meter {
             Some(state) => state,
             None => self.load()?,
         };
-        let (mut reply, is_changed) = next.step(message, clock::now());
+        let (mut reply, is_changed) = outlined(|| next.step(message, clock::now()));
         self.refusals.add(&self.sql, next.take_refused());
         if let Reply::Read(snapshot) | Reply::Show(Some(snapshot)) = &mut reply {
             snapshot.refusals = Some(self.refusals.groups(&self.sql));
         }
-        let reply = serde_json::to_string(&reply)?;
+        let reply = outlined(|| serde_json::to_string(&reply))?;
         // Of a subject that was refused at once, nothing matters: a row would be deleted again.
         let matters = self.is_stored.get() || next.expires_in(clock::now()) != Some(0);
         if is_changed && matters {
             if !self.is_stored.replace(true) {
                 self.sql.exec(TABLE, None)?;
             }
-            self.sql.exec(STORE, vec![serde_json::to_string(&next)?.into()])?;
+            let stored = outlined(|| serde_json::to_string(&next))?;
+            self.sql.exec(STORE, vec![stored.into()])?;
         }
         *place = Some(next);
         Ok(reply)

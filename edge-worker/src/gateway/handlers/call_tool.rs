@@ -14,6 +14,7 @@ use crate::gateway::event_stream;
 use crate::gateway::meter_client::{self, CallDecision, CallOutcome};
 use crate::gateway::origin::{self, ForwardError};
 use crate::respond::ClientResponse;
+use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::streamed_response::StreamedResponse;
 
 /// Forwards a call if the key's meter admits it.
@@ -25,35 +26,37 @@ pub(crate) async fn handle(
     call: &ToolCall<'_>,
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
-    let key = authenticate(context)?;
+    let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
     context.head.check_length(context.bindings.max_body)?;
-    let CallDecision { admission, tier } = meter_client::admit(context, &key, call.tool).await?;
+    let CallDecision { admission, tier } = boxed(meter_client::admit(context, &key, call.tool)).await?;
     access.tier = Some(tier);
-    let mut headers: Vec<_> = admission.quota().map(QuotaStatus::headers).into_iter().flatten().collect();
+    let mut headers: Vec<_> =
+        outlined(|| admission.quota().map(QuotaStatus::headers).into_iter().flatten().collect());
     let outcome = match admission {
         Admission::Allow { degraded, charge, .. } => {
             access.degraded = degraded;
             headers.extend(degraded.then(|| (headers::DEGRADED.into(), "meter".into())));
             let grant = |issued_at| Grant { key_id: key.id, tier, request_id: context.request.id, issued_at };
-            let outcome = origin::forward(context, call, &grant, access).await;
+            let outcome = boxed(origin::forward(context, call, &grant, access)).await;
             let refusal = outcome.as_ref().ok().and_then(proxy_refusal);
             let (ended, code) = call_outcome(&outcome, refusal.as_deref());
             access.code = code;
-            meter_client::record_outcome(context, &key, call.tool, &ended, charge);
+            outlined(|| meter_client::record_outcome(context, &key, call.tool, &ended, charge));
             headers.extend(refusal.map(|code| (headers::PROBLEM.into(), code.into())));
             let origin = access.origin.as_deref();
-            let followed =
-                outcome.map(|response| event_stream::follow(context, call, &key, charge, origin, response));
+            let followed = outcome.map(|response| {
+                outlined(|| event_stream::follow(context, call, &key, charge, origin, response))
+            });
             followed.map_err(|error| error.problem)
         }
         Admission::Deny(..) | Admission::Refuse(_) | Admission::Unavailable { .. } => {
-            Err(refusal(&admission))
+            Err(outlined(|| refusal(&admission)))
         }
     };
     match outcome {
         Ok(response) => Ok(ClientResponse::Streamed { response, headers }),
-        Err(problem) => Err(problem.with_headers(headers)),
+        Err(problem) => Err(outlined(|| problem.with_headers(headers))),
     }
 }
 

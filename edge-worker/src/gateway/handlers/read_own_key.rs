@@ -10,16 +10,19 @@ use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::{key_store, meter_client};
 use crate::runtime::clock;
+use crate::runtime::outline::{boxed, outlined};
 
 pub(crate) async fn handle(
     context: &RequestContext<'_>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    let key = authenticate(context)?;
+    let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
-    let snapshot = meter_client::read(context, &key).await?;
+    let snapshot = boxed(meter_client::read(context, &key)).await?;
     access.tier = snapshot.record.as_ref().map(|record| record.tier);
-    let usage = describe_usage(&snapshot, clock::now()).ok_or_else(key_store::unavailable)?;
-    let headers = snapshot.response.quota.as_ref().map(QuotaStatus::headers);
-    Ok(Response::json(usage.to_string()).with_headers(headers.into_iter().flatten()))
+    let usage = outlined(|| describe_usage(&snapshot, clock::now())).ok_or_else(key_store::unavailable)?;
+    outlined(|| {
+        let headers = snapshot.response.quota.as_ref().map(QuotaStatus::headers);
+        Ok(Response::json(usage.to_string()).with_headers(headers.into_iter().flatten()))
+    })
 }

@@ -12,6 +12,7 @@ use super::{report, rpc, stored_record};
 use crate::context::RequestContext;
 use crate::gateway::lease_caches;
 use crate::runtime::durable_rpc::RpcError;
+use crate::runtime::outline::{boxed, outlined};
 
 /// The decision on a call, with the tier by which it was made.
 pub(crate) struct CallDecision {
@@ -34,19 +35,22 @@ pub(crate) async fn admit(
     key: &VerifiedKey,
     tool: Tool,
 ) -> Result<CallDecision, Problem> {
-    let local = lease_caches::with(key, |cache, now| match cache.call(key, tool, now) {
-        Step::Decided(admission, renewal) => Local::Decided(decision(cache, key, admission), renewal),
-        Step::Ask(request, timeouts) => Local::Ask(request, timeouts),
-    })?;
-    match local {
+    match outlined(|| decide_locally(key, tool))? {
         Local::Decided(decision, renewal) => {
             if let Some(request) = renewal {
-                report::send_in_background(context, key, request);
+                outlined(|| report::send_in_background(context, key, request));
             }
             Ok(decision)
         }
-        Local::Ask(request, timeouts) => admit_by_meter(context, key, tool, request, timeouts).await,
+        Local::Ask(request, timeouts) => boxed(admit_by_meter(context, key, tool, request, timeouts)).await,
     }
+}
+
+fn decide_locally(key: &VerifiedKey, tool: Tool) -> Result<Local, Problem> {
+    lease_caches::with(key, |cache, now| match cache.call(key, tool, now) {
+        Step::Decided(admission, renewal) => Local::Decided(decision(cache, key, admission), renewal),
+        Step::Ask(request, timeouts) => Local::Ask(request, timeouts),
+    })
 }
 
 /// Asks the meter first, because it nearly always knows the key. KV is read if it does not.
@@ -57,14 +61,14 @@ async fn admit_by_meter(
     request: MeterRequest,
     timeouts: Timeouts,
 ) -> Result<CallDecision, Problem> {
-    let decided = exchange(context, key, request, timeouts).await?;
-    report::schedule(context, key);
+    let decided = boxed(exchange(context, key, request, timeouts)).await?;
+    outlined(|| report::schedule(context, key));
     let (request, read) = match decided {
         Exchanged::Decided(decision) => return Ok(decision),
-        Exchanged::LacksRecord(request) => (request, stored_record::learn(context, key).await),
+        Exchanged::LacksRecord(request) => (request, boxed(stored_record::learn(context, key)).await),
     };
     let (again, timeouts) = lease_caches::with(key, |cache, now| cache.ask_again(&request, tool, now))?;
-    match exchange(context, key, again, timeouts).await? {
+    match boxed(exchange(context, key, again, timeouts)).await? {
         Exchanged::Decided(decision) => {
             stored_record::check(
                 key,
@@ -91,14 +95,15 @@ async fn exchange(
     timeouts: Timeouts,
 ) -> Result<Exchanged, Problem> {
     let mut exchange = Exchange::new(context, key, request, timeouts);
-    let exchanged = match exchange.run().await? {
+    let exchanged = match boxed(exchange.run()).await? {
         ExchangeOutcome::Decided(admission) => {
             Exchanged::Decided(lease_caches::with(key, |cache, _| decision(cache, key, admission))?)
         }
         ExchangeOutcome::LacksRecord => Exchanged::LacksRecord(exchange.request().clone()),
         ExchangeOutcome::Failed { reason, error } => {
             rpc::log_failure(context.request.id, Err(error));
-            Exchanged::Decided(decide_without_meter(context, key, exchange.request(), reason).await?)
+            let decided = boxed(decide_without_meter(context, key, exchange.request(), reason)).await;
+            Exchanged::Decided(decided?)
         }
     };
     exchange.finish(context);

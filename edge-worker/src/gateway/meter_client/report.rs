@@ -13,6 +13,7 @@ use super::rpc;
 use crate::context::RequestContext;
 use crate::gateway::lease_caches;
 use crate::runtime::durable_rpc::{self, RpcError};
+use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::{clock, log, promise};
 
 /// Timeout of a report, in milliseconds.
@@ -113,9 +114,10 @@ impl Reporter {
     async fn run(&self, mut turn: ReportTurn) {
         loop {
             promise::sleep(turn.due.since(clock::now())).await;
-            let request = lease_caches::with(&self.key, |cache, now| cache.report(&self.key, turn, now));
+            let request =
+                outlined(|| lease_caches::with(&self.key, |cache, now| cache.report(&self.key, turn, now)));
             if let Ok(Some(request)) = request {
-                self.send(request).await;
+                boxed(self.send(request)).await;
             }
             match self.next_turn() {
                 Some(next) => turn = next,
@@ -129,9 +131,10 @@ impl Reporter {
         let sent = clock::now();
         let name = self.key.id.to_string();
         let message = Message::Ask(request.clone());
-        let reply = durable_rpc::timeout(REPORT_TIMEOUT_MS, rpc::send(&self.meter, &name, &message)).await;
+        let sending = boxed(rpc::send(&self.meter, &name, &message));
+        let reply = durable_rpc::timeout(REPORT_TIMEOUT_MS, sending).await;
         // A cache that cannot be created was logged.
-        let _applied = match reply {
+        let _applied = outlined(|| match reply {
             Ok(Reply::Ask(response)) => lease_caches::with(&self.key, |cache, now| {
                 cache.handle_response(&request, sent, &response, now)
             }),
@@ -143,6 +146,6 @@ impl Reporter {
                     false => cache.handle_failure(&request, now),
                 })
             }
-        };
+        });
     }
 }

@@ -1,7 +1,5 @@
 //! Requests to a meter, with a timeout, a retry and a hedged second request.
 
-use std::pin::{Pin, pin};
-
 use futures_util::future::{Either, select};
 use shared::json;
 use shared::lease_cache::Timeouts;
@@ -12,6 +10,7 @@ use worker::ObjectNamespace;
 
 use crate::context::RequestContext;
 use crate::runtime::durable_rpc::{self, RpcError};
+use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::{log, promise};
 
 /// Sends a message to the meter of this name, within the time that a caller waits for it.
@@ -30,21 +29,24 @@ pub(super) async fn call(
     let Timeouts { hedge_ms, total_ms } = Timeouts::FIRST;
     let rest_ms = total_ms.saturating_sub(hedge_ms);
     let meter = &context.bindings.meter;
-    let mut first = pin!(send(meter, name, message));
+    let mut first = boxed(send(meter, name, message));
     // One timer at a time: nearly every response comes before the first one ends.
     match promise::timeout(hedge_ms, first.as_mut()).await {
         Some(Err(error)) if !error.is_overloaded() => {
-            durable_rpc::timeout(rest_ms, send(meter, name, message)).await
+            durable_rpc::timeout(rest_ms, boxed(send(meter, name, message))).await
         }
         Some(reply) => reply,
-        None => durable_rpc::timeout(rest_ms, first_success(first, pin!(send(meter, name, message)))).await,
+        None => {
+            let second = boxed(send(meter, name, message));
+            durable_rpc::timeout(rest_ms, boxed(first_success(first, second))).await
+        }
     }
 }
 
 /// Returns the reply of the copy that succeeds first, or the error of the last one.
-async fn first_success<F: Future<Output = Result<Reply, RpcError>>>(
-    first: Pin<&mut F>,
-    second: Pin<&mut F>,
+async fn first_success<F: Future<Output = Result<Reply, RpcError>> + Unpin>(
+    first: F,
+    second: F,
 ) -> Result<Reply, RpcError> {
     match select(first, second).await {
         Either::Left((Err(_), other)) | Either::Right((Err(_), other)) => other.await,
@@ -57,8 +59,9 @@ async fn first_success<F: Future<Output = Result<Reply, RpcError>>>(
 /// # Errors
 /// If the request fails.
 pub(super) async fn send(meter: &ObjectNamespace, name: &str, message: &Message) -> Result<Reply, RpcError> {
-    let reply = durable_rpc::call(meter, name, &serde_json::to_string(message)?).await?;
-    Ok(json::from_str(&reply)?)
+    let text = outlined(|| serde_json::to_string(message))?;
+    let reply = durable_rpc::call(meter, name, &text).await?;
+    Ok(outlined(|| json::from_str(&reply))?)
 }
 
 /// Logs a failed call, or a reply that belongs to another message.

@@ -10,6 +10,7 @@ use super::{free_calls, rpc, stored_record};
 use crate::context::RequestContext;
 use crate::gateway::{key_store, lease_caches};
 use crate::runtime::clock;
+use crate::runtime::outline::{boxed, outlined};
 
 /// Reads the state of a key's meter for the key itself.
 ///
@@ -18,12 +19,12 @@ use crate::runtime::clock;
 /// `key-store-unavailable`.
 pub(crate) async fn read(context: &RequestContext<'_>, key: &VerifiedKey) -> Result<MeterSnapshot, Problem> {
     free_calls::record(&key.id, FreeCall::Read)?;
-    let request = lease_caches::with(key, |cache, now| cache.read(key, now))?;
-    let mut snapshot = ask(context, key, &request).await?;
+    let request = outlined(|| lease_caches::with(key, |cache, now| cache.read(key, now)))?;
+    let mut snapshot = boxed(ask(context, key, &request)).await?;
     if LeaseCache::lacks_record(&request, &snapshot.response) {
-        let read = stored_record::learn(context, key).await;
+        let read = boxed(stored_record::learn(context, key)).await;
         let again = lease_caches::with(key, |cache, now| cache.read(key, now))?;
-        snapshot = ask(context, key, &MeterRequest { unread: false, ..again }).await?;
+        snapshot = boxed(ask(context, key, &MeterRequest { unread: false, ..again })).await?;
         let is_unknown = snapshot.response.verdict == Verdict::Refuse(KeyError::Invalid);
         stored_record::check(key, read, is_unknown)?;
     }
@@ -39,9 +40,12 @@ async fn ask(
     request: &MeterRequest,
 ) -> Result<MeterSnapshot, Problem> {
     let sent = clock::now();
-    let reply = rpc::call(context, &key.id.to_string(), &Message::Read(request.clone())).await;
+    let (name, message) = (key.id.to_string(), Message::Read(request.clone()));
+    let reply = boxed(rpc::call(context, &name, &message)).await;
     let Ok(Reply::Read(snapshot)) = reply else { return Err(rpc::unavailable(context, reply)) };
-    lease_caches::with(key, |cache, now| cache.handle_response(request, sent, &snapshot.response, now))?;
+    outlined(|| {
+        lease_caches::with(key, |cache, now| cache.handle_response(request, sent, &snapshot.response, now))
+    })?;
     Ok(snapshot)
 }
 

@@ -24,6 +24,7 @@ use super::fetch::discard;
 use super::probe::is_reachable;
 use super::upload::{Pipe, Upload};
 use crate::context::RequestContext;
+use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::streamed_response::StreamedResponse;
 use crate::runtime::{body, calls, clock, promise};
 
@@ -56,7 +57,7 @@ impl Attempt<'_> {
     /// another attempt, the origin must have responded lately or respond to a probe now.
     pub(super) async fn run(&self, upload: &Upload) -> Result<StreamedResponse, AttemptError> {
         let needs_probe = self.call.method == CallMethod::Post && self.has_next && !self.is_confirmed;
-        if needs_probe && !self.is_reachable().await {
+        if needs_probe && !boxed(self.is_reachable()).await {
             return Err(AttemptError::ProbeFailed);
         }
         let pipe = upload.pipe()?;
@@ -69,37 +70,47 @@ impl Attempt<'_> {
             (None, Upload::Buffered(bytes)) => bytes.clone().into(),
             (None, Upload::Empty | Upload::Streamed { .. }) => JsValue::UNDEFINED,
         };
-        let (response, proof) = self.send(&body, controller.as_ref())?;
-        let response = pin!(response);
+        let (response, proof) = outlined(|| self.send(&body, controller.as_ref()))?;
+        let mut response = pin!(response);
         let outcome = match (self.call.method, pipe, &controller) {
-            (CallMethod::Post, Some(pipe), Some(controller)) => self.stream(response, pipe, controller).await,
-            (CallMethod::Get, ..) => self.get(response).await,
+            (CallMethod::Post, Some(pipe), Some(controller)) => {
+                boxed(self.stream(response, pipe, controller)).await
+            }
+            (CallMethod::Get, ..) if is_last => match response.as_mut().await {
+                Ok(response) => Ok(response),
+                Err(thrown) => boxed(self.diagnose(thrown.into())).await,
+            },
+            (CallMethod::Get, ..) => boxed(self.get(response)).await,
             (CallMethod::Post, ..) if is_last => response.await.map_err(AttemptError::from),
-            (CallMethod::Post, ..) => await_response(response, RESPONSE_TIMEOUT_MS).await,
+            (CallMethod::Post, ..) => boxed(await_response(response, RESPONSE_TIMEOUT_MS)).await,
         };
         if let (Err(_), Some(controller)) = (&outcome, &controller) {
             controller.abort();
         }
-        accept(outcome?, &proof)
+        outlined(|| accept(outcome?, &proof))
     }
 
     async fn is_reachable(&self) -> bool {
         is_reachable(self.context, self.origin).await
     }
 
-    /// Sends a GET. It is safe to repeat, so the origin is probed only after a failure.
+    /// Awaits the response to a GET if there is another origin. A GET is safe to repeat, so the origin
+    /// is probed only after a failure, or once it is silent.
     async fn get(&self, mut response: Pin<&mut impl Future<Output = Fetched>>) -> Received {
-        let fetched = match self.has_other {
-            true => promise::timeout(CONNECT_TIMEOUT_MS, response.as_mut()).await,
-            false => Some(response.as_mut().await),
-        };
-        match fetched.map(|fetched| fetched.map_err(AttemptError::from)) {
+        match promise::timeout(CONNECT_TIMEOUT_MS, response.as_mut()).await {
             Some(Ok(response)) => Ok(response),
-            Some(Err(timed_out @ AttemptError::TimedOut { .. })) => Err(timed_out),
-            Some(Err(_)) if !self.is_reachable().await => Err(AttemptError::ProbeFailed),
-            Some(Err(error)) => Err(error),
+            Some(Err(thrown)) => self.diagnose(thrown.into()).await,
             None if !self.is_reachable().await => Err(AttemptError::ProbeFailed),
             None => await_response(response, RESPONSE_TIMEOUT_MS.saturating_sub(CONNECT_TIMEOUT_MS)).await,
+        }
+    }
+
+    /// Returns the failure of a GET, which is the origin's if it does not respond to a probe either.
+    async fn diagnose(&self, error: AttemptError) -> Received {
+        match error {
+            timed_out @ AttemptError::TimedOut { .. } => Err(timed_out),
+            _ if !self.is_reachable().await => Err(AttemptError::ProbeFailed),
+            error => Err(error),
         }
     }
 
@@ -152,13 +163,13 @@ impl Attempt<'_> {
         let sent_url = sent_url(&url, context.address.target)?;
         let target = Address::parse(&sent_url).map_or(context.address.target, |address| address.target);
         let grant = (self.grant)(clock::now());
-        let signed = grant.sign(self.call, target, &self.origin.name, &context.bindings.grants);
+        let signed = outlined(|| grant.sign(self.call, target, &self.origin.name, &context.bindings.grants));
         let sent = calls::call_origin(
             context.bindings.origin_cert.as_ref(),
             &url,
             self.call.method.method().as_str(),
             &context.request.raw,
-            &self.dropped_headers(),
+            &outlined(|| self.dropped_headers()),
             &format!("{}\n{}\n", headers::GRANT, signed.text),
             body,
             controller.map(web_sys::AbortController::signal).as_ref(),
