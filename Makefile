@@ -1,6 +1,6 @@
 # The project's commands. Each is a script of its own in scripts/, and does only what is missing or has changed.
 .DEFAULT_GOAL := help
-.PHONY: help run run-direct build test check audit fuzz mutants coverage bench bench-proxy bench-edge bench-cold-start sim costs chaos soak load dist clean-data
+.PHONY: help run run-direct build test check audit fuzz mutants coverage bench bench-proxy bench-edge bench-path bench-cold-start sim costs chaos soak load dist clean-data
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ bench-edge: ## what calls and reports cost the worker, next to JavaScript worker
 	@scripts/build-edge.sh tests/bench/floor
 	node tests/bench/edge.mjs $(BENCH)
 	node tests/bench/analytics.mjs
+
+bench-path: ## what a call costs edge and proxy together, next to a JavaScript worker and nginx (BENCH="--rounds 15")
+	@scripts/bench-path.sh
 
 bench-cold-start: ## how long the worker takes to its first response, next to another commit's (BASE=<commit>, ROUNDS=41)
 	@scripts/bench-cold-start.sh

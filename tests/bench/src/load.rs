@@ -58,6 +58,13 @@ struct SliceState {
     shared: RefCell<Option<(Http2Connection, usize)>>,
 }
 
+impl SliceState {
+    /// Returns true if each of so many connections had the time for a call, or one has failed.
+    fn has_begun(&self, connections: usize) -> bool {
+        self.responses.get() >= 2 * connections as u64 || self.error.borrow().is_some()
+    }
+}
+
 /// The result of one slice.
 pub(crate) struct SliceResult {
     /// Responses received within the slice.
@@ -103,6 +110,10 @@ impl Load {
         let slice = tasks
             .run_until(async {
                 sleep(WARM_UP).await;
+                // Handshakes can take longer than that, and belong to no call over a kept connection.
+                while !state.has_begun(self.connections) {
+                    sleep(WARM_UP / 10).await;
+                }
                 state.is_measuring.set(true);
                 observe().await?;
                 state.latencies.borrow_mut().clear();
@@ -112,6 +123,8 @@ impl Load {
                 let mut latencies = state.latencies.take();
                 observe().await?;
                 state.is_done.set(true);
+                // An HTTP/2 connection lives as long as one of its callers.
+                state.shared.take();
                 let _was_open = state.due.as_ref().map(Receiver::close);
                 latencies.sort_unstable();
                 Ok::<_, io::Error>(SliceResult { responses, elapsed, latencies })
