@@ -4,6 +4,7 @@
 #![warn(missing_docs)]
 
 mod books;
+pub mod certify;
 mod clock;
 mod costs;
 mod driver;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use loadtest::tools::{self, BindAddress};
-use loadtest::{run, saved, scenario};
+use loadtest::{certify, run, saved, scenario};
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -39,6 +39,10 @@ enum Command {
     /// Exit code 0: all checks passed. 3: a check failed. 1: the run could not start or failed. 2: the
     /// command line is invalid. 130: a signal ended the run early.
     Run(Box<run::Arguments>),
+    /// Certify the limit of any gateway: that no window held more calls than it allows.
+    ///
+    /// Exit code 0: no window did. 3: one did. 1: the gateway could not be reached, or no limit is known.
+    Certify(certify::Arguments),
     /// List the built-in scenarios, or print the file of one.
     Scenarios {
         /// Name of a scenario.
@@ -60,6 +64,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Tools { host, port } => block_on(run_tools(BindAddress { host, port })),
         Command::Run(arguments) => block_on(run::run(*arguments)),
+        Command::Certify(arguments) => block_on(certify::certify(arguments)),
         Command::Scenarios { name } => scenario::list(name.as_deref()),
         Command::Report(arguments) => saved::report(&arguments),
         Command::Compare(arguments) => saved::compare(&arguments),

@@ -10,7 +10,7 @@ mod series;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub(crate) use audit::LimitCertificate;
+pub(crate) use audit::{LimitCertificate, fullest_window};
 pub(crate) use distribution::Quantiles;
 pub(crate) use series::Second;
 

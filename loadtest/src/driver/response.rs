@@ -57,7 +57,7 @@ impl CallResponse {
     }
 
     /// Returns the number of calls per 60 seconds that `RateLimit-Policy` allows.
-    fn minute_quota(&self) -> Option<u32> {
+    pub(crate) fn minute_quota(&self) -> Option<u32> {
         let policy = self.headers.get("ratelimit-policy")?.to_str().ok()?;
         let minute = policy.split(',').find(|item| item.split(';').any(|part| part.trim() == "w=60"))?;
         minute.split(';').find_map(|part| part.trim().strip_prefix("q="))?.parse().ok()

@@ -130,24 +130,11 @@ impl LimitCertificate {
 }
 
 impl KeyAudit {
-    /// Evaluates all windows that begin before `from` with a call.
-    ///
-    /// A window is sure to contain the calls that were sent and completed within it, because the
-    /// gateway counted them in between. The number found is therefore never higher than what the
-    /// gateway admitted.
+    /// Evaluates all windows that begin before `until` with a call.
     fn evaluate(&mut self, until: Duration) {
-        let (mut sent, mut done): (Vec<Duration>, Vec<Duration>) = self.calls.iter().copied().unzip();
-        sent.sort_unstable();
-        done.sort_unstable();
-        let mut ended = 0;
-        for (earlier, &from) in sent.iter().enumerate().take_while(|&(_, &from)| from < until) {
-            while done.get(ended).is_some_and(|&moment| moment < from + MINUTE) {
-                ended += 1;
-            }
-            let calls = ended.saturating_sub(earlier);
-            if calls > self.maximum {
-                (self.maximum, self.maximum_from) = (calls, from);
-            }
+        let (calls, from) = fullest_until(&self.calls, MINUTE, until);
+        if calls > self.maximum {
+            (self.maximum, self.maximum_from) = (calls, from);
         }
     }
 
@@ -157,6 +144,33 @@ impl KeyAudit {
         self.evaluate(until);
         self.calls.retain(|&(sent, _)| sent >= until);
     }
+}
+
+/// Returns the number of calls in the fullest window of this length, and its start. A call is the times at
+/// which it was sent and done.
+///
+/// A window is sure to contain the calls that were sent and completed within it, because the gateway
+/// counted them in between. The number found is therefore never higher than what the gateway admitted.
+pub(crate) fn fullest_window(calls: &[(Duration, Duration)], window: Duration) -> (usize, Duration) {
+    fullest_until(calls, window, Duration::MAX)
+}
+
+/// Returns the same of the windows that begin before `until`.
+fn fullest_until(calls: &[(Duration, Duration)], window: Duration, until: Duration) -> (usize, Duration) {
+    let (mut sent, mut done): (Vec<Duration>, Vec<Duration>) = calls.iter().copied().unzip();
+    sent.sort_unstable();
+    done.sort_unstable();
+    let (mut ended, mut fullest) = (0, (0, Duration::ZERO));
+    for (earlier, &from) in sent.iter().enumerate().take_while(|&(_, &from)| from < until) {
+        while done.get(ended).is_some_and(|&moment| moment < from + window) {
+            ended += 1;
+        }
+        let calls = ended.saturating_sub(earlier);
+        if calls > fullest.0 {
+            fullest = (calls, from);
+        }
+    }
+    fullest
 }
 
 #[cfg(test)]

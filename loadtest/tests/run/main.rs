@@ -1,6 +1,8 @@
 //! The load driver over real sockets, against simulated tools and a fake gateway.
 
 #[cfg(test)]
+mod certify;
+#[cfg(test)]
 mod driver;
 #[cfg(test)]
 mod gateway;
