@@ -5,7 +5,7 @@ mod merge;
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use thiserror::Error as ErrorType;
 
@@ -45,8 +45,8 @@ impl Fields {
     /// Reads a body that is one JSON object.
     ///
     /// # Errors
-    /// Returns `body-malformed` if it is not, or when it has a member twice: two readers could pick
-    /// different ones.
+    /// Returns `body-malformed` if it is not, or if an object in it has a member twice: two readers
+    /// could pick different ones.
     pub fn read(body: &[u8]) -> Result<Self, Problem> {
         let Ok(body) = std::str::from_utf8(body) else {
             return Err(Problem::new(codes::BODY_MALFORMED, "the body is not UTF-8"));
@@ -348,29 +348,85 @@ fn reason(error: &serde_json::Error) -> &'static str {
     }
 }
 
+/// A JSON value of which no object, at any depth, has a member twice.
+struct UniqueValue(Value);
+
+/// A JSON object whose values are such values, and that has no member twice.
 struct UniqueMembers(Map<String, Value>);
+
+struct MembersVisitor;
 
 impl<'de> Deserialize<'de> for UniqueMembers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = Map<String, Value>;
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = UniqueMembers;
 
-            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
-                let mut members = Map::new();
-                while let Some((name, value)) = access.next_entry::<String, Value>()? {
-                    if members.insert(name, value).is_some() {
-                        return Err(A::Error::custom("a member twice"));
-                    }
-                }
-                Ok(members)
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<UniqueMembers, A::Error> {
+        let mut members = Map::new();
+        while let Some((name, UniqueValue(value))) = access.next_entry::<String, UniqueValue>()? {
+            if members.insert(name, value).is_some() {
+                return Err(A::Error::custom("a member twice"));
             }
         }
-        deserializer.deserialize_map(Members).map(UniqueMembers)
+        Ok(UniqueMembers(members))
+    }
+}
+
+impl<'de> Deserialize<'de> for UniqueValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ValueVisitor;
+        impl<'de> Visitor<'de> for ValueVisitor {
+            type Value = Value;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON value")
+            }
+
+            fn visit_unit<E>(self) -> Result<Value, E> {
+                Ok(Value::Null)
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+                let mut items = Vec::new();
+                while let Some(UniqueValue(item)) = access.next_element()? {
+                    items.push(item);
+                }
+                Ok(Value::Array(items))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, access: A) -> Result<Value, A::Error> {
+                MembersVisitor.visit_map(access).map(|UniqueMembers(members)| Value::Object(members))
+            }
+        }
+        deserializer.deserialize_any(ValueVisitor).map(UniqueValue)
     }
 }
 

@@ -10,8 +10,9 @@ use thiserror::Error;
 
 pub(crate) use parts::UrlParts;
 
-/// A public `http` or `https` address in the normal form of the URL standard: the host in lower
-/// case and punycode, everything else percent-encoded where browsers would.
+/// A public `http` or `https` address in a form that the URL standard leaves as it is: the host in
+/// lower case and punycode, the path without dot segments, and everything else percent-encoded where
+/// browsers would.
 ///
 /// A stored address is read as it is, because it may break a rule that came later.
 /// [`WebUrl::is_allowed`] checks it again.
@@ -36,8 +37,10 @@ pub enum UrlError {
     /// Its host is no public name.
     #[error("must have a public host name such as example.com")]
     Host,
-    /// Its host has characters that are not read.
-    #[error("has an international host name that cannot be read; write it as xn--… (punycode)")]
+    /// Its host has characters that are not read, or punycode that encodes none.
+    #[error(
+        "has an international host name that cannot be read; expected letters, or valid punycode (xn--…)"
+    )]
     International,
     /// It is too long.
     #[error("is longer than {max} characters", max = WebUrl::MAX_LEN)]
@@ -152,11 +155,20 @@ mod tests {
             ("https://xn--bcher-kva.example/<x>", "https://xn--bcher-kva.example/%3Cx%3E"),
             ("https://M\u{fc}nchen.de/\u{fc}", "https://xn--mnchen-3ya.de/%C3%BC"),
             ("https://\u{4f8b}\u{3048}.jp", "https://xn--r8jz45g.jp/"),
+            ("https://XN--R8JZ45G.jp", "https://xn--r8jz45g.jp/"),
+            ("https://xn--i-7iq.ws", "https://xn--i-7iq.ws/"),
             (
                 "https://\u{43f}\u{440}\u{438}\u{43c}\u{435}\u{440}.\u{440}\u{444}/",
                 "https://xn--e1afmkfd.xn--p1ai/",
             ),
             ("https://example.com/a%20b", "https://example.com/a%20b"),
+            (
+                "https://example.com/a/%2e%2E/b/./c/..?d=/../'#/../e'",
+                "https://example.com/b/?d=/../%27#/../e'",
+            ),
+            ("https://example.com/../..", "https://example.com/"),
+            ("https://example.com/a//../b/%2e", "https://example.com/a/b/"),
+            ("https://example.com/a/.../.b", "https://example.com/a/.../.b"),
         ] {
             let parsed = WebUrl::parse(text).unwrap();
             assert_eq!(parsed.as_str(), normal);
@@ -189,6 +201,10 @@ mod tests {
             "https://example.com:+80/",
             "https://exa\u{308}mple.com/",
             "https://\u{2167}.example.com/",
+            "https://xn--.example/",
+            "https://xn--a.example/",
+            "https://xn--example-.com/",
+            "https://xn--mnchen-3yA-.de/",
             "https://example.com\\@evil.com/",
             "https://example.com/a b",
             "https://example.com/\n",

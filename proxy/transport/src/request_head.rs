@@ -107,6 +107,8 @@ fn request_line_parts(line: &[u8]) -> Result<(&str, &str, &str), Problem> {
     };
     let parts = (text.get(..first), text.get(first + 1..second), text.get(second + 1..));
     match parts {
+        // A tab is allowed in the lines of headers. The URL standard drops it from a target.
+        (_, Some(target), _) if target.contains('\t') => Err(malformed("the request target has a tab")),
         (Some(method), Some(target), Some(version @ ("HTTP/1.1" | "HTTP/1.0"))) => {
             Ok((method, target, version))
         }
@@ -190,6 +192,7 @@ mod tests {
             "GET / HTTP/1.1\r\nA: b\r\n\r\n",
             "GET /a b HTTP/1.1\r\nHost: x\r\n\r\n",
             "GET  / HTTP/1.1\r\nHost: x\r\n\r\n",
+            "GET /a?\tb HTTP/1.1\r\nHost: x\r\n\r\n",
             "GET / HTTP/1.2\r\nHost: x\r\n\r\n",
             "GET / HTTP/1.1\r\n\r\n",
             "PRI * HTTP/2.0\r\n\r\n",

@@ -6,7 +6,20 @@ fn detail(body: &str) -> String {
 
 #[test]
 fn member_sent_twice_is_refused() {
-    assert!(detail(r#"{"tier":"free","tier":"enterprise"}"#).contains("each member once"));
+    for body in [
+        r#"{"tier":"free","tier":"enterprise"}"#,
+        r#"{"limits":{"minute":1,"minute":2}}"#,
+        r#"{"links":[null,true,-1,1.5,"a",[{"url":"a","url":"b"}]]}"#,
+    ] {
+        assert!(detail(body).contains("each member once"), "{body}");
+    }
+}
+
+#[test]
+fn body_is_read_as_serde_json_reads_it() {
+    let body = r#"{"a":[null,true,-1,7,1.5,1e300,"\u00fc",{"b":{"c":[]},"d":{}}],"e":18446744073709551615}"#;
+    let members = Fields::read(body.as_bytes()).unwrap().into_members();
+    assert_eq!(Value::Object(members), serde_json::from_str::<Value>(body).unwrap());
 }
 
 #[test]

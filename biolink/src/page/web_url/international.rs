@@ -2,7 +2,8 @@
 //!
 //! Letters of the scripts below are encoded by Punycode (RFC 3492) in lower case. That is what the URL
 //! standard (UTS 46) does with them. Its tables map thousands of further characters, such as wide and
-//! combined ones, and are not here: such a name has to be written as `xn--…`.
+//! combined ones, and are not here: such a name has to be written as `xn--…`. What stands there is decoded
+//! to see that it encodes a name.
 
 const BASE: u32 = 36;
 const T_MIN: u32 = 1;
@@ -14,11 +15,9 @@ const FIRST_CODE: u32 = 0x80;
 /// The longest label, in bytes.
 const MAX_LABEL: usize = 63;
 
-/// Returns a host in ASCII and lower case; `None` if it has a character that is not read.
+/// Returns a host in ASCII and lower case; `None` if it has a character that is not read, or a label
+/// that begins with `xn--` and encodes none.
 pub(super) fn to_ascii(host: &str) -> Option<String> {
-    if host.is_ascii() {
-        return Some(host.to_ascii_lowercase());
-    }
     let labels = host.split('.').map(label).collect::<Option<Vec<_>>>();
     labels.map(|labels| labels.join("."))
 }
@@ -26,7 +25,7 @@ pub(super) fn to_ascii(host: &str) -> Option<String> {
 fn label(label: &str) -> Option<String> {
     let lower: String = label.chars().flat_map(char::to_lowercase).collect();
     if lower.is_ascii() {
-        return Some(lower);
+        return lower.strip_prefix("xn--").is_none_or(is_encoded).then_some(lower);
     }
     let is_read = lower.len() <= 4 * MAX_LABEL && lower.chars().all(is_letter);
     let encoded = is_read.then(|| punycode(&lower)).flatten()?;
@@ -46,6 +45,53 @@ const fn is_letter(c: char) -> bool {
         | '\u{e01}'..='\u{e32}' | '\u{e34}'..='\u{e3a}' | '\u{e40}'..='\u{e4e}' | '\u{10d0}'..='\u{10fa}'
         | '\u{1ea0}'..='\u{1ef9}' | '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fe}'
         | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
+}
+
+/// Returns true for the one encoding of a label that has other characters than ASCII, in lower case.
+fn is_encoded(text: &str) -> bool {
+    let is_kept = |c: char| !c.is_control() && c.to_lowercase().eq([c]);
+    let is_name = |label: &str| !label.is_ascii() && label.chars().all(is_kept);
+    text.len() <= MAX_LABEL
+        && decoded(text)
+            .is_some_and(|label| is_name(&label) && punycode(&label).is_some_and(|again| again == text))
+}
+
+/// Decodes a label by Punycode (RFC 3492, section 6.2).
+fn decoded(text: &str) -> Option<String> {
+    let (basic, digits) = text.rsplit_once('-').unwrap_or(("", text));
+    let mut label: Vec<char> = basic.chars().collect();
+    let (mut code, mut delta, mut bias) = (FIRST_CODE, 0_u32, FIRST_BIAS);
+    let mut digits = digits.bytes().peekable();
+    while digits.peek().is_some() {
+        let before = delta;
+        let (mut weight, mut k) = (1_u32, BASE);
+        loop {
+            let value = value_of(digits.next()?)?;
+            delta = delta.checked_add(value.checked_mul(weight)?)?;
+            let threshold = k.saturating_sub(bias).clamp(T_MIN, T_MAX);
+            if value < threshold {
+                break;
+            }
+            weight = weight.checked_mul(BASE - threshold)?;
+            k = k.checked_add(BASE)?;
+        }
+        let length = u32::try_from(label.len()).ok()?.checked_add(1)?;
+        bias = adapt(delta - before, length, before == 0);
+        code = code.checked_add(delta / length)?;
+        let place = delta % length;
+        label.insert(usize::try_from(place).ok()?, char::from_u32(code)?);
+        delta = place + 1;
+    }
+    Some(label.into_iter().collect())
+}
+
+/// Returns the value of a digit in lower case.
+fn value_of(digit: u8) -> Option<u32> {
+    match digit {
+        b'a'..=b'z' => Some(u32::from(digit - b'a')),
+        b'0'..=b'9' => Some(u32::from(digit - b'0') + 26),
+        _ => None,
+    }
 }
 
 /// Encodes a label by Punycode (RFC 3492, section 6.3).

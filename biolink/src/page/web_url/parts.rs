@@ -6,9 +6,11 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::{UrlError, WebUrl, international};
 
-/// The characters that browsers percent-encode in a path, a query or a fragment.
+/// The characters that browsers percent-encode in a path or a fragment, and some that they keep.
 const ENCODED: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}').add(b'|').add(b'^');
+/// Those of a query.
+const ENCODED_IN_QUERY: &AsciiSet = &ENCODED.add(b'\'');
 
 /// A URL in parts. Its host is checked for its characters only: the caller decides which hosts it
 /// takes.
@@ -50,9 +52,7 @@ impl UrlParts {
         let (host, port) = split_authority(authority);
         let host = international::to_ascii(host).ok_or(UrlError::International)?;
         let port = port.map(|port| parse_port(port, is_https)).transpose()?.flatten();
-        let slash = if path.starts_with('/') { "" } else { "/" };
-        let path = format!("{slash}{}", utf8_percent_encode(path, ENCODED));
-        Ok(Self { is_https, host, port, path })
+        Ok(Self { is_https, host, port, path: normal_path(path) })
     }
 }
 
@@ -81,6 +81,38 @@ fn split_authority(authority: &str) -> (&str, Option<&str>) {
         }
         None => (authority, None),
     }
+}
+
+/// Returns path, query and fragment, percent-encoded, and the path without dot segments.
+fn normal_path(text: &str) -> String {
+    let (text, fragment) = text.find('#').and_then(|at| text.split_at_checked(at)).unwrap_or((text, ""));
+    let (path, query) = text.find('?').and_then(|at| text.split_at_checked(at)).unwrap_or((text, ""));
+    let path = without_dot_segments(path);
+    let path = utf8_percent_encode(&path, ENCODED);
+    let query = utf8_percent_encode(query, ENCODED_IN_QUERY);
+    format!("{path}{query}{}", utf8_percent_encode(fragment, ENCODED))
+}
+
+/// Removes the segments `.` and `..`, in each spelling, as the URL standard does in its path state. The
+/// result begins with a slash.
+fn without_dot_segments(path: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut segments = path.strip_prefix('/').unwrap_or(path).split('/').peekable();
+    while let Some(segment) = segments.next() {
+        let dots = segment.to_ascii_lowercase().replace("%2e", ".");
+        match dots.as_str() {
+            "." => {}
+            ".." => drop(kept.pop()),
+            _ => {
+                kept.push(segment);
+                continue;
+            }
+        }
+        if segments.peek().is_none() {
+            kept.push("");
+        }
+    }
+    format!("/{}", kept.join("/"))
 }
 
 /// Returns a port; `None` for the usual one of the scheme.
