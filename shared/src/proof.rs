@@ -55,7 +55,7 @@ impl Proof {
     fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; LEN];
         let decoded = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
-        (text.len() == TEXT_LEN && decoded == LEN).then_some(Self(bytes))
+        (decoded == LEN).then_some(Self(bytes))
     }
 }
 

@@ -244,6 +244,15 @@ fn counter_is_over_a_day_after_its_last_call() {
 }
 
 #[test]
+fn counter_that_holds_a_minute_of_a_clock_ahead_is_not_over() {
+    let (mut counter, ahead) = (Counter::default(), START.plus(4 * 86_400_000));
+    counter.count(ahead);
+    counter.record_outcome(Tool::Qr, 503, Some(ahead.day()), START);
+    assert_eq!((counter.in_minute(), counter.in_day()), (1, 0));
+    assert!(!counter.is_over(START.plus(2 * 86_400_000)));
+}
+
+#[test]
 fn aborted_response_is_refunded_once_and_to_its_day() {
     let record = KeyRecord::provisional(&Pair::new(Tier::Pro).key);
     let (mut counter, day) = (Counter::default(), START.day());
@@ -251,12 +260,13 @@ fn aborted_response_is_refunded_once_and_to_its_day() {
         counter.admit(&record.policy(), START);
         counter.record_outcome(Tool::Qr, status, uncharged.then_some(day), START);
     }
-    counter.record_aborted(Tool::Qr, 200, day, START);
-    counter.record_aborted(Tool::Qr, 503, day, START);
+    for status in [200, 200, 503] {
+        counter.record_aborted(Tool::Qr, status, day, START);
+    }
     let snapshot = counter.read(record.clone(), START);
-    assert_eq!((snapshot.minute_used, snapshot.day_used), (3, 1));
+    assert_eq!((snapshot.minute_used, snapshot.day_used), (3, 0));
     assert_eq!(snapshot.tally.by_tool, [(Tool::Qr, 3)].into());
-    assert_eq!(snapshot.tally.by_status, [(200, 1), (503, 2)].into());
+    assert_eq!(snapshot.tally.by_status, [(503, 3)].into());
     let next_day = day.end();
     counter.count(next_day);
     counter.record_aborted(Tool::Qr, 200, day, next_day);

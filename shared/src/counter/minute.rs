@@ -177,6 +177,15 @@ mod tests {
     }
 
     #[test]
+    fn calls_of_one_bucket_take_one_place() {
+        let mut minute = Minute::default();
+        for _ in 0..100 {
+            minute.add(NOW, 1);
+        }
+        assert!(matches!(minute, Minute::Few(_)) && minute.total() == 100);
+    }
+
+    #[test]
     fn calls_at_once_and_out_of_order_are_counted() {
         let mut minute = Minute::default();
         minute.add(NOW, 255);

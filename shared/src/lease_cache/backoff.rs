@@ -50,3 +50,23 @@ impl Backoff {
         self.until.since(now)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest_until_a_response() {
+        let (mut backoff, mut now) = (Backoff::default(), UnixMillis(1_763_726_400_000));
+        let first = now;
+        for pause_ms in [1_000, 2_000, 4_000, 5_000, 5_000] {
+            backoff.record_failure(now);
+            assert_eq!((backoff.until(), backoff.remaining_ms(now)), (now.plus(pause_ms), pause_ms));
+            assert!(backoff.is_active(now.plus(pause_ms - 1)) && !backoff.is_active(now.plus(pause_ms)));
+            now = now.plus(pause_ms);
+        }
+        assert_eq!(backoff.failing_since(now), first);
+        backoff.reset();
+        assert_eq!((backoff.is_active(now), backoff.failing_since(now)), (false, now));
+    }
+}

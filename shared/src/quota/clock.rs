@@ -43,6 +43,7 @@ mod tests {
         let mut clock = Clock::default();
         assert_eq!(clock.read(UnixMillis(10_000)), UnixMillis(10_000));
         assert_eq!(clock.read(UnixMillis(9_000)), UnixMillis(10_000));
+        assert_eq!(clock.read(UnixMillis(8_000)), UnixMillis(10_000));
         assert_eq!(clock.read(UnixMillis(10_500)), UnixMillis(10_500));
     }
 

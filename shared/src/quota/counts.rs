@@ -59,3 +59,39 @@ fn minute_reset(counts: &(impl Counts + ?Sized), policy: &Policy, now: UnixMilli
     let excess = counts.in_minute().saturating_sub(policy.minute.get().saturating_sub(1));
     counts.freed_at(excess.max(1)).map_or(0, |at| at.since(now))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tier::Tier;
+
+    /// Counts of a key whose minute and day are full. Its minute is free again at this moment.
+    struct Full(UnixMillis);
+
+    impl Counts for Full {
+        fn in_minute(&self) -> u32 {
+            u32::MAX
+        }
+
+        fn freed_at(&self, _: u32) -> Option<UnixMillis> {
+            Some(self.0)
+        }
+
+        fn in_day(&self) -> u32 {
+            u32::MAX
+        }
+    }
+
+    #[test]
+    fn denial_names_the_window_that_is_full_for_longer() {
+        let (policy, end) = (Policy::for_tier(Tier::Free), UnixMillis(1_763_726_400_000).day().end());
+        for (freed, window, retry_ms) in [
+            (end.minus(1), Window::Day, 5_000),
+            (end, Window::Day, 5_000),
+            (end.plus(1), Window::Minute, 5_001),
+        ] {
+            let denial = Full(freed).denial(&policy, end.minus(5_000));
+            assert_eq!(denial, Denial { window, retry_ms });
+        }
+    }
+}

@@ -212,6 +212,16 @@ mod tests {
     }
 
     #[test]
+    fn counts_end_with_the_day_and_the_minute() {
+        let mut usage = Usage::default();
+        assert_eq!(usage.ends_at(), UnixMillis::default());
+        allows(&mut usage, NOON);
+        assert_eq!(usage.ends_at(), NOON.day().end());
+        usage.clear();
+        assert_eq!((usage.used(), usage.ends_at()), ((0, 0), UnixMillis::default()));
+    }
+
+    #[test]
     fn lowered_limit_denies_until_enough_has_left() {
         let mut usage = Usage::default();
         let pro = Policy::for_tier(Tier::Pro);

@@ -2,6 +2,7 @@
 
 use shared::lease_cache::LeaseCache;
 use shared::meter::MeterResponse;
+use shared::problem::codes;
 use shared::tier::Tier;
 use shared::tool::Tool;
 
@@ -189,4 +190,46 @@ fn young_paid_key_without_a_stored_record_spends_its_lease() {
     assert!(allowed(&pair.exchange(&request, 20).unwrap()));
     pair.admit(50);
     assert!(allowed(&pair.expect_decision(100)));
+}
+
+#[test]
+fn cache_is_idle_without_leases_reports_and_withdrawals() {
+    let mut pair = Pair::new(Tier::Free);
+    assert!(pair.cache.is_idle());
+    let route = "/v1/qr/{action}";
+    pair.cache.record_refusal(codes::KEY_REVOKED, route, NOON);
+    assert!(pair.cache.is_idle(), "who cannot read the log has none");
+    pair.cache.record_refusal(codes::BODY_TOO_LARGE, route, NOON);
+    assert!(!pair.cache.is_idle());
+    let report = pair.cache.read(&pair.key, NOON.plus(100));
+    let refused = &report.batch.as_ref().unwrap().refused;
+    assert_eq!((refused.len(), refused[0].code.as_str()), (1, "body-too-large"));
+    pair.exchange(&report, 100);
+    assert!(pair.cache.is_idle());
+
+    let lost = pair.expect_request(200);
+    pair.cache.handle_failure(&lost, NOON.plus(500));
+    assert!(!pair.cache.is_idle(), "the call is withdrawn");
+    let read = pair.cache.read(&pair.key, NOON.plus(3_000));
+    pair.exchange(&read, 3_000);
+    assert!(pair.cache.is_idle());
+
+    let mut busy = Pair::new(Tier::Pro);
+    let request = busy.expect_request_of_lease(0);
+    busy.exchange(&request, 0);
+    assert!(!busy.cache.is_idle(), "there is a lease");
+    assert_eq!(busy.cache.read(&busy.key, NOON.plus(100)).record, None, "the meter has it");
+}
+
+#[test]
+fn record_of_the_same_version_is_not_taken_over() {
+    let pair = Pair::new(Tier::Free);
+    let own = pair.cache.record().unwrap().clone();
+    let (mut cache, mut same) = (pair.cache, own.clone());
+    same.tier = Tier::Pro;
+    cache.learn(same.clone());
+    assert_eq!(cache.record(), Some(&own));
+    same.version += 1;
+    cache.learn(same.clone());
+    assert_eq!(cache.record(), Some(&same));
 }
