@@ -297,6 +297,15 @@ mod tests {
     }
 
     #[test]
+    fn outcome_before_the_report_needs_no_correction() {
+        let mut pending = Pending::default();
+        pending.assume_success(Tool::Qr, NOW);
+        pending.record_outcome(Tool::Qr, 503, today(), NOW);
+        let batch = pending.batch(NOW, NOW).unwrap();
+        assert_eq!((batch.ended, batch.corrected), (vec![(Tool::Qr, 503, 1)], vec![]));
+    }
+
+    #[test]
     fn refusals_alike_are_one_entry_of_a_bounded_number() {
         let mut pending = Pending::default();
         for round in 0..2 {

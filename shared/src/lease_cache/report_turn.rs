@@ -88,6 +88,7 @@ mod tests {
     fn request_at_its_end_promises_nothing_and_gives_way_to_one_that_can_renew() {
         let mut turns = Turns::default();
         assert_eq!(turns.promise(START.plus(29_001), START, START.plus(20_000)), None);
+        assert!(Turns::default().promise(START.plus(29_000), START, START.plus(20_000)).is_some());
         let due = START.plus(19_000);
         let last = turns.promise(due, START, START.plus(9_500)).unwrap();
         assert_eq!(turns.promise(due, START, START.plus(9_600)), None, "no better than the one it has");

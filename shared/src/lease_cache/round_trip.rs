@@ -77,6 +77,7 @@ mod tests {
     fn hedge_waits_longer_than_any_distance() {
         assert_eq!(after(&[]), 1_000);
         assert_eq!(after(&[5; 10]), 150);
+        assert_eq!(after(&[200]), 600, "one sample says nothing of how they vary");
         let far = after(&[400; 20]);
         assert!((500..=520).contains(&far), "{far}");
         let jittering = after(&[[400, 480]; 10].concat());

@@ -128,3 +128,36 @@ impl Waiting {
         self.withdrawn.drain(..surplus);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: UnixMillis = UnixMillis(1_763_726_400_000);
+
+    #[test]
+    fn denied_call_is_withdrawn_only_if_it_was_sent_twice() {
+        let mut waiting = Waiting::default();
+        waiting.open(1, NOW);
+        waiting.open(2, NOW);
+        waiting.retry(2, 300);
+        assert!(waiting.close_denied(1, NOW) && !waiting.has_withdrawn());
+        assert!(waiting.close_denied(2, NOW) && waiting.has_withdrawn());
+        assert!(!waiting.close_denied(2, NOW), "it waits no more");
+        assert_eq!((waiting.withdrawn(NOW), waiting.due()), (vec![2], Some(NOW.plus(5_000))));
+        waiting.expedite(NOW.minus(9));
+        assert_eq!(waiting.due(), Some(NOW.minus(9)));
+        waiting.acknowledge(&[2]);
+        assert_eq!((waiting.has_withdrawn(), waiting.due()), (false, None));
+    }
+
+    #[test]
+    fn call_that_waits_for_more_than_a_minute_is_withdrawn() {
+        let mut waiting = Waiting::default();
+        waiting.open(1, NOW);
+        waiting.open(2, NOW.plus(60_000));
+        assert!(!waiting.has_withdrawn());
+        waiting.open(3, NOW.plus(60_001));
+        assert_eq!(waiting.withdrawn(NOW.plus(60_001)), [1]);
+    }
+}
