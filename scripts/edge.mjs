@@ -63,7 +63,7 @@ function secrets() {
 }
 
 /** The kinds of bindings that a test can leave out. */
-const KINDS = ["kvNamespaces", "durableObjects", "queueProducers"];
+const KINDS = ["kvNamespaces", "durableObjects", "queueProducers", "r2Buckets"];
 const withoutMissing = (bindings) =>
   bindings && Object.fromEntries(Object.entries(bindings).filter(([name]) => !options.without.includes(name)));
 

@@ -47,6 +47,13 @@ shared::problem_codes! {
         "A page may have 3 product sources. Delete one first.",
         "Delete one that you do not need, or change it.",
     );
+    IMAGE_LIMIT_REACHED = Row::new(
+        "image-limit-reached",
+        403,
+        "The account has all the images it may have",
+        "An account has at most 200 images with 100 MiB in all. GET /account shows what is used. Delete an image first.",
+        "Delete one that you do not need, or send a smaller one.",
+    );
     ANALYTICS_WINDOW_EXCEEDED = Row::new(
         "analytics-window-exceeded",
         403,
@@ -104,6 +111,13 @@ shared::problem_codes! {
         "The page has no product source with this id. GET /pages/{id}/product-sources lists them. A push meets it too if the source does not take pushes.",
         "Read the list that has the id, and drop what you have stored of this one.",
     );
+    IMAGE_UNKNOWN = Row::new(
+        "image-unknown",
+        404,
+        "There is no image with this id",
+        "The account has no image with this id. GET /images lists those that it has.",
+        "Read the list that has the id, and drop what you have stored of this one.",
+    );
     SLUG_TAKEN = Row::new(
         "slug-taken",
         409,
@@ -148,6 +162,13 @@ shared::problem_codes! {
         503,
         "The store of pages does not respond",
         "The account's pages cannot be read or changed at the moment. Retry-After says when to try again.",
+        "Nothing is wrong with the request. Send it again.",
+    );
+    IMAGES_UNAVAILABLE = Row::new(
+        "images-unavailable",
+        503,
+        "The store of images does not respond",
+        "The image cannot be stored or read at the moment. Retry-After says when to try again.",
         "Nothing is wrong with the request. Send it again.",
     );
     WEBHOOKS_UNAVAILABLE = Row::new(

@@ -24,8 +24,8 @@ mod suspension;
 mod visit;
 
 pub use account::{
-    Account, AccountMessage, Call, Claim, ClaimOutcome, Loaded, Needs, Once, Operation, SourceCall, Step,
-    StoredReply, Task, Write, check_no_query,
+    Account, AccountMessage, Call, Claim, ClaimOutcome, ImageFate, Loaded, Needs, Once, Operation,
+    SourceCall, Step, StoredReply, Task, Write, check_no_query,
 };
 pub use admission::{Admission, Decision};
 pub use denied_hosts::DeniedHosts;
@@ -34,8 +34,8 @@ pub use list::ListQuery;
 pub use page::{Content, PageMeta, PageStatus};
 pub(crate) use problems::idempotency_key_reused;
 pub use problems::{
-    account_unavailable, page_gone, page_not_found, page_not_known, plan_required, push_limited,
-    push_unknown, push_unsigned, refresh_too_early,
+    account_unavailable, image_not_found, images_unavailable, page_gone, page_not_found, page_not_known,
+    plan_required, push_limited, push_unknown, push_unsigned, refresh_too_early,
 };
 pub use reply::Reply;
 pub use report_guard::{ReportGuard, ReportStep};

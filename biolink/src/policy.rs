@@ -15,6 +15,10 @@ pub const REPORTS_SENT_PER_MINUTE: u32 = 20;
 pub const CALLS_PER_HOUR: u32 = 1_000;
 /// Pages of an account.
 pub const PAGES: u32 = 25;
+/// Images of an account.
+pub const IMAGES: u32 = 200;
+/// Bytes of all images of an account: 100 MiB.
+pub const IMAGE_BYTES: u64 = 104_857_600;
 /// Events of one visitor of a page that count within a minute.
 pub const EVENTS_PER_MINUTE: u32 = 60;
 /// Events of one network with a page that count within a minute. Whole offices, schools and carriers share

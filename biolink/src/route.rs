@@ -18,7 +18,7 @@ use shared::{
     route::{Path, unknown_route},
 };
 
-use crate::page::SourceId;
+use crate::page::{ImageId, SourceId};
 
 pub use admin::{AdminCall, AdminEndpoint, AdminTarget};
 pub use corrected::corrected;
@@ -40,6 +40,8 @@ pub enum Route<'a> {
     Admin(AdminCall<'a>),
     /// `POST /hooks/products/{source_id}`: a shop pushes changes.
     PushProducts(SourceId),
+    /// `GET /i/{image_id}`: an uploaded image.
+    Image(ImageId),
     /// A route of visitors: pages, links, codes, cards and reports.
     Visit(Visit<'a>),
 }
@@ -60,6 +62,7 @@ impl<'a> Place<'a> {
             Self::Webhooks(path) => path.call(method).map(Route::Webhooks),
             Self::Admin(path) => path.call(method).map(Route::Admin),
             Self::PushProducts(id) => (method == Method::Post).then_some(Route::PushProducts(id)),
+            Self::Image(id) => (method == Method::Get).then_some(Route::Image(id)),
             Self::Visit(visit) => visit.with(method).map(Route::Visit),
         }
     }

@@ -16,6 +16,7 @@ use shared::secret::{AdminSecret, MacKeys};
 use shared::url::Address;
 use worker::{Env, ObjectNamespace, Queue};
 
+use crate::runtime::bucket::Bucket;
 use crate::runtime::kv::KvStore;
 
 mod fetch_binding;
@@ -47,6 +48,8 @@ pub(crate) struct Bindings {
     /// Durable Object `KEY_CHANGES`, one for all keys: the key-change feed.
     key_changes: Option<ObjectNamespace>,
     biolink: Option<BiolinkBindings>,
+    /// R2 bucket `IMAGES`: uploaded images.
+    images: Option<Bucket>,
     /// Assets `ASSETS`: texts of the service that were rendered when the worker was built. Calls need
     /// none of them, so their absence is no fault of the configuration.
     pub(crate) assets: Option<FetchBinding>,
@@ -114,6 +117,7 @@ const ENCRYPTION: &str = "WEBHOOK_ENCRYPTION_SECRET";
 const PRODUCT_SOURCE: &str = "PRODUCT_SOURCE";
 const WEBHOOKS: &str = "WEBHOOKS";
 const EVENTS: &str = "EVENTS";
+const IMAGES: &str = "IMAGES";
 const PUBLIC_URL: &str = "PUBLIC_URL";
 const ORIGIN_URLS: &str = "ORIGIN_URLS";
 const PAGES_HOST: &str = "PAGES_HOST";
@@ -183,6 +187,14 @@ pub(crate) fn webhook_encryption(env: &Env) -> worker::Result<EncryptionKeys> {
 /// If they are not bound.
 pub(crate) fn product_sources(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(PRODUCT_SOURCE)
+}
+
+/// Returns the bucket of images alone, for the Durable Objects.
+///
+/// # Errors
+/// If it is not bound.
+pub(crate) fn images(env: &Env) -> worker::Result<Bucket> {
+    Bucket::bound(env, IMAGES)
 }
 
 /// Returns the webhooks alone, for the Durable Objects.
@@ -281,6 +293,14 @@ impl Bindings {
         self.biolink.as_ref().ok_or_else(|| not_configured("bio-link pages are not set up on this gateway"))
     }
 
+    /// Returns the bucket of images.
+    ///
+    /// # Errors
+    /// `not-configured`.
+    pub(crate) fn images(&self) -> Result<&Bucket, Problem> {
+        self.images.as_ref().ok_or_else(|| not_configured("images are not set up on this gateway"))
+    }
+
     /// Returns `None` if a binding is missing or bad that calls of tools need.
     fn from_env(env: &Env) -> Option<Self> {
         let private_allowed = is_private_fetch_allowed(env);
@@ -316,6 +336,10 @@ impl Bindings {
         let key_changes = feed.binding(KEY_CHANGES, key_changes);
         feed.finish();
 
+        let mut files = Reader::new(env, "no image is stored or shown");
+        let images = files.binding(IMAGES, images);
+        files.finish();
+
         let mut pages = Reader::new(env, "no route of bio-link pages is served");
         pages.optional(ALLOW_PRIVATE_FETCH, "1 or 0", read_switch);
         let url = "a URL without query, such as https://api.example.com";
@@ -339,6 +363,7 @@ impl Bindings {
             key_env,
             key_changes,
             biolink: biolink.filter(|_| are_pages_complete),
+            images,
             assets,
             public_url,
             pages_host,

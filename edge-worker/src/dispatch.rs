@@ -13,7 +13,7 @@ use worker::{Context, Env};
 
 use crate::access_log::AccessRecord;
 use crate::bindings::Bindings;
-use crate::biolink::handlers::{administer_pages, pages_api, push_products, visit, webhooks};
+use crate::biolink::handlers::{administer_pages, images, pages_api, push_products, visit, webhooks};
 use crate::context::RequestContext;
 use crate::gateway::handlers::{
     call_tool, change_key, issue_key, key_changes, list_keys, meters, read_own_key, status,
@@ -108,6 +108,7 @@ async fn respond_biolink(
         Route::Visit(visit) => {
             return boxed(visit::handle(context, &visit, query)).await.map(ClientResponse::Own);
         }
+        Route::Image(id) => return boxed(images::serve(context, &id)).await,
         Route::Pages(call) => return boxed(pages_api::handle(context, &call, query, access)).await,
         Route::Admin(call) => boxed(administer_pages::handle(context, &call, query, access)).await,
         Route::PushProducts(id) => boxed(push_products::handle(context, &id)).await,

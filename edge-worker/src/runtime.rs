@@ -3,6 +3,7 @@
 
 pub(crate) mod alarm;
 pub(crate) mod body;
+pub(crate) mod bucket;
 pub(crate) mod calls;
 pub(crate) mod client_request;
 pub(crate) mod clock;

@@ -37,6 +37,7 @@ pub enum Endpoint {
     Console(ConsoleView),
     Mcp,
     PushProducts,
+    Image,
     Visit(VisitEndpoint),
     Preflight,
 }
@@ -69,6 +70,7 @@ impl Endpoint {
             Route::Biolink(biolink_route::Route::Webhooks(call)) => Self::Webhooks(call.endpoint),
             Route::Biolink(biolink_route::Route::Admin(call)) => Self::Admin(call.endpoint),
             Route::Biolink(biolink_route::Route::PushProducts(_)) => Self::PushProducts,
+            Route::Biolink(biolink_route::Route::Image(_)) => Self::Image,
             Route::Biolink(biolink_route::Route::Visit(visit)) => Self::Visit(visit.endpoint()),
             Route::Preflight(_) => Self::Preflight,
         }
@@ -77,7 +79,7 @@ impl Endpoint {
     /// Returns every endpoint once; the tools' first. `Preflight` lies on every path and is not
     /// among them.
     pub fn all() -> impl Iterator<Item = Self> {
-        const OTHERS: [Endpoint; 17] = [
+        const OTHERS: [Endpoint; 18] = [
             Endpoint::IssueKey,
             Endpoint::ReadOwnKey,
             Endpoint::RotateOwnKey,
@@ -95,6 +97,7 @@ impl Endpoint {
             Endpoint::StatusPage,
             Endpoint::Mcp,
             Endpoint::PushProducts,
+            Endpoint::Image,
         ];
         let calls = Tool::ALL
             .into_iter()
@@ -135,6 +138,7 @@ impl Endpoint {
             | Self::ListKeys
             | Self::ReadKey
             | Self::KeyChanges
+            | Self::Image
             | Self::Health
             | Self::Status
             | Self::Asset(_)
@@ -166,6 +170,7 @@ impl Endpoint {
             Self::StatusPage => "/status",
             Self::Mcp => "/mcp",
             Self::PushProducts => "/hooks/products/{source_id}",
+            Self::Image => "/i/{image_id}",
             Self::Site(route) => route.path(),
             Self::Pages(endpoint) => endpoint.path(),
             Self::Webhooks(endpoint) => endpoint.path(),
@@ -182,7 +187,7 @@ impl Endpoint {
 pub fn is_shown_as_page(endpoint: Option<Endpoint>, accept: Option<&str>) -> bool {
     let accept = accept.unwrap_or_default();
     match endpoint {
-        Some(Endpoint::Visit(_)) => !accept.contains("json"),
+        Some(Endpoint::Visit(_) | Endpoint::Image) => !accept.contains("json"),
         Some(_) => false,
         None => accept.contains("text/html"),
     }
@@ -192,7 +197,7 @@ pub fn is_shown_as_page(endpoint: Option<Endpoint>, accept: Option<&str>) -> boo
 mod tests {
     use std::collections::HashSet;
 
-    use biolink::page::{LinkId, PageId, ProductId, Slug, SourceId};
+    use biolink::page::{ImageId, LinkId, PageId, ProductId, Slug, SourceId};
     use biolink::webhooks::{DeliveryId, EndpointId, EventId};
     use shared::key::KeyId;
 
@@ -217,6 +222,7 @@ mod tests {
                 .replace("{type}", "click")
                 .replace("{token}", "AAAAAAAAAAAAAAAAAAAAAA")
                 .replace("{source_id}", &SourceId::new([1; 12]).to_string())
+                .replace("{image_id}", &ImageId::new([1; 12]).to_string())
                 .replace("{revision}", "7")
                 .replace("{slug}", "ada");
             let route = Route::parse(endpoint.method().as_str(), &path).unwrap();

@@ -133,7 +133,7 @@ impl<'a> Route<'a> {
     /// Returns the host that serves it, where pages have one of their own.
     pub const fn served_by(&self) -> ServedBy {
         match self {
-            Self::Biolink(biolink_route::Route::Visit(_)) => ServedBy::Pages,
+            Self::Biolink(biolink_route::Route::Visit(_) | biolink_route::Route::Image(_)) => ServedBy::Pages,
             Self::Preflight(_) | Self::Site(_) => ServedBy::Both,
             _ => ServedBy::Api,
         }

@@ -28,6 +28,7 @@ fn bindings(kind: &str, value: &Value) -> Vec<(String, String)> {
 fn operations(kind: &str) -> &'static [&'static str] {
     match kind {
         "kv_namespaces" => &["get", "put", "list", "delete"],
+        "r2_buckets" => &["get", "head", "put", "delete"],
         "producers" => &["send"],
         // Those of `durable_objects`.
         "bindings" | "assets" => &["fetch"],

@@ -55,6 +55,13 @@ class DurableObjectNamespace extends Binding {
   }
 }
 
+class R2Bucket extends Binding {
+  get(...args) { return this.use("get", () => this.real.get(...args), { absent: null }); }
+  head(...args) { return this.use("head", () => this.real.head(...args), { absent: null }); }
+  put(...args) { return this.use("put", () => this.real.put(...args)); }
+  delete(...args) { return this.use("delete", () => this.real.delete(...args)); }
+}
+
 class WorkerQueue extends Binding {
   send(body, options) { return this.use("send", () => this.real.send(body, options), { message: body }); }
 }
@@ -67,6 +74,7 @@ class Fetcher extends Binding {
 
 export const kvNamespaces = (env) => new Namespace(env);
 export const durableObjects = (env) => new DurableObjectNamespace(env);
+export const r2Buckets = (env) => new R2Bucket(env);
 export const queueProducers = (env) => new WorkerQueue(env);
 export const fetchers = (env) => new Fetcher(env);
 `;
@@ -139,7 +147,7 @@ const restartable = (Real) => class {
 };
 ${classes.map((name) => `export const ${name} = restartable(built.${name});`).join("\n")}
 
-const ARGUMENTS = { get: ["used"], put: ["used", ""], list: [], delete: ["used"], send: ["used"], fetch: ["http://object/instance"] };
+const ARGUMENTS = { get: ["used"], put: ["used", ""], head: ["used"], list: [], delete: ["used"], send: ["used"], fetch: ["http://object/instance"] };
 const use = async (binding, operation) => {
   const used = await (binding.getByName?.("used") ?? binding)[operation](...ARGUMENTS[operation]);
   return new Response(used instanceof Response ? await used.text() : "");
@@ -164,12 +172,12 @@ export default class extends WorkerEntrypoint {
  * The options of a Miniflare whose worker `edge` has its bindings behind the control server at `url`. Messages of the queue
  * arrive without delay.
  */
-export function withFaults({ kvNamespaces, durableObjects, queueProducers, serviceBindings: { ASSETS, ...services }, host, port, cf, log, defaultPersistRoot, ...edge }, url) {
+export function withFaults({ kvNamespaces, durableObjects, queueProducers, r2Buckets, serviceBindings: { ASSETS, ...services }, host, port, cf, log, defaultPersistRoot, ...edge }, url) {
   const CONTROL = async (request) => {
     const body = request.method === "POST" ? await request.text() : undefined;
     return fetch(new URL(new URL(request.url).pathname, url), { method: request.method, body });
   };
-  const real = { kvNamespaces, durableObjects: renamed(durableObjects, (name, object) => [name, { scriptName: "edge", ...object }]), queueProducers };
+  const real = { kvNamespaces, durableObjects: renamed(durableObjects, (name, object) => [name, { scriptName: "edge", ...object }]), queueProducers, r2Buckets };
   const wrapped = Object.entries({ ...real, fetchers: { ASSETS } }).map(([entrypoint, bindings]) =>
     renamed(bindings, (NAME) => [NAME, { scriptName: "faults", entrypoint, bindings: { NAME } }]));
   return {

@@ -17,6 +17,7 @@ mod far;
 mod faults;
 mod functions;
 mod hooks;
+mod images;
 mod key_changes;
 mod keys_api;
 mod lifecycle;

@@ -27,7 +27,7 @@ pub use theme::{
 };
 pub use utm::{UtmTemplate, UtmValues};
 
-use super::{Via, WebUrl};
+use super::{ImageUrl, Via};
 
 /// The content of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,11 +68,11 @@ pub(crate) fn is_within(from: Option<UnixMillis>, until: Option<UnixMillis>, now
     from.is_none_or(|from| from <= now) && until.is_none_or(|until| now < until)
 }
 
-/// An image on another host.
+/// An image: one of the account's own, or one on another host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    /// Its address: always `https`.
-    pub url: WebUrl,
+    /// Its address.
+    pub url: ImageUrl,
     /// Its description for those who do not see it, at most 150 characters.
     #[serde(default)]
     pub alt: String,
@@ -243,6 +243,14 @@ impl PageDocument {
             }
             None => url.to_owned(),
         }
+    }
+
+    /// Returns the images that the page shows.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        let items = self.products.items.iter().filter(|_| self.products.enabled);
+        let links = self.links.iter().filter_map(|link| link.image.as_ref());
+        let decoration = self.cover.iter().chain(&self.theme.image);
+        self.avatar.iter().chain(decoration).chain(links).chain(items.filter_map(|item| item.image.as_ref()))
     }
 
     /// Returns the link with this id.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-use shared::{base62, secret::sha256, time::UnixMillis};
+use shared::{base62, key::KeyId, secret::sha256, time::UnixMillis};
 
 /// Defines an id: a prefix, and a number of bytes in base62. Users import what it names.
 macro_rules! id {
@@ -70,6 +70,21 @@ id! {
 id! {
     /// The name of a source of products, `src_` and 17 of `[0-9A-Za-z]`. No other source has it.
     SourceId "src_" 12
+}
+
+id! {
+    /// The name of an uploaded image, `img_` and 17 of `[0-9A-Za-z]`: a digest of its bytes and its
+    /// account.
+    ImageId "img_" 12
+}
+
+impl ImageId {
+    /// Returns the id of an account's image. The same bytes have the same id, so that an image is stored
+    /// once.
+    pub fn of(account: &KeyId, bytes: &[u8]) -> Self {
+        let digest = sha256(&[b"utg.image-id.v1", account.to_string().as_bytes(), bytes]);
+        Self(digest.first_chunk().copied().unwrap_or_default())
+    }
 }
 
 impl ProductId {

@@ -60,6 +60,7 @@ pub const READ_ONLY: &[&str] = &[
     "published_at",
     "suspended",
     "previews",
+    "warnings",
 ];
 
 /// The members of a page that a client writes.

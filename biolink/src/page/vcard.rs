@@ -42,7 +42,7 @@ fn text(view: &PageView<'_>) -> String {
         card.line("NOTE", &escape(&document.bio));
     }
     if let Some(avatar) = document.avatar.as_ref().filter(|avatar| avatar.url.is_allowed()) {
-        card.line("PHOTO", avatar.url.as_str());
+        card.line("PHOTO", &avatar.url.absolute(view.base));
     }
     card.line("URL", &view.address());
     for link in document.links.iter().filter(|link| link.is_visible(view.now) && link.gate.is_none()) {

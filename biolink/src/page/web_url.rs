@@ -67,6 +67,11 @@ impl WebUrl {
         if text.len() > Self::MAX_LEN { Err(UrlError::TooLong) } else { Ok(Self(text)) }
     }
 
+    /// Returns an address that was stored, and may break a rule that came later.
+    pub(super) const fn stored(text: String) -> Self {
+        Self(text)
+    }
+
     /// Returns the address.
     pub fn as_str(&self) -> &str {
         &self.0

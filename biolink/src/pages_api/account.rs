@@ -13,12 +13,14 @@
 mod administration;
 mod analytics;
 mod export;
+mod images;
 mod message;
 mod outbox;
 mod pages;
 mod source_call;
 mod sources;
 mod step;
+mod stored_image;
 mod webhooks;
 
 use serde::{Deserialize, Serialize};
@@ -30,6 +32,8 @@ pub use outbox::Task;
 pub use source_call::SourceCall;
 use step::Unfinished;
 pub use step::{Loaded, Needs, Step, StoredReply, Write};
+pub use stored_image::ImageFate;
+use stored_image::StoredImage;
 
 use crate::codes;
 use shared::{
@@ -71,6 +75,9 @@ pub struct Account {
     /// Product sources of the pages.
     #[serde(default)]
     sources: Vec<Source>,
+    /// Uploaded images, the oldest first.
+    #[serde(default)]
+    images: Vec<StoredImage>,
     /// Slugs of deleted pages, while they are reserved.
     #[serde(default)]
     freed: Vec<FormerSlug>,
@@ -288,6 +295,7 @@ impl Account {
                     "plan": plan,
                     "suspended": self.suspended.is_some(),
                     "pages": { "used": self.pages.len(), "limit": policy::PAGES },
+                    "images": self.describe_image_usage(),
                     "calls": {
                         "limit": policy::CALLS_PER_HOUR,
                         "window_seconds": 3600,
@@ -314,7 +322,7 @@ impl Account {
             Operation::ReadRevision(id, number) => {
                 let meta = self.find(id).ok_or_else(|| page_unknown(id))?;
                 let content = loaded.other.ok_or_else(|| revision_unknown(*number))?;
-                read(Response::json(describe::revision(meta, *number, &content).to_string()))
+                read(Response::json(describe::revision(meta, *number, &content, &call.base).to_string()))
             }
             Operation::Analytics(pages) => Err(Unfinished::Admitted(self.reported(pages)?)),
             Operation::ResetAnalytics(id) => {
@@ -326,6 +334,10 @@ impl Account {
             Operation::Edit(id, edit) => self.edit(call, id, edit, loaded, denied, now),
             Operation::Delete(id) => Ok(self.delete(call, id, now)?),
             Operation::Sources(page, called) => self.call_sources(call, (page, called), loaded, denied, now),
+            Operation::ListImages => read(self.list_images(&call.base)),
+            Operation::AddImage(file) => read(self.add_image(call, file, now)?),
+            Operation::ReadImage(id) => read(self.read_image(id, &call.base)?),
+            Operation::DeleteImage(id) => read(self.delete_image(call, id, now)?),
             Operation::Export => read(self.begin_export(call, now)),
             Operation::Erase(confirmation) => Ok(self.erase(call, confirmation.as_deref(), now)?),
             Operation::Inspect(page) => read(self.inspect(call, *page)?),

@@ -143,7 +143,7 @@ impl DeniedHosts {
             &mut document.seo.image,
             &mut document.theme.image,
         ]) {
-            image.take_if(|image| self.denies(&image.url));
+            image.take_if(|image| image.url.foreign().is_some_and(|url| self.denies(url)));
         }
     }
 }

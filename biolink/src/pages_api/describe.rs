@@ -6,6 +6,7 @@ use shared::time::UnixMillis;
 
 use super::page::{Content, PageMeta};
 use crate::page::document::{DEFAULT, FALLBACK, PageCode};
+use crate::page::{ImageUrl, PageDocument, WebUrl};
 
 /// Returns a page without its content, as lists show it.
 pub(super) fn summary(meta: &PageMeta, is_suspended: bool, base: &str) -> Map<String, Value> {
@@ -37,8 +38,9 @@ pub(super) fn summary(meta: &PageMeta, is_suspended: bool, base: &str) -> Map<St
 /// Returns a page with its content.
 pub(super) fn page(meta: &PageMeta, is_suspended: bool, content: &Content, base: &str) -> Value {
     let mut members = summary(meta, is_suspended, base);
-    members.extend(document(content));
+    members.extend(shown(content, base));
     members.insert("metadata".to_owned(), json!(content.metadata));
+    members.insert("warnings".to_owned(), warnings(&content.document));
     let code = meta.code.as_ref().unwrap_or(&meta.slug);
     let codes = content.document.codes.iter().map(|PageCode { via, .. }| {
         let image = format!("{base}/{}/qr.svg?via={via}", meta.slug);
@@ -86,9 +88,22 @@ pub(super) fn previews(meta: &PageMeta, content: &Content) -> Value {
     Value::Array(previews)
 }
 
+/// Returns what the owner of a page should know of it.
+fn warnings(document: &PageDocument) -> Value {
+    let mut hosts: Vec<_> =
+        document.images().filter_map(|image| image.url.foreign()).map(WebUrl::host).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    if hosts.is_empty() {
+        return json!([]);
+    }
+    let detail = "browsers of visitors load images from these hosts, which see the addresses of visitors; upload the images with POST /images instead";
+    json!([{ "code": "foreign-images", "detail": detail, "hosts": hosts }])
+}
+
 /// Returns one revision of a page.
-pub(super) fn revision(meta: &PageMeta, number: u64, content: &Content) -> Value {
-    json!({ "object": "revision", "revision": number, "page": meta.id, "document": document(content),
+pub(super) fn revision(meta: &PageMeta, number: u64, content: &Content, base: &str) -> Value {
+    json!({ "object": "revision", "revision": number, "page": meta.id, "document": shown(content, base),
         "metadata": content.metadata })
 }
 
@@ -101,6 +116,28 @@ pub(super) fn writable(meta: &PageMeta, content: &Content) -> Map<String, Value>
     members.insert("tags".to_owned(), json!(meta.tags));
     members.insert("metadata".to_owned(), json!(content.metadata));
     members
+}
+
+/// Returns the content with whole addresses of the account's own images.
+fn shown(content: &Content, base: &str) -> Map<String, Value> {
+    let mut members = document(content);
+    members.values_mut().for_each(|value| complete_addresses(value, base));
+    members
+}
+
+fn complete_addresses(value: &mut Value, base: &str) {
+    match value {
+        Value::Object(members) => {
+            if let Some(Value::String(url)) = members.get_mut("url")
+                && ImageUrl::own(url).is_some()
+            {
+                url.insert_str(0, base);
+            }
+            members.values_mut().for_each(|value| complete_addresses(value, base));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| complete_addresses(item, base)),
+        _ => {}
+    }
 }
 
 fn document(content: &Content) -> Map<String, Value> {

@@ -9,7 +9,6 @@ use shared::{
 };
 
 use super::{
-    denied_hosts::DeniedHosts,
     describe,
     page::{Content, PageMeta},
 };
@@ -41,8 +40,8 @@ pub enum PageEdit {
 
 impl PageEdit {
     /// Returns what the page is to become. `restored` is the content of the revision that is
-    /// restored. What is sent must not lead to `denied` hosts. What is stored already is not checked,
-    /// because visitors are not led there anyway.
+    /// restored. `check` looks at what is sent. What is stored already is not checked, because visitors
+    /// are not led there anyway.
     ///
     /// # Errors
     /// Returns `body-malformed`, `fields-invalid` with every fault, `body-too-large`,
@@ -53,24 +52,24 @@ impl PageEdit {
         content: &Content,
         restored: Option<&Content>,
         ids: IdSource,
-        denied: &DeniedHosts,
+        check: &dyn Fn(&mut Map<String, Value>) -> Vec<FieldError>,
     ) -> Result<PageInput, Problem> {
         let reader = Reader::new(Some(&content.document), ids);
         match self {
             Self::Replace(body) => {
-                let members = members(body)?;
-                reader.with_faults(denied.faults(&members)).page(members)
+                let mut members = members(body)?;
+                reader.with_faults(check(&mut members)).page(members)
             }
             Self::Patch(body) => {
                 let mut merged = describe::writable(meta, content);
-                let members = members(body)?;
-                let reader = reader.with_faults(denied.faults(&members));
+                let mut members = members(body)?;
+                let reader = reader.with_faults(check(&mut members));
                 merge(&mut merged, members);
                 reader.page(merged)
             }
             Self::AddLink(body) => {
-                let members = members(body)?;
-                let link = reader.with_faults(denied.faults(&members)).link(members, None)?;
+                let mut members = members(body)?;
+                let link = reader.with_faults(check(&mut members)).link(members, None)?;
                 with_links(meta, content, |links| {
                     links.push(link);
                     Ok(())
@@ -79,8 +78,8 @@ impl PageEdit {
             Self::PatchLink(id, body) => {
                 let known = content.document.link(id).ok_or_else(|| link_unknown(*id))?;
                 let mut merged = describe::to_members(known);
-                let members = members(body)?;
-                let reader = reader.with_faults(denied.faults(&members));
+                let mut members = members(body)?;
+                let reader = reader.with_faults(check(&mut members));
                 merge(&mut merged, members);
                 let link = reader.link(merged, Some(*id))?;
                 with_links(meta, content, |links| {

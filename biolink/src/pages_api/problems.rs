@@ -4,8 +4,8 @@ use crate::codes;
 use shared::{key::BiolinkPlan, problem::Problem};
 
 use crate::{
-    page::{PageId, Slug, SourceId},
-    policy::PAGES,
+    page::{ImageId, PageId, Slug, SourceId},
+    policy::{IMAGE_BYTES, IMAGES, PAGES},
     product_sync::MAX_SOURCES,
 };
 
@@ -34,6 +34,28 @@ pub fn account_unavailable() -> Problem {
         "the store of pages does not respond; a change may have been made even so",
     )
     .retry_after(1)
+}
+
+/// Returns the refusal of a call while the store of images does not respond.
+pub fn images_unavailable() -> Problem {
+    let detail = "the store of images does not respond; the image may have been stored even so";
+    Problem::new(codes::IMAGES_UNAVAILABLE, detail).retry_after(1)
+}
+
+/// Returns the refusal of a visit to an address without an image.
+pub fn image_not_found() -> Problem {
+    Problem::new(codes::ROUTE_UNKNOWN, "no image has this address")
+}
+
+pub(super) fn image_unknown(id: &ImageId) -> Problem {
+    Problem::new(codes::IMAGE_UNKNOWN, format!("this account has no image {id}"))
+}
+
+pub(super) fn image_limit_reached() -> Problem {
+    let detail = format!(
+        "with this image, the account would have more than {IMAGES} images or {IMAGE_BYTES} bytes; delete one first"
+    );
+    Problem::new(codes::IMAGE_LIMIT_REACHED, detail)
 }
 
 /// Returns the refusal of a visit to an address without a page.

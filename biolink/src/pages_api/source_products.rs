@@ -2,7 +2,7 @@
 
 use crate::{
     page::{
-        MAX_PRODUCTS, PageDocument, ProductId, SourceId, check_size,
+        ImageUrl, MAX_PRODUCTS, PageDocument, ProductId, SourceId, check_size,
         document::{Image, Product},
     },
     pages_api::denied_hosts::DeniedHosts,
@@ -75,7 +75,7 @@ fn shown(source: SourceId, product: &FeedProduct) -> Product {
         title: product.title.clone(),
         description: product.description.clone(),
         url: product.url.clone(),
-        image: product.image.clone().map(|url| Image { url, alt: String::new() }),
+        image: product.image.clone().map(|url| Image { url: ImageUrl::Foreign(url), alt: String::new() }),
         price: product.price.clone(),
         sale_price: product.sale_price.clone(),
         sale_from: product.sale_from,

@@ -19,7 +19,7 @@ pub fn products_xml(document: &PageDocument, slug: &Slug, base: &str) -> String 
     element(&mut xml, "link", &format!("{base}/{slug}"));
     element(&mut xml, "description", &document.bio);
     for product in shown(document) {
-        item(&mut xml, product);
+        item(&mut xml, product, base);
     }
     xml.push_str("</channel>\n</rss>\n");
     xml
@@ -32,7 +32,7 @@ pub fn products_json(document: &PageDocument, slug: &Slug, base: &str) -> String
         .map(|product| {
             json!({
                 "id": product.id, "external_id": name_of(product), "title": product.title,
-                "description": product.description, "url": product.url, "image": product.image.as_ref().map(|image| json!({ "url": image.url, "alt": image.alt })),
+                "description": product.description, "url": product.url, "image": product.image.as_ref().map(|image| json!({ "url": image.url.absolute(base), "alt": image.alt })),
                 "price": product.price.as_ref().map(|price| json!({ "amount": price.amount, "currency": price.currency })),
                 "sale_price": product.sale_price.as_ref().map(|price| json!({ "amount": price.amount, "currency": price.currency })),
                 "sale_from": product.sale_from.map(UnixMillis::to_rfc3339),
@@ -56,14 +56,14 @@ fn name_of(product: &Product) -> String {
     product.external_id.clone().unwrap_or_else(|| product.id.to_string())
 }
 
-fn item(xml: &mut String, product: &Product) {
+fn item(xml: &mut String, product: &Product, base: &str) {
     xml.push_str("<item>\n");
     element(xml, "g:id", &name_of(product));
     element(xml, "g:title", &product.title);
     element(xml, "g:description", product.description.as_deref().unwrap_or(&product.title));
     element(xml, "g:link", product.url.as_str());
     if let Some(image) = &product.image {
-        element(xml, "g:image_link", image.url.as_str());
+        element(xml, "g:image_link", &image.url.absolute(base));
     }
     for (name, price) in [("g:price", &product.price), ("g:sale_price", &product.sale_price)] {
         if let Some(price) = price {

@@ -8,12 +8,12 @@ use shared::{
 
 use super::{admin::AdminTarget, place::Place};
 use crate::{
-    page::{LinkId, PageId, SourceId},
+    page::{ImageId, LinkId, PageId, SourceId},
     webhooks::{DeliveryId, EndpointId, EventId},
 };
 
 /// The first segments of paths that have ids.
-const ROOTS: [&str; 5] = ["pages", "webhooks", "events", "admin", "hooks"];
+const ROOTS: [&str; 7] = ["pages", "webhooks", "events", "admin", "hooks", "images", "i"];
 
 /// Returns the refusal of a path that is a route with an id in place of one of its segments; `None`
 /// if there is none. The segment is shown, unless it looks like an API key.
@@ -29,6 +29,7 @@ pub(super) fn explain(path: &str) -> Option<Problem> {
         ("a delivery", DeliveryId::new([0; 16]).to_string()),
         ("an event", EventId::new([0; 16]).to_string()),
         ("a product source", SourceId::new([0; 12]).to_string()),
+        ("an image", ImageId::new([0; 12]).to_string()),
         ("a link", LinkId::new([0; 12]).to_string()),
     ];
     kinds.iter().find_map(|(owner, example)| {
@@ -76,6 +77,7 @@ mod tests {
             ("/events/latest", "`latest` is not the id of an event, which is evt_ and 22"),
             ("/admin/accounts/ada", "`ada` is not the id of a key"),
             ("/admin/pages/a", "`a` is not the id of a page"),
+            ("/images/1", "`1` is not the id of an image, which is img_ and 17"),
             ("/hooks/products/1", "`1` is not the id of a product source"),
         ] {
             let detail = detail(path);

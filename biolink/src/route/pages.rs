@@ -3,7 +3,7 @@
 use shared::method::Method;
 
 use super::endpoints::EndpointCall;
-use crate::page::{LinkId, PageId, SourceId};
+use crate::page::{ImageId, LinkId, PageId, SourceId};
 
 /// A call of the pages API.
 pub type PagesCall = EndpointCall<PagesEndpoint, PagesTarget>;
@@ -21,6 +21,8 @@ pub enum PagesTarget {
     Link(PageId, LinkId),
     /// A product source of a page.
     Source(PageId, SourceId),
+    /// An uploaded image.
+    Image(ImageId),
 }
 
 endpoints! {
@@ -51,6 +53,10 @@ endpoints! {
     Analytics: Get "/analytics",
     LiveAnalytics: Get "/analytics/live",
     ResetAnalytics: Post "/pages/{page_id}/analytics/reset",
+    ListImages: Get "/images",
+    UploadImage: Post "/images",
+    ReadImage: Get "/images/{image_id}",
+    DeleteImage: Delete "/images/{image_id}",
     Account: Get "/account",
     Export: Get "/account/export",
     Erase: Delete "/account/data",
@@ -68,10 +74,11 @@ impl PagesEndpoint {
         !matches!(self.method(), Method::Get)
     }
 
-    /// Returns true if a retry with the same `Idempotency-Key` gets the first response. A reset and a
-    /// refresh may be repeated without one.
+    /// Returns true if a retry with the same `Idempotency-Key` gets the first response. A reset, a
+    /// refresh and the upload of an image may be repeated without one.
     pub const fn takes_idempotency_key(self) -> bool {
-        matches!(self.method(), Method::Post) && !matches!(self, Self::ResetAnalytics | Self::RefreshSource)
+        matches!(self.method(), Method::Post)
+            && !matches!(self, Self::ResetAnalytics | Self::RefreshSource | Self::UploadImage)
     }
 
     /// Returns true if it is about product sources, and not about the page itself.
@@ -88,7 +95,7 @@ impl PagesEndpoint {
         )
     }
 
-    /// Returns true if a call has a body.
+    /// Returns true if a call has a JSON body.
     pub const fn has_body(self) -> bool {
         matches!(
             self,
@@ -107,6 +114,9 @@ impl PagesEndpoint {
 impl PagesTarget {
     /// Parses the segments of a path; `None` for an id that is malformed.
     pub(super) fn parse(segments: [Option<&str>; 5]) -> Option<Self> {
+        if let [Some("images"), Some(image), ..] = segments {
+            return ImageId::parse(image).map(Self::Image);
+        }
         let [Some("pages"), Some(page), part, name, _] = segments else { return Some(Self::Account) };
         let page = PageId::parse(page)?;
         Some(match (part, name) {

@@ -12,7 +12,7 @@ use super::{
     visit::Visit,
     webhooks::{WebhooksEndpoint, WebhooksTarget},
 };
-use crate::page::SourceId;
+use crate::page::{ImageId, SourceId};
 
 /// A known path of bio-link, whatever the method.
 #[derive(Clone, Copy)]
@@ -22,6 +22,7 @@ pub enum Place<'a> {
     Webhooks(EndpointPath<WebhooksTarget>),
     Admin(EndpointPath<AdminTarget<'a>>),
     PushProducts(SourceId),
+    Image(ImageId),
     Visit(Visit<'a>),
 }
 
@@ -37,12 +38,13 @@ impl<'a> Place<'a> {
                 let target = WebhooksTarget::parse(segments);
                 EndpointPath::find::<WebhooksEndpoint>(segments, target).map(Self::Webhooks)
             }
-            [Some("pages" | "account" | "analytics"), ..] => {
+            [Some("pages" | "account" | "analytics" | "images"), ..] => {
                 EndpointPath::find::<PagesEndpoint>(segments, PagesTarget::parse(segments)).map(Self::Pages)
             }
             [Some("hooks"), Some("products"), Some(source), None, ..] => {
                 SourceId::parse(source).map(Self::PushProducts)
             }
+            [Some("i"), Some(image), None, ..] => ImageId::parse(image).map(Self::Image),
             _ => Visit::parse(segments).map(Self::Visit),
         }
     }
@@ -54,6 +56,7 @@ impl<'a> Place<'a> {
             Self::Webhooks(path) => path.methods::<WebhooksEndpoint>(),
             Self::Admin(path) => path.methods::<AdminEndpoint>(),
             Self::PushProducts(_) => Methods::of([Method::Post]),
+            Self::Image(_) => Methods::of([Method::Get]),
             Self::Visit(visit) => visit.methods(),
         };
         methods.with_head()

@@ -3,6 +3,7 @@
 pub(crate) mod administer_pages;
 pub(crate) mod analytics;
 pub(crate) mod export;
+pub(crate) mod images;
 pub(crate) mod pages_api;
 pub(crate) mod product_sources;
 pub(crate) mod push_products;

@@ -1,7 +1,7 @@
 //! The client of accounts and slugs, which are Durable Objects.
 
 use biolink::analytics::Labels;
-use biolink::page::{PageId, Slug};
+use biolink::page::{ImageId, PageId, Slug};
 use biolink::pages_api::{
     AccountMessage, Call, Decision, Owner, SlugMessage, SlugReply, Snapshot, SuspendedPages,
     account_unavailable,
@@ -91,6 +91,20 @@ pub(crate) async fn names(context: &RequestContext<'_>, account: KeyId) -> Resul
     let names = account_call(&context.biolink()?.accounts, account, &AccountMessage::Names).await;
     let names = names.and_then(|names| Ok(json::from_str(&names)?));
     names.map_err(|error| unavailable("account call failed", &error, context))
+}
+
+/// Tells an account that the file of an image is stored. Returns false if the image was deleted meanwhile.
+///
+/// # Errors
+/// `pages-unavailable`.
+pub(crate) async fn image_stored(
+    context: &RequestContext<'_>,
+    account: KeyId,
+    image: &ImageId,
+) -> Result<bool, Problem> {
+    let message = AccountMessage::ImageStored(*image);
+    let reply = account_call(&context.biolink()?.accounts, account, &message).await;
+    reply.map(|reply| reply == "true").map_err(|error| unavailable("account call failed", &error, context))
 }
 
 /// Returns the lines of the export after a page, and the page that they are of; `None` at its end.

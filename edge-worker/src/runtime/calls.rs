@@ -2,7 +2,7 @@
 
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
-use worker::js_sys::{Function, Promise};
+use worker::js_sys::{Function, Promise, Uint8Array};
 use worker::{web_sys, worker_sys};
 
 use crate::bindings::FetchBinding;
@@ -40,6 +40,16 @@ extern "C" {
 
     #[wasm_bindgen(js_name = listTexts)]
     pub(crate) fn list_texts(store: &JsValue, prefix: &str, limit: u32, cursor: &str) -> Promise;
+
+    #[wasm_bindgen(js_name = readFile)]
+    pub(crate) fn read_file(bucket: &JsValue, name: &str, is_head: bool) -> Promise;
+
+    #[wasm_bindgen(js_name = writeFile)]
+    pub(crate) fn write_file(bucket: &JsValue, name: &str, content: &Uint8Array, media_type: &str)
+    -> Promise;
+
+    #[wasm_bindgen(js_name = markFile)]
+    pub(crate) fn mark_file(bucket: &JsValue, name: &str, is_hidden: bool) -> Promise;
 
     #[wasm_bindgen(js_name = sendText)]
     pub(crate) fn send_text(queue: &JsValue, text: &str) -> Promise;

@@ -75,6 +75,7 @@ export async function writeText(store, name, text, expirationTtl) {
   return store.put(name, text, { expirationTtl });
 }
 
+/** Deletes a text of a KV namespace, or a file of an R2 bucket. */
 export async function deleteText(store, name) {
   return store.delete(name);
 }
@@ -85,6 +86,25 @@ export async function listTexts(store, prefix, limit, cursor) {
   const names = listed.keys.map(({ name }) => name);
   const texts = names.length > 0 ? await store.get(names) : new Map();
   return [listed.list_complete ? "" : listed.cursor, ...names.map((name) => texts.get(name))];
+}
+
+/** Reads a file of an R2 bucket. Resolves to a response with it, which is 410 without it if it is hidden, or to `null`. */
+export async function readFile(bucket, name, isHead) {
+  const file = await (isHead ? bucket.head(name) : bucket.get(name));
+  if (!file) return null;
+  if (file.customMetadata?.hidden) return new Response(null, { status: 410 });
+  return new Response(file.body, { headers: { "content-type": file.httpMetadata.contentType } });
+}
+
+export async function writeFile(bucket, name, content, contentType) {
+  return bucket.put(name, content, { httpMetadata: { contentType } });
+}
+
+/** Hides a file of an R2 bucket, or shows it again. Its metadata can only be written with its content. */
+export async function markFile(bucket, name, isHidden) {
+  const file = await bucket.get(name);
+  const { contentType } = file?.httpMetadata ?? {};
+  return file && bucket.put(name, await file.arrayBuffer(), { httpMetadata: { contentType }, customMetadata: isHidden ? { hidden: "yes" } : {} });
 }
 
 /** Sends a text to a queue. */

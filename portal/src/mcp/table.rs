@@ -14,11 +14,12 @@ use crate::openapi::{self, biolink};
 
 /// The tags under which the operations of tools are listed in the bio-link description, and their
 /// toolsets.
-const TAGS: [(&str, Toolset); 8] = [
+const TAGS: [(&str, Toolset); 9] = [
     ("pages", Toolset::Pages),
     ("links", Toolset::Pages),
     ("revisions", Toolset::Pages),
     ("products", Toolset::Pages),
+    ("images", Toolset::Pages),
     ("analytics", Toolset::Analytics),
     ("webhooks", Toolset::Webhooks),
     ("events", Toolset::Webhooks),
@@ -26,8 +27,9 @@ const TAGS: [(&str, Toolset); 8] = [
 ];
 /// Operations that hand a secret or everything to the conversation.
 const CONFIDENTIAL: [&str; 3] = ["export_account", "read_webhook_secret", "rotate_webhook_secret"];
-/// The operation that only a person does: what confirms it must not be in a conversation.
-const PERSONAL: &str = "erase_account";
+/// Operations that are no tools: what confirms an erasure must not be in a conversation, and arguments
+/// have no files.
+const PERSONAL: [&str; 2] = ["erase_account", "upload_image"];
 /// The path and the name of the one operation of the gateway's description beside calls.
 const USAGE: (&str, &str) = ("/v1/keys/me", "read_usage");
 /// Bodies whose schema another tool of the same toolset has.
@@ -90,7 +92,7 @@ fn entries() -> Vec<Entry> {
     for operation in operations(&gateway).chain(operations(&pages)) {
         let id = text(operation.members, "operationId");
         let tag = operation.members.pointer("/tags/0").and_then(Value::as_str).unwrap_or_default();
-        let tag = TAGS.iter().find(|(other, _)| *other == tag && id != PERSONAL);
+        let tag = TAGS.iter().find(|(other, _)| *other == tag && !PERSONAL.contains(&id));
         let is_key = operation.members.pointer("/security/0/ApiKey").is_some();
         if operation.path == USAGE.0 && operation.method == "get" {
             entries.push(entry(&operation, USAGE.1, Toolset::Keys));

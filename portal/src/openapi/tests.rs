@@ -20,7 +20,7 @@ use crate::route::Route;
 
 /// Codes that no response to these operations has: those between edge and proxy, those of the pages
 /// API, that of a WebSocket, and that of an event.
-pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 25] = [
+pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 28] = [
     codes::SIGNATURE_INVALID,
     codes::GRANT_INVALID,
     codes::ORIGIN_TOKEN_INVALID,
@@ -29,6 +29,8 @@ pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 25] = [
     codes::WEBHOOK_LIMIT_REACHED,
     codes::PAGE_SUSPENDED,
     codes::SOURCE_LIMIT_REACHED,
+    codes::IMAGE_LIMIT_REACHED,
+    codes::IMAGE_UNKNOWN,
     codes::ANALYTICS_WINDOW_EXCEEDED,
     codes::PAGE_UNKNOWN,
     codes::LINK_UNKNOWN,
@@ -45,6 +47,7 @@ pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 25] = [
     codes::UPGRADE_UNSUPPORTED,
     codes::RESPONSE_ABORTED,
     codes::PAGES_UNAVAILABLE,
+    codes::IMAGES_UNAVAILABLE,
     codes::WEBHOOKS_UNAVAILABLE,
 ];
 
@@ -76,6 +79,7 @@ fn is_described(endpoint: Endpoint) -> bool {
         | Endpoint::Admin(_)
         | Endpoint::Console(_)
         | Endpoint::PushProducts
+        | Endpoint::Image
         | Endpoint::Visit(_)
         | Endpoint::Preflight => false,
     }

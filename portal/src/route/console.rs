@@ -73,7 +73,9 @@ pub(super) fn biolink_view(read: &biolink_route::Route<'_>) -> Option<ConsoleVie
         biolink_route::Route::Pages(call) => call.endpoint.path(),
         biolink_route::Route::Webhooks(call) => call.endpoint.path(),
         biolink_route::Route::Admin(call) => call.endpoint.path(),
-        biolink_route::Route::PushProducts(_) | biolink_route::Route::Visit(_) => return None,
+        biolink_route::Route::PushProducts(_)
+        | biolink_route::Route::Image(_)
+        | biolink_route::Route::Visit(_) => return None,
     };
     ConsoleView::ALL.into_iter().find(|view| view.api_path() == path)
 }

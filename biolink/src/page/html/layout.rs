@@ -33,8 +33,6 @@ pub(super) struct Head<'a> {
 impl<'a> Head<'a> {
     /// Returns the head of a page with this document and its images.
     pub(super) fn of(document: &'a PageDocument) -> Self {
-        let products = &document.products;
-        let items = products.items.iter().filter(|_| products.enabled).filter_map(|item| item.image.as_ref());
         Self {
             title: document.seo.title.as_ref().unwrap_or(&document.title),
             locale: document.locale.as_str(),
@@ -42,12 +40,7 @@ impl<'a> Head<'a> {
             theme: &document.theme,
             noindex: document.seo.noindex,
             icon: document.avatar.as_ref().filter(|avatar| avatar.url.is_allowed()),
-            images: { document.avatar.iter() }
-                .chain(&document.cover)
-                .chain(&document.theme.image)
-                .chain(document.links.iter().filter_map(|link| link.image.as_ref()))
-                .chain(items)
-                .collect(),
+            images: document.images().collect(),
             more: html! {},
         }
     }
@@ -94,8 +87,8 @@ pub(super) fn respond(head: &Head<'_>, content: &Markup) -> Response {
 fn policy(images: &[&Image], style: &str) -> String {
     let digest = STANDARD.encode(sha256(&[style.as_bytes()]));
     let mut hosts = String::new();
-    for image in images.iter().filter(|image| image.url.is_allowed()) {
-        let host = image.url.origin();
+    for url in images.iter().filter_map(|image| image.url.foreign()).filter(|url| url.is_allowed()) {
+        let host = url.origin();
         if !hosts.split(' ').any(|other| other == host) {
             hosts.extend([" ", host]);
         }

@@ -3,7 +3,6 @@
 
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Map, Value, json};
-use shared::time::UnixMillis;
 
 use super::PageView;
 use crate::page::{
@@ -26,7 +25,7 @@ pub(super) fn of(view: &PageView<'_>) -> Markup {
         meta property="og:title" content=(document.seo.title.as_ref().unwrap_or(&document.title));
         @if let Some(description) = &description { meta property="og:description" content=(description); }
         @if let Some(image) = preview_image(document) {
-            meta property="og:image" content=(image.url);
+            meta property="og:image" content=(image.url.absolute(view.base));
             @if !image.alt.is_empty() { meta property="og:image:alt" content=(image.alt); }
         }
         meta name="twitter:card" content=(card);
@@ -70,7 +69,7 @@ fn subject(view: &PageView<'_>) -> Value {
     };
     let mut subject = json!({"@type": kind, "name": document.title, "url": view.address()});
     add(&mut subject, "description", description(document).map(Value::from));
-    add(&mut subject, "image", preview_image(document).map(|image| image.url.as_str().into()));
+    add(&mut subject, "image", preview_image(document).map(|image| image.url.absolute(view.base).into()));
     let profiles: Vec<_> =
         document.socials.iter().map(|social| &social.url).filter(|url| url.is_allowed()).collect();
     add(&mut subject, "sameAs", (!profiles.is_empty()).then(|| json!(profiles)));
@@ -80,22 +79,21 @@ fn subject(view: &PageView<'_>) -> Value {
 fn products(view: &PageView<'_>) -> Vec<Value> {
     let products = &view.document.products;
     let shown = products.items.iter().filter(|item| products.enabled && item.url.is_allowed());
-    let entry =
-        |(at, item)| json!({"@type": "ListItem", "position": at + 1, "item": product(item, view.now)});
+    let entry = |(at, item)| json!({"@type": "ListItem", "position": at + 1, "item": product(item, view)});
     shown.enumerate().map(entry).collect()
 }
 
-fn product(item: &Product, now: UnixMillis) -> Value {
+fn product(item: &Product, view: &PageView<'_>) -> Value {
     let mut product = json!({"@type": "Product", "name": item.title, "url": item.url});
     let image = item.image.as_ref().filter(|image| image.url.is_allowed());
-    add(&mut product, "image", image.map(|image| image.url.as_str().into()));
+    add(&mut product, "image", image.map(|image| image.url.absolute(view.base).into()));
     let availability = match item.availability {
         Availability::InStock => "InStock",
         Availability::OutOfStock => "OutOfStock",
         Availability::Preorder => "PreOrder",
         Availability::Backorder => "BackOrder",
     };
-    let sale = item.sale(now);
+    let sale = item.sale(view.now);
     let price = sale.or(item.price.as_ref());
     let offer = price.map(|price| {
         let (kind, amount) =

@@ -14,7 +14,7 @@ use super::{
     texts::{long_text, plain_text},
 };
 use crate::page::{
-    LinkId, ProductId, SourceId, Via, WebUrl,
+    ImageUrl, LinkId, ProductId, SourceId, Via, WebUrl,
     document::{
         Background, Color, DEFAULT, FALLBACK, Fallback, Gate, Image, Link, LinkTarget, LinkType, PageCode,
         Palette, Price, Product, Rel, Seo, Social, Theme, UtmTemplate,
@@ -279,9 +279,12 @@ pub(super) fn read_cover(fields: &mut Fields) -> Option<Image> {
 }
 
 fn read_image(fields: &mut Fields, needs_alt: bool) -> Option<Image> {
-    let url = fields.required("url", |value| match web_url(value)? {
-        url if url.is_https() => Ok(url),
-        _ => Err(InvalidValue::from("must begin with https://, or browsers will not show it")),
+    let url = fields.required("url", |value| match ImageUrl::own(text(value)?) {
+        Some(id) => Ok(ImageUrl::Own(id)),
+        None => match web_url(value)? {
+            url if url.is_https() => Ok(ImageUrl::Foreign(url)),
+            _ => Err(InvalidValue::from("must begin with https://, or browsers will not show it")),
+        },
     });
     let alt = |value: &Value| plain_text(value, usize::from(needs_alt), 150);
     let alt = if needs_alt {

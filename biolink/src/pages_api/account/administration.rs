@@ -76,7 +76,10 @@ impl Account {
                 let meta = self.pages.iter_mut().find(|meta| meta.id == id);
                 change(&mut meta.ok_or_else(|| page_unknown(&id))?.suspended);
             }
-            None => change(&mut self.suspended),
+            None => {
+                change(&mut self.suspended);
+                self.mark_images(now);
+            }
         }
         for meta in self.pages.iter().filter(|meta| page.is_none_or(|id| id == meta.id)) {
             for slug in meta.slugs() {
@@ -113,6 +116,7 @@ impl Account {
             }
             self.remove(call, meta, now);
         }
+        self.drop_images(now);
         // Nothing is known of these slugs any more, so their snapshots are removed.
         let freed = std::mem::take(&mut self.freed);
         self.reserved.extend(freed.into_iter().filter(|freed| !freed.is_code));

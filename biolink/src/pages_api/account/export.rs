@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Account {
-    /// Returns the first line, which is about the account.
+    /// Returns the first lines, which are about the account and its images.
     pub(super) fn begin_export(&self, call: &Call, now: UnixMillis) -> Response {
         let freed = self.freed.iter().chain(&self.reserved).filter(|freed| !freed.is_code);
         let freed = freed.map(|freed| json!({ "slug": freed.slug, "until": freed.until.to_rfc3339() }));
@@ -23,7 +23,8 @@ impl Account {
             "pages": self.pages.len(),
             "reserved_slugs": freed.collect::<Value>(),
         });
-        Response::new(200, "application/x-ndjson", "no-store", format!("{line}\n"))
+        let lines = format!("{line}\n{}", self.export_images(&call.base));
+        Response::new(200, "application/x-ndjson", "no-store", lines)
     }
 
     /// Returns the lines of the page after `after`, or of the first one, and its id; `None` if there
@@ -50,7 +51,7 @@ impl Account {
         }
         for (number, at) in &meta.revisions {
             if let Some(content) = content(meta.id, *number)? {
-                let mut line = describe::revision(meta, *number, &content);
+                let mut line = describe::revision(meta, *number, &content, base);
                 if let Some(members) = line.as_object_mut() {
                     members.insert("created_at".to_owned(), at.to_rfc3339().into());
                     members.insert("live".to_owned(), (meta.live_revision() == Some(*number)).into());

@@ -13,7 +13,7 @@ use shared::{
 
 use crate::{
     analytics::{AnalyticsRequest, LiveRequest},
-    page::{PageId, Slug},
+    page::{ImageFile, ImageId, PageId, Slug},
     pages_api::{account::SourceCall, edit::PageEdit, list::ListQuery, suspension::read_reason},
     policy,
     product_sync::SourceWrite,
@@ -54,6 +54,8 @@ pub enum AccountMessage {
         /// As [`Call::base`].
         base: String,
     },
+    /// The file of an image is stored now. The reply is `false` if it was deleted meanwhile.
+    ImageStored(ImageId),
     /// The export goes on after this page. The reply is the next one with its lines, or `null`.
     Export {
         /// The page before.
@@ -122,6 +124,14 @@ pub enum Operation {
     Webhooks,
     /// A call about the product sources of a page.
     Sources(PageId, SourceCall),
+    /// `GET /images`
+    ListImages,
+    /// `POST /images`
+    AddImage(ImageFile),
+    /// `GET /images/{id}`
+    ReadImage(ImageId),
+    /// `DELETE /images/{id}`
+    DeleteImage(ImageId),
     /// `GET /account/export`: the account itself. [`AccountMessage::Export`] goes on.
     Export,
     /// `DELETE /account/data`, with the text that confirms it.
@@ -205,6 +215,10 @@ impl Operation {
             (PagesEndpoint::LiveAnalytics, _) => Self::Analytics(LiveRequest::parse(query)?.pages().to_vec()),
             (PagesEndpoint::Export, _) => Self::Export,
             (PagesEndpoint::Erase, _) => Self::Erase(confirmation),
+            (PagesEndpoint::ListImages, _) => Self::ListImages,
+            (PagesEndpoint::UploadImage, _) => Self::AddImage(read_image(&body)?),
+            (PagesEndpoint::DeleteImage, PagesTarget::Image(id)) => Self::DeleteImage(id),
+            (_, PagesTarget::Image(id)) => Self::ReadImage(id),
             (PagesEndpoint::ListSources, PagesTarget::Page(page)) => Self::Sources(page, SourceCall::List),
             (PagesEndpoint::CreateSource, PagesTarget::Page(page)) => {
                 Self::Sources(page, SourceCall::Create(read_source(&body)?))
@@ -283,6 +297,10 @@ impl Operation {
             | PagesEndpoint::SourceRuns
             | PagesEndpoint::Analytics
             | PagesEndpoint::LiveAnalytics
+            | PagesEndpoint::ListImages
+            | PagesEndpoint::UploadImage
+            | PagesEndpoint::ReadImage
+            | PagesEndpoint::DeleteImage
             | PagesEndpoint::Account
             | PagesEndpoint::Export
             | PagesEndpoint::Erase => Self::Read(id),
@@ -304,6 +322,10 @@ impl Operation {
             | Self::Analytics(_)
             | Self::ResetAnalytics(_)
             | Self::Webhooks
+            | Self::ListImages
+            | Self::AddImage(_)
+            | Self::ReadImage(_)
+            | Self::DeleteImage(_)
             | Self::Export
             | Self::Erase(_)
             | Self::Inspect(_)
@@ -385,6 +407,11 @@ fn read_query(query: Option<&str>, endpoint: PagesEndpoint) -> Result<WriteQuery
 
 /// Reads what [`SourceWrite::prepare`](crate::product_sync::SourceWrite::prepare) made of a body.
 fn read_source(body: &str) -> Result<SourceWrite, Problem> {
+    json::from_str(body).map_err(|_| Problem::new(codes::INTERNAL, "the body was not prepared"))
+}
+
+/// Reads what the shell made of an uploaded file.
+fn read_image(body: &str) -> Result<ImageFile, Problem> {
     json::from_str(body).map_err(|_| Problem::new(codes::INTERNAL, "the body was not prepared"))
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use shared::{key::KeyId, time::UnixMillis};
 
 use crate::{
-    page::{PageId, Slug, SourceId},
+    page::{ImageId, PageId, Slug, SourceId},
     pages_api::slug::{Owner, SlugMessage},
     webhooks::Publication,
 };
@@ -71,6 +71,10 @@ pub enum Task {
         /// The source.
         source: SourceId,
     },
+    /// Delete the file of an image, unless the account has it.
+    DropImage(ImageId),
+    /// Show the file of an image to visitors, or hide it if the account is suspended.
+    MarkImage(ImageId),
     /// Send a message to a slug.
     Slug(Slug, SlugMessage),
 }
@@ -165,6 +169,16 @@ impl Outbox {
         self.0.retain(|pending| !pending.takes_back(number));
     }
 
+    /// Returns true if a file is to be deleted now, and may be at any moment.
+    pub(super) fn is_dropping(&self, id: ImageId, now: UnixMillis) -> bool {
+        self.0.iter().any(|pending| pending.task == Task::DropImage(id) && pending.taken_at(now))
+    }
+
+    /// Keeps a file that was to be deleted.
+    pub(super) fn keep_image(&mut self, id: ImageId) {
+        self.0.retain(|pending| pending.task != Task::DropImage(id));
+    }
+
     pub(super) fn due(&mut self, now: UnixMillis) -> Vec<Task> {
         let due = self.0.iter_mut().filter(|pending| pending.due <= now);
         due.map(|pending| {
@@ -202,6 +216,11 @@ impl Outbox {
 }
 
 impl Pending {
+    /// Returns true if it is due, or failed before and may still be done.
+    fn taken_at(&self, now: UnixMillis) -> bool {
+        self.due <= now || self.failures > 0
+    }
+
     fn takes_back(&self, number: u64) -> bool {
         matches!(&self.task, Task::Slug(_, SlugMessage::Cancel { claim, .. }) if *claim == number)
     }

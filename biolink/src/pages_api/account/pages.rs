@@ -1,5 +1,6 @@
 //! Creating, changing and deleting a page.
 
+use serde_json::{Map, Value};
 use shared::{
     problem::{FieldError, Problem},
     response::Response,
@@ -43,8 +44,9 @@ impl Account {
         let mut ids = IdSource::new(call.seed);
         let id = PageId::at(call.at, ids.draw());
         let (drawn_slug, code) = (random_slug(&ids.draw(), 7), random_slug(&ids.draw(), CODE_LENGTH));
-        let members = members(body)?;
-        let input = Reader::new(None, ids).with_faults(denied.faults(&members)).page(members)?;
+        let mut members = members(body)?;
+        let faults = self.check_addresses(&mut members, call, denied);
+        let input = Reader::new(None, ids).with_faults(faults).page(members)?;
         if self.suspended.is_some() && input.status == Some(StatusChange::Publish) {
             return Err(page_suspended().into());
         }
@@ -108,7 +110,8 @@ impl Account {
     ) -> Outcome {
         let (meta, content) = self.page(id, loaded.content)?;
         self.check(call, meta)?;
-        let input = edit.apply(meta, &content, loaded.other.as_ref(), IdSource::new(call.seed), denied)?;
+        let check = |members: &mut Map<String, Value>| self.check_addresses(members, call, denied);
+        let input = edit.apply(meta, &content, loaded.other.as_ref(), IdSource::new(call.seed), &check)?;
         self.check_external_id(&input, Some(*id))?;
         let slug = input.slug.clone().filter(|slug| *slug != meta.slug);
         if self.is_suspended(meta) && (slug.is_some() || input.status == Some(StatusChange::Publish)) {
@@ -206,6 +209,18 @@ impl Account {
         }
         let surplus = self.freed.len().saturating_sub(MAX_FREED);
         self.freed.drain(..surplus);
+    }
+
+    /// Returns an error for each address in a body that no page may have.
+    fn check_addresses(
+        &self,
+        members: &mut Map<String, Value>,
+        call: &Call,
+        denied: &DeniedHosts,
+    ) -> Vec<FieldError> {
+        let mut faults = self.check_images(members, &call.base);
+        faults.extend(denied.faults(members));
+        faults
     }
 
     /// Checks that the page may have the slug by this call's claim.

@@ -1,6 +1,7 @@
 mod administration;
 mod calls;
 mod claims;
+mod images;
 mod sources;
 mod webhooks;
 
@@ -11,7 +12,7 @@ use shared::{headers::Header, json, key::BiolinkPlan};
 
 use super::*;
 use crate::{
-    page::{LinkId, SourceId},
+    page::{ImageId, LinkId, SourceId},
     pages_api::{
         PageEdit, SuspendedPages,
         list::ListQuery,
@@ -41,6 +42,8 @@ struct World {
     /// Tasks about webhooks that were done.
     webhooks: Vec<Task>,
     denied: DeniedHosts,
+    /// Files that were shown, hidden or deleted.
+    files: Vec<(ImageId, ImageFate)>,
 }
 
 struct Got {
@@ -166,6 +169,10 @@ impl World {
                     }
                 }
                 Task::PurgeEvents(page) => self.purged.push(*page),
+                Task::DropImage(image) | Task::MarkImage(image) => {
+                    state.forget_lost_images(now);
+                    self.files.push((*image, state.image_fate(image)));
+                }
                 Task::ConfigureSource { source, .. } => self.sources.push(*source),
                 Task::Subscribe { .. }
                 | Task::Published { .. }

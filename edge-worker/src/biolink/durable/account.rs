@@ -10,7 +10,7 @@ mod tasks;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use biolink::page::{IdSource, PageId, Slug};
+use biolink::page::{IdSource, ImageId, PageId, Slug};
 use biolink::pages_api::{
     Account as State, AccountMessage, Call, Claim, ClaimOutcome, Content, Decision, DeniedHosts, Loaded,
     SlugMessage, SlugReply, Step, StoredReply, Write, suggestions,
@@ -80,6 +80,7 @@ impl DurableObject for Account {
                 outlined(|| self.read(|state| Ok(state.suspended_pages().as_str().to_owned())))
             }
             AccountMessage::Names => outlined(|| self.names()),
+            AccountMessage::ImageStored(image) => boxed(self.image_stored(image)).await,
             AccountMessage::Subscribe { account, subscriptions } => {
                 boxed(self.subscribe(account, subscriptions)).await
             }
@@ -173,6 +174,13 @@ impl Account {
             let labels = state.labels(|page, number| self.content(page, number))?;
             Ok(serde_json::to_string(&labels)?)
         })
+    }
+
+    /// Takes in that the file of an image is stored. Returns `false` if it was deleted meanwhile.
+    async fn image_stored(&self, image: ImageId) -> Result<String> {
+        let stored = self.with_state(|state| state.image_stored(&image, clock::now()))?;
+        self.arm().await?;
+        Ok(stored.to_string())
     }
 
     /// Takes in what the webhooks want. The stores of pages get to know it at once.

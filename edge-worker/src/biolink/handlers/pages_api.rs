@@ -9,7 +9,7 @@ use shared::method::Method;
 use shared::problem::Problem;
 use shared::response::Response;
 
-use super::{analytics, export, product_sources};
+use super::{analytics, export, images, product_sources};
 use crate::access_log::AccessRecord;
 use crate::biolink::pages_client;
 use crate::context::RequestContext;
@@ -32,7 +32,14 @@ pub(crate) async fn handle(
     let body = boxed(read_body(context, called.endpoint.has_body())).await?;
     let once = outlined(|| once(context, called.endpoint.takes_idempotency_key(), &body))?;
     let account = record.account();
+    let upload = match called.endpoint {
+        PagesEndpoint::UploadImage => Some(boxed(images::read(context, account)).await?),
+        _ => None,
+    };
     let body = match called.endpoint {
+        PagesEndpoint::UploadImage => {
+            upload.as_ref().map(images::Upload::description).transpose()?.unwrap_or_default()
+        }
         PagesEndpoint::CreateSource | PagesEndpoint::PatchSource => {
             outlined(|| product_sources::prepare(context, account, body))?
         }
@@ -60,6 +67,12 @@ pub(crate) async fn handle(
         _ if !(200..300).contains(&response.status) => response,
         // A HEAD is admitted like the GET, and nothing is read for it.
         PagesEndpoint::Export if context.request.method == Method::Head.as_str() => response,
+        PagesEndpoint::UploadImage if !dry_run => {
+            if let Some(upload) = upload {
+                boxed(upload.store(context, account)).await?;
+            }
+            response
+        }
         PagesEndpoint::Export => return outlined(|| export::stream(context, account, &record, response)),
         endpoint if endpoint.is_of_sources() => {
             boxed(product_sources::finish(context, called, account, dry_run, response)).await?

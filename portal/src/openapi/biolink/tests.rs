@@ -11,7 +11,7 @@ mod webhooks;
 use std::collections::{BTreeMap, BTreeSet};
 
 use biolink::codes;
-use biolink::page::{IdSource, LinkId, PageId, Reader, SourceId};
+use biolink::page::{IdSource, ImageId, LinkId, PageId, Reader, SourceId};
 use biolink::route::{AdminEndpoint, PagesEndpoint, WebhooksEndpoint};
 use biolink::webhooks::{DeliveryId, EndpointId, EventId, WebhookKind};
 use serde_json::{Map, json};
@@ -70,6 +70,7 @@ fn document_and_router_have_the_same_operations() {
         let concrete = concrete.replace("{event_id}", &EventId::numbered(1, [1; 8]).to_string());
         let concrete = concrete.replace("{type}", WebhookKind::Click.as_str());
         let concrete = concrete.replace("{source_id}", &SourceId::new([1; 12]).to_string());
+        let concrete = concrete.replace("{image_id}", &ImageId::new([1; 12]).to_string());
         let route = Route::parse(&method.to_uppercase(), &concrete).unwrap();
         let endpoint = Endpoint::of(&route);
         assert_eq!((endpoint.path(), endpoint.method().as_str().to_lowercase()), (path, method));
@@ -93,6 +94,7 @@ fn document_and_router_have_the_same_operations() {
                     | Endpoint::StatusPage
                     | Endpoint::Site(_)
                     | Endpoint::Console(_)
+                    | Endpoint::Image
                     | Endpoint::Visit(_)
                     | Endpoint::KeyChanges
                     | Endpoint::Meters

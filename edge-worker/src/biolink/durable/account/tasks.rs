@@ -1,6 +1,7 @@
 //! The account's outbox: writes to other stores, until they have succeeded.
 
-use biolink::pages_api::Task;
+use biolink::page::ImageId;
+use biolink::pages_api::{ImageFate, Task};
 use biolink::product_sync::SourceMessage;
 use biolink::stats::StatsMessage;
 use biolink::webhooks_api::WebhooksMessage;
@@ -60,6 +61,7 @@ impl Account {
                 self.tell_webhooks(*account, &WebhooksMessage::Purge(*page)).await
             }
             Task::EraseWebhooks(account) => self.tell_webhooks(*account, &WebhooksMessage::Erase).await,
+            Task::DropImage(id) | Task::MarkImage(id) => self.settle_image(id).await,
             Task::Index { account, page } => {
                 let is_there = self.state.borrow().as_ref().is_some_and(|state| state.has(page));
                 page_store::index(&bindings::pages(&self.env)?, *page, is_there.then_some(*account)).await
@@ -73,6 +75,21 @@ impl Account {
                 page_store::put(&bindings::pages(&self.env)?, slug, snapshot.as_ref()).await
             }
         }
+    }
+
+    /// Does with the file of an image what the account wants now.
+    async fn settle_image(&self, id: &ImageId) -> Result<()> {
+        let fate = self.with_state(|state| {
+            state.forget_lost_images(clock::now());
+            state.image_fate(id)
+        })?;
+        let (bucket, name) = (bindings::images(&self.env)?, id.to_string());
+        match fate {
+            ImageFate::Drop => bucket.delete(&name).await?,
+            ImageFate::Show => bucket.mark(&name, false).await?,
+            ImageFate::Hide => bucket.mark(&name, true).await?,
+        }
+        Ok(())
     }
 
     async fn tell_webhooks(&self, account: KeyId, message: &WebhooksMessage) -> Result<()> {

@@ -2,6 +2,7 @@
 //! must be.
 
 mod analytics;
+mod images;
 mod products;
 mod webhooks;
 
@@ -24,6 +25,7 @@ use shared::time::UnixMillis;
 use super::SERVER;
 
 pub(super) use analytics::{GROUPS, INTERVAL, TIMEZONE, csv, event};
+pub(super) use images::IMAGE;
 pub(super) use webhooks::{delivered, webhook_ids, webhooks};
 
 /// The slug of the page in the examples.
@@ -60,6 +62,10 @@ pub(super) fn exchange(endpoint: PagesEndpoint) -> Exchange {
     match endpoint {
         PagesEndpoint::Analytics => analytics::report(&store, page, &links),
         PagesEndpoint::LiveAnalytics => analytics::live(page, &links),
+        PagesEndpoint::ListImages
+        | PagesEndpoint::UploadImage
+        | PagesEndpoint::ReadImage
+        | PagesEndpoint::DeleteImage => images::exchange(&mut store, endpoint),
         endpoint if endpoint.is_of_sources() => products::exchange(&mut store, endpoint, page),
         _ => store.call(endpoint, target(endpoint, page, &links), request),
     }
@@ -188,6 +194,10 @@ fn request(endpoint: PagesEndpoint, links: &[LinkId]) -> Option<Value> {
         | E::Analytics
         | E::LiveAnalytics
         | E::ResetAnalytics
+        | E::ListImages
+        | E::UploadImage
+        | E::ReadImage
+        | E::DeleteImage
         | E::Account
         | E::Export
         | E::Erase => None,

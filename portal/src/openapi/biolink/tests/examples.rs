@@ -76,6 +76,7 @@ fn example_of_a_parameter_is_the_id_in_other_examples() {
         ("page_or_slug", &ids.page),
         ("event_page", &ids.page),
         ("link_id", &ids.link),
+        ("image_id", &example::IMAGE.to_string()),
         ("source_id", &ids.source),
         ("account_id", &ids.account),
         ("confirm", &ids.account),

@@ -73,7 +73,7 @@ fn parameters_follow_from_the_route() {
         assert_eq!(has("Idempotency-Key"), once, "{endpoint:?}");
         assert_eq!(has("If-Match"), if_match, "{endpoint:?}");
         let has_body = match endpoint {
-            Endpoint::Pages(own) => own.has_body(),
+            Endpoint::Pages(own) => own.has_body() || own == PagesEndpoint::UploadImage,
             Endpoint::Webhooks(own) => own.has_body(),
             Endpoint::Admin(own) => own.has_body(),
             endpoint => endpoint == Endpoint::PushProducts,
@@ -118,7 +118,8 @@ fn of_pages(endpoint: PagesEndpoint) -> Vec<&'static str> {
     let is_report = matches!(endpoint, PagesEndpoint::Analytics | PagesEndpoint::LiveAnalytics);
     let has_slug = matches!(endpoint, PagesEndpoint::Create | PagesEndpoint::Replace | PagesEndpoint::Patch);
     let is_free = matches!(endpoint, PagesEndpoint::Account | PagesEndpoint::Erase);
-    let mut refusals = vec!["KeyRefused", "Unavailable"];
+    let is_upload = endpoint == PagesEndpoint::UploadImage;
+    let mut refusals = vec!["KeyRefused", if is_upload { "ImagesUnavailable" } else { "Unavailable" }];
     refusals.push(match endpoint {
         PagesEndpoint::Analytics => "FieldsInvalidOrTooWide",
         _ if is_repeatable => "FieldsInvalidOrReused",
@@ -129,12 +130,13 @@ fn of_pages(endpoint: PagesEndpoint) -> Vec<&'static str> {
         _ if !endpoint.needs_plan() => "HttpsRequired",
         PagesEndpoint::Create => "PageLimitReached",
         PagesEndpoint::CreateSource => "SourceLimitReached",
+        PagesEndpoint::UploadImage => "ImageLimitReached",
         PagesEndpoint::Replace | PagesEndpoint::Patch | PagesEndpoint::Publish | PagesEndpoint::Delete => {
             "PageSuspended"
         }
         _ => "PlanRequired",
     });
-    refusals.extend(of_body(endpoint.has_body()));
+    refusals.extend(of_body(endpoint.has_body() || is_upload));
     match (is_repeatable, has_slug) {
         (true, true) => refusals.push("SlugTakenOrBusy"),
         (true, false) => refusals.push("Busy"),
@@ -145,6 +147,8 @@ fn of_pages(endpoint: PagesEndpoint) -> Vec<&'static str> {
         refusals.push("LinkUnknown");
     } else if path.contains("{source_id}") {
         refusals.push("SourceUnknown");
+    } else if path.contains("{image_id}") {
+        refusals.push("ImageUnknown");
     } else if path.contains("{revision}") {
         refusals.push("RevisionUnknown");
     } else if path.contains("{page_id}") || is_report {

@@ -1,0 +1,150 @@
+//! Images of one's own: uploaded, shown, and gone.
+
+use serde_json::{Value, json};
+use tests::{
+    faults::{Fate, Faults},
+    http::{Request, Response},
+    keys,
+    stack::{Edge, NOWHERE},
+};
+
+use crate::pages::{create, issue, request, unique, until, visit};
+
+const PUT: &str = "/IMAGES/put";
+const GET: &str = "/IMAGES/get";
+const DELETE: &str = "/IMAGES/delete";
+
+/// Returns a PNG of one pixel. What follows its end makes it another file.
+fn png(more: &str) -> Vec<u8> {
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0\x3a\x7e\x9b\x55\
+        \0\0\0\nIDATx\x9cc\xf8\x0f\0\x01\x01\x01\0\x1b\xb6\xeeV\0\0\0\0IEND\xaeB\x60\x82";
+    [PNG, more.as_bytes()].concat()
+}
+
+fn upload(edge: &Edge, key: &str, content: Vec<u8>) -> Response {
+    let request = Request::new("POST", "/images").header("Content-Type", "application/octet-stream");
+    request.body(content).key(key).send(edge.addr)
+}
+
+fn shown(edge: &Edge, image: &Value) -> Response {
+    let url = image["url"].as_str().unwrap();
+    visit(edge, &url[url.find("/i/").unwrap()..])
+}
+
+fn listed(edge: &Edge, key: &str) -> usize {
+    let list = Request::get("/images").key(key).send(edge.addr);
+    assert_eq!(list.status, 200, "{}", list.text());
+    list.json()["data"].as_array().unwrap().len()
+}
+
+#[test]
+fn image_is_uploaded_shown_on_a_page_and_deleted() {
+    let edge = Edge::shared();
+    let (key, account) = issue(&edge, None);
+    let uploaded = upload(&edge, &key, png(""));
+    assert_eq!(uploaded.status, 201, "{}", uploaded.text());
+    let image = uploaded.json();
+    assert_eq!((&image["type"], &image["width"]), (&json!("image/png"), &json!(1)));
+    assert_eq!(upload(&edge, &key, png("")).json(), image, "the same file is stored once");
+    assert_eq!(listed(&edge, &key), 1);
+
+    let file = shown(&edge, &image);
+    assert_eq!((file.status, file.body.clone()), (200, png("")));
+    for (name, expected) in [
+        ("content-type", "image/png"),
+        ("cache-control", "public, max-age=31536000, immutable"),
+        ("content-security-policy", "default-src 'none'; sandbox"),
+        ("cross-origin-resource-policy", "cross-origin"),
+        ("x-content-type-options", "nosniff"),
+    ] {
+        assert_eq!(file.header(name), Some(expected));
+    }
+    let id = image["id"].as_str().unwrap();
+    let path = format!("/i/{id}");
+    let known = Request::get(&path).header("If-None-Match", file.header("etag").unwrap()).send(edge.addr);
+    assert_eq!((known.status, known.body.len()), (304, 0));
+    assert_eq!(Request::new("HEAD", &path).send(edge.addr).status, 200);
+
+    let slug = unique("images");
+    let page = create(
+        &edge,
+        &key,
+        &json!({"title": "Ada", "slug": slug, "status": "published",
+        "avatar": {"url": image["url"], "alt": "Ada"}}),
+    );
+    assert_eq!((page.status, &page.json()["warnings"]), (201, &json!([])), "{}", page.text());
+    let page = visit(&edge, &format!("/{slug}"));
+    assert!(page.text().contains(&format!("src=\"{path}\"")), "{}", page.text());
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.contains("img-src 'self' data:;"), "no other host: {policy}");
+
+    let deleted = request("DELETE", &format!("/images/{id}"), &json!({})).key(&key).send(edge.addr);
+    assert_eq!(deleted.status, 204);
+    until(|| shown(&edge, &image).status == 404);
+    let mut again = upload(&edge, &key, png(""));
+    until(|| {
+        again = upload(&edge, &key, png(""));
+        again.status < 300
+    });
+    assert_eq!(again.json()["id"], image["id"]);
+    let export = Request::get("/account/export").key(&key).send(edge.addr);
+    assert!(export.text().contains(id), "{}", export.text());
+    let erased = format!("/account/data?confirm={account}");
+    assert_eq!(request("DELETE", &erased, &json!({})).key(&key).send(edge.addr).status, 204);
+    until(|| shown(&edge, &image).status == 404);
+}
+
+#[test]
+fn file_that_is_no_image_or_too_large_is_refused() {
+    let edge = Edge::shared();
+    let (key, _) = issue(&edge, None);
+    for (content, status) in [
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>".to_vec(), 415),
+        (vec![0; 2_097_153], 413),
+        (png("")[..20].to_vec(), 422),
+    ] {
+        let refused = upload(&edge, &key, content);
+        assert_eq!(refused.status, status, "{}", refused.text());
+    }
+    let form = Request::new("POST", "/images").header("Content-Type", "multipart/form-data; boundary=x");
+    assert_eq!(form.body("--x--").key(&key).send(edge.addr).status, 415);
+    assert_eq!(visit(&edge, "/i/img_00000000000000000").status, 404);
+    assert_eq!(listed(&edge, &key), 0);
+}
+
+#[test]
+fn failed_bucket_is_503_and_loses_nothing() {
+    let faults = Faults::start();
+    let edge = Edge::start_with_faults(NOWHERE, &faults);
+    let (key, account) = issue(&edge, None);
+    for fate in [Fate::Fail, Fate::LoseReply] {
+        faults.set_once(PUT, fate);
+        let refused = upload(&edge, &key, png("a"));
+        assert_eq!((refused.status, refused.code()), (503, "images-unavailable".to_owned()));
+        assert_eq!(listed(&edge, &key), 0, "{fate:?}");
+    }
+    let uploaded = upload(&edge, &key, png("a"));
+    assert_eq!((uploaded.status, listed(&edge, &key)), (200, 1), "{}", uploaded.text());
+    let image = uploaded.json();
+    faults.set_once(GET, Fate::Fail);
+    let failed = Request::get(&format!("/i/{}", image["id"].as_str().unwrap()));
+    let failed = failed.header("Accept", "application/json").send(edge.addr);
+    assert_eq!((failed.status, failed.code()), (503, "images-unavailable".to_owned()));
+    assert_eq!(shown(&edge, &image).status, 200);
+
+    let operate = |what: &str| {
+        let path = format!("/admin/accounts/{account}/{what}");
+        let sent = Request::post(&path, &json!({}));
+        let sent = sent.header("Authorization", &format!("Bearer {}", keys::ADMIN_SECRET)).send(edge.addr);
+        assert_eq!(sent.status, 200, "{}", sent.text());
+    };
+    operate("suspend");
+    until(|| shown(&edge, &image).status == 410);
+    operate("restore");
+    until(|| shown(&edge, &image).status == 200);
+
+    faults.set_once(DELETE, Fate::Fail);
+    let path = format!("/images/{}", image["id"].as_str().unwrap());
+    assert_eq!(request("DELETE", &path, &json!({})).key(&key).send(edge.addr).status, 204);
+    until(|| shown(&edge, &image).status == 404);
+}
