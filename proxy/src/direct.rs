@@ -8,6 +8,7 @@ mod count_clock;
 mod counter_event;
 mod counter_table;
 mod documents;
+mod edge_connection;
 mod feed;
 mod handlers;
 mod key_admin;

@@ -127,7 +127,7 @@ fn add_background_services(server: &mut Server, state: &Arc<State>, file: PathBu
     if let Mode::Direct(direct) = &state.mode {
         let saver = StateSaver { direct: Arc::clone(direct), state: Arc::clone(state) };
         server.add_service(background_service("keys", saver));
-        if let Some(meters) = MeterService::of(direct) {
+        if let Some(meters) = MeterService::of(direct, state) {
             server.add_service(background_service("meters", meters));
         }
     }

@@ -1,13 +1,15 @@
-//! A fake edge that serves the feed of key changes.
+//! A fake edge that serves the feed of key changes, and meters for holders outside.
 
 use std::{
+    collections::HashMap,
     net::SocketAddr,
     sync::{Arc, Mutex},
 };
 
 use shared::{
-    key::KeyRecord,
+    key::{KeyId, KeyRecord},
     keys_api::{ChangesPage, ChangesRequest, Cursor},
+    meter::{BulkReplies, BulkReply, BulkRequest, Meter},
     origin_token::OriginToken,
     secret::MacKeys,
     time::UnixMillis,
@@ -22,7 +24,7 @@ use crate::{
     runtime::{RUNTIME, listen},
 };
 
-/// An edge with the feed of key changes and nothing else. It serves one record per page.
+/// An edge with the feed of key changes and with meters. It serves one record per page.
 pub struct FakeEdge {
     pub address: SocketAddr,
     feed: Arc<Mutex<Feed>>,
@@ -34,6 +36,7 @@ struct Feed {
     failing: bool,
     requests: usize,
     cursors: Vec<Option<Cursor>>,
+    meters: HashMap<KeyId, Meter>,
 }
 
 const CREATED: UnixMillis = UnixMillis(1);
@@ -41,7 +44,7 @@ const CREATED: UnixMillis = UnixMillis(1);
 impl FakeEdge {
     pub async fn start(records: Vec<KeyRecord>) -> Self {
         let (listener, address) = listen();
-        let feed = Feed { records, failing: false, requests: 0, cursors: Vec::new() };
+        let feed = Feed { records, failing: false, requests: 0, cursors: Vec::new(), meters: HashMap::new() };
         let feed = Arc::new(Mutex::new(feed));
         let serving = Arc::clone(&feed);
         RUNTIME.spawn(async move {
@@ -76,13 +79,16 @@ impl FakeEdge {
 async fn serve(mut stream: TcpStream, feed: Arc<Mutex<Feed>>) {
     let mut unread = Vec::new();
     loop {
-        while !unread.ends_with(b"\r\n\r\n") {
+        let request = loop {
+            if let Some(request) = whole(&unread) {
+                break request;
+            }
             if stream.read_buf(&mut unread).await.unwrap_or(0) == 0 {
                 return;
             }
-        }
-        let head = String::from_utf8(std::mem::take(&mut unread)).unwrap();
-        let (status, body) = feed.lock().unwrap().respond(&head);
+        };
+        unread.clear();
+        let (status, body) = feed.lock().unwrap().respond(&request.0, &request.1);
         let response = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len());
         if stream.write_all(response.as_bytes()).await.is_err() {
             return;
@@ -90,14 +96,36 @@ async fn serve(mut stream: TcpStream, feed: Arc<Mutex<Feed>>) {
     }
 }
 
+/// Returns the head and the body of a request that was read to its end.
+fn whole(read: &[u8]) -> Option<(String, String)> {
+    let (head, body) = std::str::from_utf8(read).unwrap().split_once("\r\n\r\n")?;
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let length = length.map_or(0, |length| length.parse().unwrap());
+    (body.len() == length).then(|| (head.to_owned(), body.to_owned()))
+}
+
 impl Feed {
-    fn respond(&mut self, head: &str) -> (u16, String) {
+    /// Handles the asks of holders outside, with what the keys themselves say for records.
+    fn ask(&mut self, body: &str) -> String {
+        let request = BulkRequest::from_json(body.as_bytes()).unwrap();
+        let replies = request.asks().iter().map(|ask| {
+            let record = KeyRecord { version: 1, ..KeyRecord::provisional(&ask.request().key) };
+            let meter = self.meters.entry(ask.id()).or_default();
+            BulkReply::from(meter.handle(ask.with_record(Some(record)), keys::now()))
+        });
+        BulkReplies::new(replies.collect()).to_json()
+    }
+
+    fn respond(&mut self, head: &str, body: &str) -> (u16, String) {
         self.requests += 1;
         let target = head.split(' ').nth(1).unwrap();
         let token = head.lines().find_map(|line| line.strip_prefix("authorization: "));
         let secret = MacKeys::parse(GRANT_SECRET).unwrap();
         let token = OriginToken::verify(token, &secret, keys::now()).expect("a valid token");
         assert_eq!(token.data_centre, "test");
+        if target == BulkRequest::PATH {
+            return if self.failing { (503, String::new()) } else { (200, self.ask(body)) };
+        }
         let request = ChangesRequest::read(target.split_once('?').map(|(_, query)| query)).unwrap();
         self.cursors.push(request.cursor.clone());
         if self.failing {

@@ -93,7 +93,7 @@ pub(super) fn read(
     let grant_keys = grants.secret(SECRET, mac_keys, missing);
     let replay_capacity = grants.read("replay_capacity", 4_000_000, count(1_000..=100_000_000));
     let clients = clients(keys, direct, grant_keys.clone());
-    let meters = limits::read(limits, valkey, direct);
+    let meters = limits::read(limits, valkey, (direct, feed));
     if direct {
         return clients.map(|clients| Callers::Clients(Box::new(DirectConfig { meters, ..clients })));
     }

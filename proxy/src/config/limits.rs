@@ -8,6 +8,8 @@ use super::reader::{Entry, Section, ValueError, count, values};
 /// The authority over the limits of keys that proxies share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MeterAuthority {
+    /// The edge of [`Authority::Edge`](super::Authority::Edge).
+    Edge,
     /// A Valkey or Redis.
     Valkey(Box<ValkeyConfig>),
 }
@@ -17,6 +19,8 @@ pub enum MeterAuthority {
 pub(super) enum AuthorityKind {
     /// In this process.
     Process,
+    /// At the edge that issues the keys.
+    Edge,
     /// In a Valkey or Redis.
     Valkey,
 }
@@ -85,12 +89,19 @@ impl fmt::Debug for Password {
 pub(super) fn read(
     limits: &mut Section<'_>,
     valkey: &mut Section<'_>,
-    is_direct: bool,
+    (is_direct, has_feed): (bool, bool),
 ) -> Option<MeterAuthority> {
     let kind = limits.read("authority", AuthorityKind::Process, choice);
     let config = read_valkey(valkey, kind == AuthorityKind::Valkey);
     match kind {
         AuthorityKind::Process => None,
+        AuthorityKind::Edge => {
+            if !has_feed {
+                let detail = "`edge` needs direct mode and the edge that issues the keys: set keys.changes";
+                limits.fault_at("authority", detail);
+            }
+            Some(MeterAuthority::Edge)
+        }
         AuthorityKind::Valkey => {
             if !is_direct {
                 let detail =

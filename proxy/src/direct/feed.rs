@@ -1,8 +1,6 @@
 //! Polls the edge's feed of changed keys. While the edge does not respond, the known state is used,
 //! and metrics show its age.
 
-mod connection;
-
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -13,8 +11,8 @@ use shared::time::UnixMillis;
 use tokio::time::{sleep, timeout};
 
 use super::Direct;
+use super::edge_connection::{Connection, EdgeError};
 use crate::config::{Authority, Config, FeedConfig};
-use connection::{Connection, FeedError};
 use transport::clock;
 
 /// The age of the local copy of the edge's feed.
@@ -75,7 +73,7 @@ pub(super) async fn follow(config: &ArcSwap<Config>, direct: &Direct) {
         let (settings, config) = (direct.config.load_full(), config.load_full());
         let Authority::Edge(feed) = &settings.authority else { return };
         let polled = poll(direct, feed, &config.server.data_centre, &mut connection);
-        let outcome = timeout(TIMEOUT, polled).await.unwrap_or(Err(FeedError::TimedOut));
+        let outcome = timeout(TIMEOUT, polled).await.unwrap_or(Err(EdgeError::TimedOut));
         let failed_before = std::mem::replace(&mut failing, outcome.is_err());
         let more = match outcome {
             Ok(more) => {
@@ -105,12 +103,12 @@ async fn poll(
     feed: &FeedConfig,
     data_centre: &str,
     connection: &mut Connection,
-) -> Result<bool, FeedError> {
+) -> Result<bool, EdgeError> {
     let polled_at = clock::now();
     let token = OriginToken { data_centre: data_centre.to_owned(), issued_at: polled_at }.sign(&feed.grants);
     let target = ChangesPage::target(direct.source.lock().cursor.as_ref());
     let text = connection.get(&feed.edge, &target, &token, ChangesPage::MAX_BYTES).await?;
-    let page = ChangesPage::from_json(&text).map_err(|fault| FeedError::Invalid(fault.to_string()))?;
+    let page = ChangesPage::from_json(&text).map_err(|fault| EdgeError::Invalid(fault.to_string()))?;
     let more = page.more;
     direct.apply(page);
     if !more {

@@ -3,6 +3,7 @@
 //!
 //! Why: docs/decisions/direct-mode.md, "A proxy holds leases like an isolate".
 
+mod edge;
 mod exchange;
 mod lease_caches;
 mod queue;
@@ -82,7 +83,7 @@ pub(crate) enum MeterStep {
 impl Meters {
     /// Returns the meters of an authority. The background service must be started.
     pub(super) fn new(authority: MeterAuthority, clock: Arc<CountClock>) -> Self {
-        let (queue, lanes) = MeterQueue::new(service::LANES);
+        let (queue, lanes) = MeterQueue::new(lanes(&authority));
         let (work, works) = mpsc::unbounded_channel();
         let ends = Mutex::new(Some(Ends { authority, work: works, lanes }));
         Self { caches: LeaseCaches::default(), queue, clock, work, ends }
@@ -195,6 +196,15 @@ impl Meters {
 impl KeyDecision {
     fn new(cache: &LeaseCache, key: &VerifiedKey, admission: Admission) -> Self {
         Self { admission, tier: tier(cache, key) }
+    }
+}
+
+/// Returns the number of exchanges with the authority that may be in flight at once. The edge is
+/// farther away.
+const fn lanes(authority: &MeterAuthority) -> usize {
+    match authority {
+        MeterAuthority::Edge => 16,
+        MeterAuthority::Valkey(_) => 4,
     }
 }
 

@@ -10,12 +10,11 @@ use shared::key::KeyRecord;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{Ends, Meters, Work, exchange, valkey};
+use super::{Ends, Meters, Work, edge, exchange, valkey};
 use crate::config::{MeterAuthority, ValkeyConfig};
 use crate::direct::Direct;
+use crate::state::State;
 
-/// The number of exchanges with the authority that may be in flight at once.
-pub(super) const LANES: usize = 4;
 /// The interval at which due reports are looked for. A lease ends half a second earlier here than at
 /// its meter, so that its report is in time.
 const REPORT_EVERY: Duration = Duration::from_millis(25);
@@ -25,14 +24,15 @@ const RECORDS: usize = 256;
 /// The background service of shared limits.
 pub(crate) struct MeterService {
     direct: Arc<Direct>,
+    state: Arc<State>,
     meters: Arc<Meters>,
 }
 
 impl MeterService {
     /// Returns the service if the proxy shares its limits with others.
-    pub(crate) fn of(direct: &Arc<Direct>) -> Option<Self> {
+    pub(crate) fn of(direct: &Arc<Direct>, state: &Arc<State>) -> Option<Self> {
         let meters = Arc::clone(direct.meters()?);
-        Some(Self { direct: Arc::clone(direct), meters })
+        Some(Self { direct: Arc::clone(direct), state: Arc::clone(state), meters })
     }
 }
 
@@ -43,6 +43,9 @@ impl BackgroundService for MeterService {
         let (connected, connections) = mpsc::unbounded_channel();
         for jobs in lanes {
             match &authority {
+                MeterAuthority::Edge => {
+                    tokio::spawn(edge::work(Arc::clone(&self.direct), Arc::clone(&self.state), jobs));
+                }
                 MeterAuthority::Valkey(config) => {
                     tokio::spawn(valkey::work(ValkeyConfig::clone(config), jobs, connected.clone()));
                 }

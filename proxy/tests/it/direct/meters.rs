@@ -5,7 +5,7 @@ use shared::tier::Tier;
 use shared::tool::Tool;
 use tempfile::TempDir;
 use tests::{
-    Client, FakeTool, Request, Response, ToolBehavior, keys,
+    Client, FakeEdge, FakeTool, Request, Response, ToolBehavior, keys,
     proxy::{Proxy, ProxyConfig},
     redis::Redis,
     until,
@@ -178,4 +178,28 @@ async fn killed_proxy_leaves_no_call_over_the_limit() {
     shared.proxies[0].exited().await;
     let after = pass(&shared.proxies[1..], pro, 200).await;
     assert!(before + after <= 100, "{before} {after}");
+}
+
+/// The meters are those of the edge: its own isolates would ask the same ones.
+#[tokio::test]
+async fn proxies_share_the_meters_of_an_edge() {
+    let (edge, folder) = (FakeEdge::start(Vec::new()).await, tempfile::tempdir().unwrap());
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let mut proxies = Vec::new();
+    for number in 0..2 {
+        let config = ProxyConfig::new()
+            .direct(&folder.path().join(format!("keys-{number}")))
+            .line("keys", &format!("changes = \"http://{}\"\nchanges_every = \"100ms\"", edge.address))
+            .section("limits", "authority = \"edge\"\n")
+            .tool(Tool::Qr, &[&tool]);
+        proxies.push(config.ready().await);
+    }
+    let (free, _) = keys::fresh(Tier::Free);
+    assert_eq!(pass(&proxies, &free, 40).await, 10);
+    let (other, _) = keys::fresh(Tier::Free);
+    edge.fail(true);
+    let refused = proxies[0].send(call(&other)).await;
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (503, Some("meter-unavailable")));
+    edge.fail(false);
+    until("the edge is back", || async { proxies[0].send(call(&other)).await.status == 200 }).await;
 }

@@ -1,0 +1,77 @@
+//! Meters at the edge: those that its isolates ask. Messages of many keys travel in one request.
+//!
+//! Why: docs/decisions/direct-mode.md, "A proxy holds leases like an isolate".
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shared::meter::{BulkReplies, BulkReply, BulkRequest, HolderAsk, Message};
+use shared::origin_token::OriginToken;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::queue::{Job, MeterError};
+use crate::config::Authority;
+use crate::direct::Direct;
+use crate::direct::edge_connection::Connection;
+use crate::state::State;
+use transport::clock;
+
+/// Maximum time of one request. The edge responds after 3 seconds at the latest for a key whose record
+/// its meter has.
+const TIMEOUT: Duration = Duration::from_secs(4);
+
+/// Exchanges messages with the edge until the process exits.
+pub(super) async fn work(direct: Arc<Direct>, state: Arc<State>, mut jobs: mpsc::UnboundedReceiver<Job>) {
+    let (mut connection, mut batch) = (Connection::default(), Vec::new());
+    while jobs.recv_many(&mut batch, BulkRequest::MAX_ASKS).await > 0 {
+        let (mut asking, mut asks) = (Vec::new(), Vec::new());
+        for job in batch.drain(..).filter(|job| !job.is_abandoned()) {
+            match &job.message {
+                Message::Ask(request) => asks.push(HolderAsk::ask(request.clone())),
+                Message::Read(request) => asks.push(HolderAsk::read(request.clone())),
+                // The edge changes its own records, and shows them to its administrators.
+                _ => {
+                    job.end(Err(MeterError::Unexpected));
+                    continue;
+                }
+            }
+            asking.push(job);
+        }
+        // Fails if no one waits any more.
+        let Ok(request) = BulkRequest::new(asks) else { continue };
+        let exchanged = timeout(TIMEOUT, exchange(&direct, &state, &mut connection, &request)).await;
+        match exchanged.unwrap_or(Err(MeterError::TimedOut)) {
+            Ok(replies) => {
+                for (job, reply) in asking.into_iter().zip(replies.into_replies()) {
+                    job.end(match reply {
+                        BulkReply::Reply(reply) => Ok(reply),
+                        BulkReply::Error(_) => Err(MeterError::failed("a meter of the edge is unavailable")),
+                    });
+                }
+            }
+            Err(error) => {
+                connection = Connection::default();
+                asking.into_iter().for_each(|job| job.end(Err(error.clone())));
+            }
+        }
+    }
+}
+
+async fn exchange(
+    direct: &Direct,
+    state: &State,
+    connection: &mut Connection,
+    request: &BulkRequest,
+) -> Result<BulkReplies, MeterError> {
+    let (settings, config) = (direct.config.load_full(), state.config.load_full());
+    let Authority::Edge(feed) = &settings.authority else {
+        return Err(MeterError::failed("no edge is configured"));
+    };
+    let data_centre = config.server.data_centre.clone();
+    let token = OriginToken { data_centre, issued_at: clock::now() }.sign(&feed.grants);
+    let body = request.to_json();
+    let text = connection.post(&feed.edge, BulkRequest::PATH, &token, body, BulkRequest::MAX_BYTES).await;
+    let text = text.map_err(MeterError::failed)?;
+    BulkReplies::from_json(&text, request.asks().len()).map_err(MeterError::failed)
+}
