@@ -8,7 +8,7 @@ help: ## this list
 run: ## install what is missing, build, and run demo tools, proxy and edge on this machine
 	@scripts/run.sh
 
-run-direct: ## the same without an edge: the proxy serves clients and issues keys itself
+run-direct: ## the same without an edge: the proxy serves clients and issues keys itself; AUTHORITY=valkey: limits in a Valkey
 	@scripts/run.sh --direct
 
 build: ## target/release/proxy, target/release/loadtest and the worker in edge-worker/build

@@ -1,6 +1,7 @@
 // A whole gateway on this machine: demo tools, proxy and edge, started in this order, ended together. With `--direct`
 // there is no edge: the proxy serves clients itself.
 // Called by scripts/run.sh, which has built them. PROFILE names the folder of the built programs.
+import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseEnv } from "node:util";
@@ -16,6 +17,9 @@ const STATE = path.join(ROOT, ".data/direct");
 const VARIABLES = path.join(ROOT, ".data/run.env");
 const PATIENCE_MS = 30_000;
 const DIRECT = process.argv.includes("--direct");
+/** The servers that can hold the meters of `AUTHORITY=valkey`. */
+const VALKEYS = ["valkey-server", "redis-server"];
+const VALKEY_PORT = process.env.VALKEY_PORT || "6379";
 /** The command, and the part that clients call. */
 const { command: COMMAND, front: FRONT } = DIRECT
   ? { command: "make run-direct", front: "proxy" }
@@ -67,12 +71,21 @@ async function startAll() {
   const proxy = path.join(PROGRAMS, "proxy");
   if (DIRECT) {
     mkdirSync(STATE, { recursive: true, mode: 0o700 });
+    if (process.env.AUTHORITY === "valkey") startValkey();
     start("proxy", proxy, ["-c", "conf/proxy.direct.toml"], ["KEY_SIGNING_SECRET", "ADMIN_SECRET"]);
   } else {
     start("proxy", proxy, ["-c", "conf/proxy.toml"], ["GRANT_SECRET"]);
     start("edge", process.execPath, ["scripts/edge.mjs", "--worker", path.join(PROGRAMS, "worker")]);
   }
   await Promise.all([untilOk(at(ports.admin, "/readyz"), PATIENCE_MS), untilOk(at(ports[FRONT], "/healthz"), PATIENCE_MS)]);
+}
+
+/** Starts a server for the meters of keys, if one is installed. Otherwise says how to. */
+function startValkey() {
+  const options = ["--bind", HOST, "--port", VALKEY_PORT, "--dir", STATE, "--appendonly", "yes"];
+  const installed = VALKEYS.find((name) => spawnSync(name, ["--version"]).status === 0);
+  if (installed) start("valkey", installed, options);
+  else console.log(`\nNo ${VALKEYS.join(" or ")} is installed. Free keys get 503 until one listens:\n\n  ${[VALKEYS[0], ...options].join(" ")}`);
 }
 
 async function issueKey() {
@@ -91,7 +104,7 @@ const behindTheEdge = () => `  edge      ${at(ports.edge)}    the service; /open
   proxy     ${at(ports.proxy)}    takes only what the edge has signed`;
 
 const direct = () => `  proxy     ${at(ports.proxy)}    the service, without an edge; /openapi.json describes it
-  state     ${path.relative(process.cwd(), STATE)}`;
+  state     ${path.relative(process.cwd(), STATE)}${process.env.AUTHORITY === "valkey" ? `\n  valkey    ${HOST}:${VALKEY_PORT}    the limits of keys` : ""}`;
 
 /** Only the edge serves bio-link pages. */
 const pages = (key) => `
