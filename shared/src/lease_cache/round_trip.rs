@@ -78,6 +78,7 @@ mod tests {
         assert_eq!(after(&[]), 1_000);
         assert_eq!(after(&[5; 10]), 150);
         assert_eq!(after(&[200]), 600, "one sample says nothing of how they vary");
+        assert_eq!(after(&[200, 300]), 212 + 400);
         let far = after(&[400; 20]);
         assert!((500..=520).contains(&far), "{far}");
         let jittering = after(&[[400, 480]; 10].concat());

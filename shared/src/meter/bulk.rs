@@ -370,7 +370,7 @@ mod tests {
             assert_eq!(BulkRequest::from_json(text.as_bytes()), Err(BulkError::Count { count }));
         }
         let most = vec![HolderAsk::ask(request(1)); BulkRequest::MAX_ASKS];
-        assert!(BulkRequest::new(most).is_ok());
+        assert_eq!(BulkRequest::new(most.clone()).unwrap().asks(), most);
         let length = BulkRequest::MAX_BYTES + 1;
         assert_eq!(BulkRequest::from_json(&vec![b' '; length]), Err(BulkError::TooLong { length }));
         assert_eq!(BulkRequest::from_json(&[0xff]), Err(BulkError::NotUtf8));

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use shared::key::KeyRecord;
 use shared::lease_cache::{Admission, LeaseCache, Step};
-use shared::meter::{Batch, Meter, MeterRequest, RefusedCalls};
+use shared::meter::{Batch, Message, Meter, MeterRequest, RefusedCalls};
 use shared::policy::LimitOverrides;
 use shared::problem::codes;
 use shared::tier::Tier;
 use shared::tool::Tool;
 
-use crate::{MIDNIGHT, NOON, batch, key, record, request, restarted, send, snapshot};
+use crate::{MIDNIGHT, NOON, batch, key, key_with, record, request, restarted, send, snapshot};
 
 #[test]
 fn batch_is_taken_once_and_acknowledged_every_time() {
@@ -39,6 +39,30 @@ fn refusals_of_a_batch_are_taken_once_and_not_from_the_future() {
     send(&mut meter, &MeterRequest { batch: Some(batch), ..request(Tier::Free, 1, 1) }, NOON);
     assert_eq!(meter.take_refused(), [refused(NOON), refused(NOON.minus(9_000))]);
     assert_eq!(meter.take_refused(), []);
+}
+
+#[test]
+fn last_use_is_the_last_report_of_ended_calls() {
+    let mut meter = Meter::default();
+    for (number, ended, at) in [(1, vec![(Tool::Qr, 200, 1)], NOON), (2, vec![], NOON.plus(9_000))] {
+        let report = Some(Batch { ended, ..batch(number, 0) });
+        let request = MeterRequest { want: false, batch: report, ..request(Tier::Free, 1, number) };
+        send(&mut meter, &request, at);
+    }
+    assert_eq!(snapshot(&meter, Tier::Free, NOON.plus(9_000)).last_used, Some(NOON));
+}
+
+/// Of a key that neither the cache nor the meter knows, the meter can only say that it is invalid.
+#[test]
+fn unknown_key_is_refused_as_invalid_and_a_known_one_is_not() {
+    let stored = record(Tier::Free, 2);
+    let mut meter = Meter::default();
+    send(&mut meter, &MeterRequest { record: Some(stored.clone()), ..request(Tier::Free, 1, 1) }, NOON);
+    assert_eq!(meter.record(), Some(&stored));
+    let known = meter.handle(Message::Ask(request(Tier::Free, 1, 2)), NOON);
+    let other = MeterRequest { key: key_with(Tier::Free, NOON, 9), ..request(Tier::Free, 1, 3) };
+    let refused = meter.handle(Message::Ask(other), NOON);
+    assert_eq!((known.refuses_as_invalid(), refused.refuses_as_invalid()), (false, true));
 }
 
 #[test]
