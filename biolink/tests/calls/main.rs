@@ -116,7 +116,7 @@ fn each_path_of_visitors_leads_to_its_part() {
         "/q/-",
         "/q/ada/qr",
         "/s/ada",
-        "/s/ada/a b",
+        "/s/ada/a~b",
         "/ada/seen/1",
     ] {
         assert!(Place::parse(Path::parse(unknown).unwrap()).is_err(), "{unknown}");
