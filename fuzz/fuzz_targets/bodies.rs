@@ -1,13 +1,15 @@
 #![no_main]
 
+use std::collections::HashSet;
+
 use biolink::{
     page::{IdSource, Reader},
     webhooks_api::Replay,
 };
 use fuzz::NOW;
 use libfuzzer_sys::fuzz_target;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_json::{Map, Value};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 use shared::{
     fields::Fields,
     keys_api::{IssueRequest, read_change, read_grace},
@@ -15,14 +17,12 @@ use shared::{
 
 fuzz_target!(|body: &[u8]| check(body));
 
-/// Oracle: serde_json. A body is read if it is one JSON object that has no member twice, and with the
-/// same members. Each reader of bodies accepts only such ones, and each of its errors is about a
+/// Oracle: serde_json. A body is read if it is one JSON object, in which no object has a member twice,
+/// and with the same members. Each reader of bodies accepts only such ones, and each of its errors is about a
 /// member that the body has or lacks.
 fn check(body: &[u8]) {
     let theirs = serde_json::from_slice::<Value>(body).ok().filter(Value::is_object);
-    let is_unique = serde_json::from_slice::<Members>(body).is_ok_and(|members| {
-        theirs.as_ref().is_some_and(|value| Some(members.0) == value.as_object().map(Map::len))
-    });
+    let is_unique = theirs.is_some() && serde_json::from_slice::<Unique>(body).is_ok_and(|value| value.0);
     let ours = Fields::read(body);
     assert_eq!(ours.is_ok(), is_unique, "{:?}", body.escape_ascii().to_string());
     let accepted = [
@@ -39,29 +39,61 @@ fn check(body: &[u8]) {
     }
 }
 
-/// The number of members of an object, with those that come twice.
-struct Members(usize);
+/// Whether no object within a value has a member twice.
+struct Unique(bool);
 
-impl<'de> Deserialize<'de> for Members {
+impl<'de> Deserialize<'de> for Unique {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Counter)
+        deserializer.deserialize_any(UniqueVisitor)
     }
 }
 
-struct Counter;
+struct UniqueVisitor;
 
-impl<'de> Visitor<'de> for Counter {
-    type Value = Members;
+impl<'de> Visitor<'de> for UniqueVisitor {
+    type Value = Unique;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("an object")
+        f.write_str("a value")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Members, A::Error> {
-        let mut found = 0;
-        while members.next_entry::<String, Value>()?.is_some() {
-            found += 1;
+    fn visit_bool<E>(self, _value: bool) -> Result<Unique, E> {
+        Ok(Unique(true))
+    }
+
+    fn visit_i64<E>(self, _value: i64) -> Result<Unique, E> {
+        Ok(Unique(true))
+    }
+
+    fn visit_u64<E>(self, _value: u64) -> Result<Unique, E> {
+        Ok(Unique(true))
+    }
+
+    fn visit_f64<E>(self, _value: f64) -> Result<Unique, E> {
+        Ok(Unique(true))
+    }
+
+    fn visit_str<E>(self, _value: &str) -> Result<Unique, E> {
+        Ok(Unique(true))
+    }
+
+    fn visit_unit<E>(self) -> Result<Unique, E> {
+        Ok(Unique(true))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Unique, A::Error> {
+        let mut is_unique = true;
+        while let Some(item) = items.next_element::<Unique>()? {
+            is_unique &= item.0;
         }
-        Ok(Members(found))
+        Ok(Unique(is_unique))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Unique, A::Error> {
+        let (mut names, mut is_unique) = (HashSet::new(), true);
+        while let Some((name, value)) = members.next_entry::<String, Unique>()? {
+            is_unique &= names.insert(name) && value.0;
+        }
+        Ok(Unique(is_unique))
     }
 }
