@@ -8,10 +8,10 @@ use html5gum::{DefaultEmitter, Token, Tokenizer};
 use libfuzzer_sys::fuzz_target;
 use url::Url;
 
-const TAGS: [&str; 29] = [
-    "a", "bdi", "body", "button", "div", "footer", "form", "h1", "h2", "head", "header", "hr", "html", "i",
-    "img", "input", "li", "link", "main", "meta", "nav", "p", "s", "script", "section", "span", "style",
-    "title", "ul",
+const TAGS: [&str; 32] = [
+    "a", "b", "bdi", "body", "button", "div", "footer", "form", "h1", "h2", "head", "header", "hr", "html",
+    "i", "img", "input", "li", "link", "main", "meta", "nav", "p", "path", "s", "script", "section", "span",
+    "style", "svg", "title", "ul",
 ];
 const VOID: [&str; 5] = ["hr", "img", "input", "link", "meta"];
 const ADDRESSES: [&str; 5] = ["href", "src", "action", "ping", "formaction"];
