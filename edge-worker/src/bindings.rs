@@ -302,6 +302,7 @@ impl Bindings {
     }
 
     /// Returns `None` if a binding is missing or bad that calls of tools need.
+    #[inline(never)]
     fn from_env(env: &Env) -> Option<Self> {
         let private_allowed = is_private_fetch_allowed(env);
         let mut calls = Reader::new(env, "all requests are refused");

@@ -17,6 +17,8 @@ const FLOOR = path.join(import.meta.dirname, "floor/build");
 const CONNECTIONS = 16;
 /** Calls before the first round: V8 has compiled what is hot. */
 const WARM_UP = 24_000;
+/** Keys that read their usage: for as many thousand calls in a minute. */
+const READERS = 40;
 /** Calls of a new isolate that are measured together, and starts. */
 const FIRST_CALLS = 200;
 const STARTS = 9;
@@ -70,7 +72,7 @@ async function start(worker, origin) {
   const workerd = await new Workerd(worker, origin).start();
   workerd.pin(0);
   const client = new Client(workerd.port, CONNECTIONS);
-  return { name: worker.name, workerd, client, works: await prepare(worker.name, client), micros: {} };
+  return { name: worker.name, workerd, client, works: await prepare(worker.name, client, READERS), micros: {} };
 }
 
 /** Measures every kind of call of every worker, in turns. */

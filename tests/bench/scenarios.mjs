@@ -23,8 +23,8 @@ function forged(key) {
   return key.slice(0, -8) + (end === key.slice(-8) ? `A${end.slice(1)}` : end);
 }
 
-/** The calls by name. */
-export async function prepare(name, client) {
+/** The calls by name. As many keys read their usage in turn: one may do so 1,000 times a minute. */
+export async function prepare(name, client, readers = 1) {
   const json = { "content-type": "application/json" };
   const body = JSON.stringify({ text: "x".repeat(1000) });
   if (FORWARDS_ONLY.test(name)) {
@@ -34,6 +34,9 @@ export async function prepare(name, client) {
   const { headers } = await issue(client, { tier: "enterprise", limits: { minute: MINUTE }, biolink_plan: "business" });
   const free = await issue(client, { tier: "free", limits: { minute: MINUTE, day: 1e9 } });
   const spent = await issue(client, { tier: "free", limits: { day: 1 } });
+  const reading = [free];
+  while (reading.length < readers) reading.push(await issue(client, { tier: "free" }));
+  let reads = 0;
   for (let call = 0; call < 2; call += 1) await client.send({ path: TOOL, headers: spent.headers });
   return {
     "GET": { expected: 200, path: TOOL, headers },
@@ -42,7 +45,7 @@ export async function prepare(name, client) {
     "401, no key": { expected: 401, path: TOOL },
     "401, forged key": { expected: 401, path: TOOL, headers: { "x-api-key": forged(headers["x-api-key"]) } },
     "429, over the limit": { expected: 429, path: TOOL, headers: spent.headers },
-    "keys/me": { expected: 200, path: "/v1/keys/me", headers: free.headers },
+    "keys/me": { expected: 200, path: "/v1/keys/me", visit: () => ({ path: "/v1/keys/me", headers: reading[reads++ % readers].headers }) },
     ...(JAVASCRIPT.test(name) ? {} : await visits(client, headers)),
   };
 }

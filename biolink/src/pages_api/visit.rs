@@ -45,6 +45,7 @@ pub struct Opened<'a> {
 /// # Errors
 /// Returns `route-unknown` if there is nothing, `page-gone` if there is nothing any more, and
 /// `fields-invalid` for a query that a QR code does not take.
+#[inline(never)]
 pub fn respond(
     served: Served,
     opened: &Opened<'_>,
@@ -123,6 +124,7 @@ pub fn respond(
 
 impl Opened<'_> {
     /// Returns the link that the visitor has a short link or QR code of, if the page has it.
+    #[inline(never)]
     fn named_link(&self, document: &PageDocument) -> Option<LinkId> {
         let via = Via::of_query(self.query.filter(|_| self.part == VisitPart::Page))?;
         let link = document.codes.iter().find(|code| code.via == via)?.link?;
@@ -146,6 +148,7 @@ impl Opened<'_> {
 }
 
 /// Returns what a visitor has to confirm first.
+#[inline(never)]
 fn gate(document: &PageDocument, part: VisitPart) -> Option<Gate> {
     match part {
         VisitPart::Page
@@ -174,6 +177,7 @@ const fn is_code(part: VisitPart) -> bool {
 }
 
 /// Returns the scan of a QR code. A short link is none: the view that follows counts.
+#[inline(never)]
 fn scan(account: KeyId, page: PageId, code: &Slug, part: VisitPart) -> Option<Occurrence> {
     let via = match part {
         VisitPart::ShortLink(_) => return None,
@@ -184,7 +188,9 @@ fn scan(account: KeyId, page: PageId, code: &Slug, part: VisitPart) -> Option<Oc
     Some(Occurrence { qr_code: Some(code.to_string()), via, ..scan })
 }
 
-/// Returns the image of a QR code.
+/// Returns the image of a QR code. Not inlined, as all that only some visits run: a new isolate
+/// optimizes large functions for long.
+#[inline(never)]
 fn code_image(
     part: VisitPart,
     code: &Slug,
@@ -214,6 +220,7 @@ fn scanned(slug: &Slug, part: VisitPart) -> Response<Vec<u8>> {
 }
 
 /// Returns the products as a feed. It is good for a minute, and says when the page was published.
+#[inline(never)]
 fn products(document: &PageDocument, opened: &Opened<'_>, published_at: UnixMillis) -> Response {
     let (slug, base) = (opened.slug, opened.base);
     let response = match opened.part {
@@ -227,6 +234,7 @@ fn products(document: &PageDocument, opened: &Opened<'_>, published_at: UnixMill
 
 /// Returns the redirect of a link, and the name of the destination if the link has several. It is checked
 /// again, because the rules may have changed since it was written.
+#[inline(never)]
 fn follow(
     document: &PageDocument,
     id: LinkId,
@@ -240,6 +248,7 @@ fn follow(
 }
 
 /// Returns the redirect of a product.
+#[inline(never)]
 fn follow_product(
     document: &PageDocument,
     id: ProductId,

@@ -12,6 +12,7 @@ use crate::page::{PageDocument, document::Gate};
 
 /// Returns the page that asks a visitor to confirm, by a form that leads to `action`. It shows
 /// nothing of the page but its title, and search engines leave it out.
+#[inline(never)]
 pub fn confirm(document: &PageDocument, gate: Gate, action: &str) -> Response {
     let words = Words::of(&document.locale);
     let (question, button) = match gate {

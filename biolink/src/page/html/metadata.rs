@@ -11,6 +11,7 @@ use crate::page::{
 };
 
 /// Returns the elements for the head.
+#[inline(never)]
 pub(super) fn of(view: &PageView<'_>) -> Markup {
     let document = view.document;
     let address = view.address();

@@ -41,6 +41,7 @@ pub fn problem_notice(problem: &Problem, request_id: &RequestId) -> Response {
 }
 
 /// Returns the form that reports a page. It is sent to its own address.
+#[inline(never)]
 pub fn report_form(slug: &Slug) -> Response {
     let content = html! {
         main {
@@ -62,6 +63,7 @@ pub fn report_form(slug: &Slug) -> Response {
 }
 
 /// Returns the confirmation of a report.
+#[inline(never)]
 pub fn report_received() -> Response {
     let content = notice("Thank you for the report", "We look at every report.");
     operator_page("Thank you for the report", &content)

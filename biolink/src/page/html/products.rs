@@ -6,6 +6,7 @@ use super::{PageView, links::shown_address, money, words::Words};
 use crate::page::document::{Availability, Image, Layout, Locale, Price, Product};
 
 /// Returns the products, if there are any and they are shown.
+#[inline(never)]
 pub(super) fn section(view: &PageView<'_>, words: &Words) -> Markup {
     let products = &view.document.products;
     let has_title = !products.title.is_empty();

@@ -23,6 +23,7 @@ impl Account {
     }
 
     /// Returns a page, or the account with its pages, as the operator sees them.
+    #[inline(never)]
     pub(super) fn inspect(&self, call: &Call, page: Option<PageId>) -> Result<Response, Problem> {
         let shown = |meta: &PageMeta| {
             let mut members = describe::summary(meta, self.is_suspended(meta), &call.base);
@@ -44,6 +45,7 @@ impl Account {
     }
 
     /// Has nothing shown of a page, or of the account.
+    #[inline(never)]
     pub(super) fn suspend(
         &mut self,
         call: &Call,
@@ -55,6 +57,7 @@ impl Account {
     }
 
     /// Has a page, or the account, shown as before. A page of a suspended account is not.
+    #[inline(never)]
     pub(super) fn resume(
         &mut self,
         call: &Call,
@@ -92,6 +95,7 @@ impl Account {
     /// Removes everything that the owner has stored. What remains is the count of calls, the
     /// operator's order, and the tasks that remove the rest elsewhere. An account with a suspended
     /// page is suspended then, because its owner could otherwise begin again.
+    #[inline(never)]
     pub(super) fn erase(
         &mut self,
         call: &Call,

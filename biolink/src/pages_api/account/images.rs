@@ -48,17 +48,20 @@ impl Account {
         true
     }
 
+    #[inline(never)]
     pub(super) fn list_images(&self, base: &str) -> Response {
         let data: Vec<_> = self.stored_images().map(|image| image.describe(base)).collect();
         Response::json(json!({ "object": "list", "data": data }).to_string())
     }
 
+    #[inline(never)]
     pub(super) fn read_image(&self, id: &ImageId, base: &str) -> Result<Response, Problem> {
         let image = self.image(id).ok_or_else(|| image_unknown(id))?;
         Ok(Response::json(image.describe(base).to_string()))
     }
 
     /// Notes an image whose file is about to be stored. One that is there already stays as it is.
+    #[inline(never)]
     pub(super) fn add_image(
         &mut self,
         call: &Call,

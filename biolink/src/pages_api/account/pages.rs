@@ -34,6 +34,7 @@ const CODE_LENGTH: usize = 10;
 type Outcome = Result<(Response, Vec<Write>), Unfinished>;
 
 impl Account {
+    #[inline(never)]
     pub(super) fn create(
         &mut self,
         call: &Call,
@@ -99,6 +100,7 @@ impl Account {
         Ok((self.tried(&meta, &content, &call.base), Vec::new()))
     }
 
+    #[inline(never)]
     pub(super) fn edit(
         &mut self,
         call: &Call,
@@ -170,6 +172,7 @@ impl Account {
         self.pages.iter_mut().filter(|page| page.id == meta.id).for_each(|page| *page = meta.clone());
     }
 
+    #[inline(never)]
     pub(super) fn delete(
         &mut self,
         call: &Call,

@@ -36,6 +36,7 @@ impl Account {
         self.sources.iter().filter(move |source| source.page == page)
     }
 
+    #[inline(never)]
     pub(super) fn call_sources(
         &mut self,
         call: &Call,

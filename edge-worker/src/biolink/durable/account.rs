@@ -100,10 +100,10 @@ impl DurableObject for Account {
     /// stay.
     async fn alarm(&self) -> Result<Response> {
         self.armed.set(None);
-        if let Err(error) = self.deliver().await {
+        if let Err(error) = boxed(self.deliver()).await {
             log::error("account outbox failed", None, &[("error", &error)]);
         }
-        if let Err(error) = self.arm().await {
+        if let Err(error) = boxed(self.arm()).await {
             log::error("account alarm failed", None, &[("error", &error)]);
         }
         Response::empty()

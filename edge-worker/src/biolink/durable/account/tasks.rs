@@ -12,13 +12,14 @@ use super::Account;
 use crate::bindings;
 use crate::biolink::pages_client::slug_call;
 use crate::biolink::{page_store, product_sources, stats_client, webhooks_client};
+use crate::runtime::outline::boxed;
 use crate::runtime::{clock, log};
 
 impl Account {
     /// Does what is due.
     pub(super) async fn deliver(&self) -> Result<()> {
         for task in self.with_state(|state| state.due(clock::now()))? {
-            let outcome = self.perform(&task).await;
+            let outcome = boxed(self.perform(&task)).await;
             if let Err(error) = &outcome {
                 log::error("account task failed", None, &[("error", error)]);
             }
