@@ -201,7 +201,7 @@ if (GATEWAY_BOUNDARY === "edge") {
     }
     const table = await report("format=csv&group_by=browser");
     assert.match(table.headers.get("content-type"), /^text\/csv;/);
-    assert.equal(table.text, "browser,views,clicks\r\nFirefox,1,0\r\n");
+    assert.equal(table.text, "browser,views,clicks,ctr\r\nFirefox,1,0,0\r\n");
     assertValid(description.paths["/analytics/live"].get.responses[200].content["application/json"].schema, (await call("GET", "/analytics/live", { key })).text, "live");
   });
 

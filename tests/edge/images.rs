@@ -99,7 +99,7 @@ fn file_that_is_no_image_or_too_large_is_refused() {
     let edge = Edge::shared();
     let (key, _) = issue(&edge, None);
     for (content, status) in [
-        (b"<svg xmlns='http://www.w3.org/2000/svg'/>".to_vec(), 415),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>".to_vec(), 422),
         (vec![0; 2_097_153], 413),
         (png("")[..20].to_vec(), 422),
     ] {

@@ -35,10 +35,10 @@ impl ImageFile {
     /// Reads what a file is.
     ///
     /// # Errors
-    /// Returns `media-type-unsupported` for any other content than a PNG, JPEG, WebP, GIF or AVIF image,
-    /// and `fields-invalid` if its dimensions cannot be read or are too large.
+    /// Returns `fields-invalid` for any other content than a PNG, JPEG, WebP, GIF or AVIF image, and if its
+    /// dimensions cannot be read or are too large.
     pub fn read(account: &KeyId, content: &[u8]) -> Result<Self, Problem> {
-        let media_type = media_type(content).ok_or_else(unsupported)?;
+        let media_type = media_type(content).ok_or_else(not_an_image)?;
         let size = blob_size(content)
             .map_err(|_| refused("the image is cut off or damaged: it has no dimensions"))?;
         if size.width == 0 || size.height == 0 || size.width.max(size.height) > MAX_SIDE {
@@ -83,9 +83,9 @@ fn media_type(content: &[u8]) -> Option<&'static str> {
     }
 }
 
-fn unsupported() -> Problem {
+fn not_an_image() -> Problem {
     let detail = "the body is no PNG, JPEG, WebP, GIF or AVIF image; send the bytes of the file, without a form or base64 around them";
-    Problem::new(codes::MEDIA_TYPE_UNSUPPORTED, detail)
+    refused(detail)
 }
 
 fn refused(detail: &str) -> Problem {
@@ -147,10 +147,10 @@ mod tests {
     fn what_is_no_image_is_refused() {
         let cut = png(5, 4)[..12].to_vec();
         for (content, status) in [
-            (b"<svg xmlns='http://www.w3.org/2000/svg'/>".to_vec(), 415),
-            (b"<!DOCTYPE html><script>alert(1)</script>".to_vec(), 415),
-            (b"BM\0\0\0\0\0\0\0\0\0\0\0\0".to_vec(), 415),
-            (Vec::new(), 415),
+            (b"<svg xmlns='http://www.w3.org/2000/svg'/>".to_vec(), 422),
+            (b"<!DOCTYPE html><script>alert(1)</script>".to_vec(), 422),
+            (b"BM\0\0\0\0\0\0\0\0\0\0\0\0".to_vec(), 422),
+            (Vec::new(), 422),
             (cut, 422),
             (png(8_193, 1), 422),
         ] {
