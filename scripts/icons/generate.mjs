@@ -29,7 +29,7 @@ use crate::page::document::Platform;
 
 /// Returns the path of a site's icon in a box of 24, or \`None\` if the site's owner does not want it in collections.
 #[rustfmt::skip]
-pub(super) const fn path(platform: Platform) -> Option<&'static str> {
+pub(in crate::page) const fn path(platform: Platform) -> Option<&'static str> {
     Some(match platform {
 ${arms.join("")}    })
 }

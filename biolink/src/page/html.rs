@@ -5,7 +5,7 @@
 //! its hash) and the hosts of its images.
 
 mod gate;
-mod icons;
+pub(super) mod icons;
 mod layout;
 mod links;
 mod metadata;

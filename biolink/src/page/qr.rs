@@ -1,5 +1,6 @@
 //! The QR code of a page, as SVG, PNG and PDF.
 
+mod logo;
 mod options;
 mod pdf;
 mod png;
@@ -8,6 +9,7 @@ use std::fmt::Write as _;
 
 use qrcode::{Color as Module, EcLevel, QrCode};
 
+use logo::Logo;
 pub use options::{Correction, QrOptions};
 
 use crate::{codes, page::document::Color};
@@ -51,6 +53,8 @@ pub fn qr_pdf(address: &str, options: &QrOptions) -> Result<Response<Vec<u8>>, P
 struct Modules {
     side: usize,
     colors: Vec<Module>,
+    /// The logo, and the modules of the square in the middle that is cleared for it.
+    logo: Option<(Logo, usize)>,
 }
 
 impl Modules {
@@ -63,7 +67,34 @@ impl Modules {
         };
         let code = QrCode::with_error_correction_level(address, level)
             .map_err(|_| invalid("the address is too long for a QR code with this `ecc`"))?;
-        Ok(Self { side: code.width(), colors: code.into_colors() })
+        let modules = Self { side: code.width(), colors: code.into_colors(), logo: None };
+        match options.logo {
+            None => Ok(modules),
+            Some(platform) => {
+                let expected = format!("`logo` is {}, which has no icon that may be used", platform.as_str());
+                Ok(modules.with(Logo::of(platform).ok_or_else(|| invalid(&expected))?))
+            }
+        }
+    }
+
+    /// Returns the modules with a logo in a light square in the middle.
+    fn with(mut self, logo: Logo) -> Self {
+        let side = Logo::side(self.side);
+        let cleared = (self.side - side) / 2..(self.side + side) / 2;
+        for (y, row) in self.colors.chunks_mut(self.side).enumerate() {
+            if cleared.contains(&y) {
+                row.iter_mut()
+                    .enumerate()
+                    .filter(|(x, _)| cleared.contains(x))
+                    .for_each(|(_, it)| *it = Module::Light);
+            }
+        }
+        Self { logo: Some((logo, side)), ..self }
+    }
+
+    /// Returns the corner of the square of a logo of so many modules.
+    fn corner(&self, side: usize, margin: usize) -> usize {
+        margin + (self.side - side) / 2
     }
 
     fn rows(&self) -> impl Iterator<Item = &[Module]> {
@@ -85,8 +116,12 @@ impl Modules {
                 let _written = write!(path, "M{},{}h{length}v1h-{length}z", x + margin, y + margin);
             }
         }
+        let logo = self.logo.as_ref().map(|(logo, modules)| {
+            logo.svg(self.corner(*modules, margin) as f64, *modules as f64, &fg.to_string())
+        });
+        let logo = logo.unwrap_or_default();
         format!(
-            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" viewBox="0 0 {side} {side}" shape-rendering="crispEdges"><rect width="{side}" height="{side}" fill="{bg}"/><path fill="{fg}" d="{path}"/></svg>"#
+            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" viewBox="0 0 {side} {side}" shape-rendering="crispEdges"><rect width="{side}" height="{side}" fill="{bg}"/><path fill="{fg}" d="{path}"/>{logo}</svg>"#
         )
     }
 
@@ -110,6 +145,9 @@ impl Modules {
             }
         }
         drawing.push_str("f\n");
+        if let Some((logo, modules)) = &self.logo {
+            drawing += &logo.pdf(self.corner(*modules, margin) as f64, *modules as f64, side as f64);
+        }
         drawing
     }
 
@@ -137,7 +175,21 @@ impl Modules {
         let below = pixels - margin - self.side * module;
         let code = self.rows().map(|row| (dark(row), module));
         let lines = std::iter::once((light.clone(), margin)).chain(code).chain([(light.clone(), below)]);
-        Ok(png::encode(options.size, [options.bg, options.fg], lines))
+        let Some((logo, modules)) = &self.logo else {
+            return Ok(png::encode(options.size, [options.bg, options.fg], lines));
+        };
+        let mut lines: Vec<_> = lines.flat_map(|(line, times)| vec![(line, 1); times]).collect();
+        let pixels = |modules: usize| u16::try_from(modules * module).unwrap_or(u16::MAX);
+        let corner = margin + (self.side - modules) / 2 * module;
+        for (row, dark) in logo.pixels(pixels(*modules), pixels(1)).iter().enumerate() {
+            let Some((line, _)) = lines.get_mut(corner + row) else { continue };
+            for pixel in dark.iter().enumerate().filter(|(_, dark)| **dark).map(|(at, _)| corner + at) {
+                if let Some(byte) = line.get_mut(pixel / 8) {
+                    *byte |= 0x80 >> (pixel % 8);
+                }
+            }
+        }
+        Ok(png::encode(options.size, [options.bg, options.fg], lines.into_iter()))
     }
 }
 

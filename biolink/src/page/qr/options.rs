@@ -4,7 +4,10 @@ use percent_encoding::percent_decode_str;
 use shared::problem::Problem;
 
 use super::invalid;
-use crate::page::{Via, document::Color};
+use crate::page::{
+    Via,
+    document::{Color, Platform},
+};
 
 /// The look of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +24,8 @@ pub struct QrOptions {
     pub bg: Color,
     /// The name by which its scans are counted.
     pub via: Option<Via>,
+    /// The site whose icon is in the middle. The level of correction is [`Correction::H`] then.
+    pub logo: Option<Platform>,
 }
 
 /// A level of error correction.
@@ -45,6 +50,7 @@ impl Default for QrOptions {
             fg: Color::BLACK,
             bg: Color::WHITE,
             via: None,
+            logo: None,
         }
     }
 }
@@ -73,10 +79,22 @@ impl QrOptions {
                     let expected = "`via` must have 2 to 24 of a-z, 0-9, - and _, and not be qr";
                     options.via = Some(Via::parse(&value).ok_or_else(|| invalid(expected))?);
                 }
-                _ => return Err(invalid("a QR code has the parameters size, ecc, margin, fg, bg and via")),
+                "logo" => {
+                    let site = Platform::ALL.iter().find(|platform| platform.as_str() == value);
+                    let expected = "`logo` must be the platform of a profile, such as instagram";
+                    options.logo = Some(*site.ok_or_else(|| invalid(expected))?);
+                }
+                _ => {
+                    return Err(invalid(
+                        "a QR code has the parameters size, ecc, margin, fg, bg, via and logo",
+                    ));
+                }
             }
         }
         options.check_colors()?;
+        if options.logo.is_some() {
+            options.correction = Correction::H;
+        }
         Ok(options)
     }
 

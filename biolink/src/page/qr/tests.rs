@@ -1,5 +1,5 @@
 use super::*;
-use crate::page::document::Color;
+use crate::page::document::{Color, Platform};
 
 const ADDRESS: &str = "https://pages.example.com/q/8sK2mTq7";
 
@@ -94,6 +94,41 @@ fn pdf_is_decoded_and_its_offsets_are_right() {
     }
 }
 
+/// At every length of addresses, and so in every version of codes that one can have.
+#[test]
+fn code_with_a_logo_is_decoded_by_its_correction() {
+    for length in (30..=300).step_by(45) {
+        let address = format!("https://pages.example.com/q/{}", "x".repeat(length - 28));
+        let options = options("size=1024&logo=github&ecc=L");
+        assert_eq!(options.correction, Correction::H, "raised");
+        let (side, brightness) = pixels(&qr_png(&address, &options).unwrap().body);
+        assert_eq!(decoded(side, &brightness), address, "{length}");
+    }
+}
+
+#[test]
+fn every_icon_can_be_a_logo() {
+    for platform in Platform::ALL {
+        let options = options(&format!("size=512&logo={}", platform.as_str()));
+        if Logo::of(*platform).is_none() {
+            assert!(qr_svg(ADDRESS, &options).is_err(), "{platform:?}");
+            continue;
+        }
+        let (side, brightness) = pixels(&qr_png(ADDRESS, &options).unwrap().body);
+        assert_eq!(decoded(side, &brightness), ADDRESS, "{platform:?}");
+        let middle = side * 2 / 5..side * 3 / 5;
+        let dark = middle.clone().flat_map(|y| middle.clone().map(move |x| (x, y)));
+        let dark = dark.filter(|(x, y)| brightness[y * side + x] == 0).count();
+        let area = middle.len() * middle.len();
+        assert!((area / 12..area * 9 / 10).contains(&dark), "{platform:?}: {dark} of {area}");
+        let svg = qr_svg(ADDRESS, &options).unwrap().body;
+        assert_eq!(svg.matches("<path").count(), 2, "{platform:?}");
+        let (side, brightness) = drawn(&svg);
+        assert_eq!(decoded(side, &brightness), ADDRESS, "below the icon: {platform:?}");
+        assert!(qr_pdf(ADDRESS, &options).is_ok());
+    }
+}
+
 /// Draws the path of an SVG, four pixels for each unit. It has the commands `M`, `h`, `v` and `z`.
 fn drawn(svg: &str) -> (usize, Vec<u8>) {
     let (_, rest) = svg.split_once("viewBox=\"0 0 ").unwrap();
@@ -142,6 +177,8 @@ fn options_that_readers_could_not_read_are_refused() {
         "fg=999999&bg=aaaaaa",
         "fg=ffffff&bg=000000",
         "logo=1",
+        "logo=https://example.com/logo.png",
+        "label=1",
         "fg",
     ] {
         assert!(QrOptions::parse(Some(query)).is_err(), "{query}");
