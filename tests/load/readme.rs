@@ -191,7 +191,7 @@ fn conditions_and_options_of_the_readme_exist() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(1) && stderr.contains("cannot connect"), "{stderr}");
 
-    let help = ["run", "report", "compare", "merge", "tools"].map(|command| {
+    let help = ["run", "certify", "report", "compare", "merge", "tools"].map(|command| {
         let output = Command::new(binary("loadtest")).args([command, "--help"]).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     });
