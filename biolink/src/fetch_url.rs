@@ -145,7 +145,7 @@ fn check_host(parts: &UrlParts, policy: &FetchPolicy) -> Result<(), FetchUrlErro
     if policy.is_own(name, parts.port) {
         return Err(FetchUrlError::OwnHost { host: host() });
     }
-    if policy.is_private_allowed() && is_loopback(name) {
+    if policy.is_private_allowed() && is_loopback(&parts.host) {
         return Ok(());
     }
     if is_ip_address(name) {

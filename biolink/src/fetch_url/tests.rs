@@ -246,6 +246,8 @@ fn development_allows_http_and_loopback_only() {
         ("address", "http://2130706433/"),
         ("address", "https://[::1]a.localhost/"),
         ("address", "https://[::1]./"),
+        ("address", "https://127.0.0.1./"),
+        ("private", "https://shop.localhost./"),
         ("private", "http://printer.local/"),
         ("internal", "http://metadata.goog/"),
         ("syntax", "http://user@127.0.0.1/"),
