@@ -91,7 +91,7 @@ test("visit with clicks, a way back and a reload is counted exactly", async () =
   const titles = ({ link, product }) => [...link, ...product].map((row) => [row.title, row.clicks, row.unique_clicks]);
   assert.deepEqual(titles(report.groups), [["News", 1, 1], ["Poster", 1, 1]]);
   assert.deepEqual(report.groups.browser, [{ browser: "Chrome", views: 2, clicks: 2, ctr: 1 }]);
-  assert.deepEqual(report.groups.device, [{ device: "desktop", views: 2, clicks: 2 }]);
+  assert.deepEqual(report.groups.device, [{ device: "desktop", views: 2, clicks: 2, ctr: 1 }]);
 });
 
 test("click on an address for mail is counted by its ping", async () => {
