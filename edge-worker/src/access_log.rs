@@ -6,6 +6,7 @@ use portal::route::Route;
 use serde::Serialize;
 use shared::key::{KeyId, VerifiedKey};
 use shared::method::Method;
+use shared::origin::Origin;
 use shared::problem::Code;
 use shared::sampling::Sampling;
 use shared::tier::Tier;
@@ -32,6 +33,8 @@ pub(crate) struct AccessRecord {
     pub(crate) degraded: bool,
     /// The data center that responded, or that polled for key changes.
     pub(crate) origin: Option<String>,
+    /// The data centers that were tried before the one that responded.
+    pub(crate) tried: Vec<String>,
     /// Milliseconds spent waiting for the client's body.
     pub(crate) body_wait_ms: u64,
     /// When the call was sent to an origin, and when the headers of its response arrived.
@@ -55,6 +58,18 @@ impl AccessRecord {
             self.tool = Some(call.tool);
             self.action = Some(call.action.as_str().to_owned());
         }
+    }
+
+    /// Records an origin that was tried in vain.
+    pub(crate) fn record_tried(&mut self, origin: &Origin) {
+        self.tried.push(origin.name.clone());
+    }
+
+    /// Returns the value of `Proxy-Status` (RFC 9209) of a response that was not the first origin's, or
+    /// `None` for any other.
+    pub(crate) fn proxy_status(&self) -> Option<String> {
+        let next = self.origin.as_ref().filter(|_| !self.tried.is_empty())?;
+        Some(format!("edge; next-hop=\"{next}\"; details=\"tried before: {}\"", self.tried.join(" ")))
     }
 
     /// Returns the gateway's own milliseconds and, for a call that reached an origin, those spent
@@ -85,6 +100,7 @@ impl AccessRecord {
             status: self.status,
             code: self.code.map(Code::as_str),
             origin: self.origin.as_deref(),
+            tried: &self.tried,
             duration_ms: now.since(request.now),
             overhead_ms,
             origin_ms,
@@ -121,6 +137,8 @@ struct Line<'a> {
     code: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    tried: &'a [String],
     duration_ms: u64,
     overhead_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]

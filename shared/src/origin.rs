@@ -5,6 +5,10 @@
 //! connection was refused, the proxy refused the grant, or the method is safe (RFC 9110, section
 //! 9.2.2). The rule is [`OriginError::is_retryable`].
 //!
+//! **A tool without a server.** A proxy's own 503 says that the tool has no healthy server in its data
+//! center, and that nothing was sent to a tool. Such a call goes on to another origin, whatever its
+//! method, and [`ToolOutages`] sends the next ones there at once.
+//!
 //! The runtime reports a refused connection and one that was lost later in the same words. So with
 //! several origins a POST goes only to one that has responded within [`CONFIRMED_MS`], or that
 //! responds to a probe first.
@@ -15,10 +19,12 @@
 mod error;
 mod list;
 mod reachability;
+mod tool_outages;
 
 pub use error::{Execution, OriginError, failure_detail};
 pub use list::{Origin, Origins, OriginsError};
 pub use reachability::{Reachability, has_other_origin};
+pub use tool_outages::ToolOutages;
 
 use crate::request::TOOL_RESPONSE_TIMEOUT_MS;
 

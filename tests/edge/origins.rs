@@ -45,6 +45,61 @@ fn large() -> String {
     format!("\"{}\"", "x".repeat(3_000_000))
 }
 
+/// Returns the response of a proxy none of whose servers of a tool is healthy.
+fn no_server(sent: &[&str]) -> OriginBehavior {
+    let headers = ["X-Gateway-Problem: tool-unavailable", "Retry-After: 5", "Proxy-Status: utg-proxy"];
+    OriginBehavior::Respond(http_response("503 Service Unavailable", &[&headers, sent].concat(), "{}"))
+}
+
+/// The memory is the tool's own: another tool is called at the first origin.
+#[test]
+fn tool_without_a_server_is_called_at_the_next_origin() {
+    let pair = Pair::start(no_server(&[]));
+    for (nth, response) in [pair.post("{}"), pair.get(), pair.post("{\"a\":1}")].into_iter().enumerate() {
+        assert_eq!((response.status, response.text().as_str()), (200, "second"));
+        let told = response.header("proxy-status").is_some();
+        assert_eq!(told, nth == 0, "only the first call went astray: {response:?}");
+    }
+    assert_eq!((pair.first.arrivals().len(), pair.second.arrivals().len()), (1, 3));
+    let other = Request::get("/v1/qr/generate").key(&pair.key).send(pair.edge.addr);
+    let status = r#"edge; next-hop="default"; details="tried before: default""#;
+    assert_eq!((other.text().as_str(), other.header("proxy-status")), ("second", Some(status)));
+    assert_eq!(pair.first.arrivals().len(), 2);
+}
+
+#[test]
+fn call_that_reached_a_tool_is_not_sent_to_the_next_origin() {
+    let pair = Pair::start(no_server(&["X-Gateway-Sent: 1"]));
+    for response in [pair.post("{}"), pair.get()] {
+        assert_eq!((response.status, response.header("x-gateway-problem")), (503, Some("tool-unavailable")));
+    }
+    assert_eq!((pair.first.arrivals().len(), pair.second.arrivals().len()), (2, 0));
+}
+
+/// A tool's own 503 is a response like any other.
+#[test]
+fn tools_own_503_is_not_sent_to_the_next_origin() {
+    let behavior = OriginBehavior::Respond(http_response("503 Service Unavailable", &[], "busy"));
+    let pair = Pair::start(behavior);
+    assert_eq!((pair.get().text(), pair.second.arrivals().len()), ("busy".to_owned(), 0));
+}
+
+#[test]
+fn tool_that_is_out_everywhere_costs_one_attempt_a_call() {
+    let (first, second) = (Origin::start(no_server(&[])), Origin::start(no_server(&[])));
+    let edge = Edge::start(&format!("{},{}", first.url(), second.url()));
+    let (key, _) = edge.issue("pro");
+    for _ in 0..5 {
+        let response = post(&edge, &key, "{}");
+        assert_eq!((response.status, response.header("x-gateway-problem")), (503, Some("tool-unavailable")));
+        assert_eq!(response.header("proxy-status"), Some("utg-proxy"));
+        assert_eq!(response.header("retry-after"), Some("5"));
+    }
+    let attempts = first.arrivals().len() + second.arrivals().len();
+    // One call tries the other origin again if the test takes longer than 5 s.
+    assert!((6..=7).contains(&attempts), "{attempts} attempts for 5 calls: the first one tried both");
+}
+
 #[test]
 fn refusing_origin_is_passed_over_by_every_kind_of_call() {
     let second = Origin::good("second");

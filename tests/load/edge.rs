@@ -51,6 +51,17 @@ fn webhook_flaps_passes() {
 }
 
 #[test]
+fn data_center_fails_passes() {
+    let sites = [(); 2].map(|()| Tools::start());
+    let [first, second] = sites.each_ref().map(|tools| ProxyConfig::for_tools(tools).start_and_wait());
+    let edge = Edge::start(&format!("{},{}", first.url(), second.url()));
+    let control = format!("http://{}", sites[0].control_addr());
+    let url = format!("http://{}", edge.addr);
+    let output = run(&url, "data-center-fails", &["--rate", "40", "--keys", "4", "--control", &control]);
+    assert_passed("data-center-fails", &output);
+}
+
+#[test]
 fn origin_failover_passes() {
     let tools = Tools::start();
     let [first, second] = [(); 2].map(|()| ProxyConfig::for_tools(&tools).start_and_wait());

@@ -9,7 +9,9 @@ mod upload;
 use std::cell::RefCell;
 
 use shared::grant::Grant;
-use shared::origin::{CONNECT_TIMEOUT_MS, OriginError, Reachability, has_other_origin};
+use shared::headers;
+use shared::origin::{CONNECT_TIMEOUT_MS, OriginError, Reachability, ToolOutages, has_other_origin};
+use shared::problem::codes;
 use shared::route::ToolCall;
 use shared::status::StatusReport;
 use shared::time::UnixMillis;
@@ -21,14 +23,17 @@ use crate::runtime::streamed_response::StreamedResponse;
 use crate::runtime::{clock, log, promise};
 use attempt::Attempt;
 pub(crate) use attempt_error::ForwardError;
+use fetch::discard;
 use upload::Upload;
 
 thread_local! {
     static REACHABILITY: RefCell<Reachability> = RefCell::default();
+    static OUTAGES: RefCell<ToolOutages> = RefCell::default();
 }
 
-/// Forwards an admitted call. Returns the response of the first origin that responds. `grant`
-/// returns the grant for the call, issued at the time of sending.
+/// Forwards an admitted call. Returns the response of the first origin that responds and has a healthy
+/// server of the tool, or else the refusal of the last that has none. `grant` returns the grant for the
+/// call, issued at the time of sending.
 ///
 /// # Errors
 /// A 503 if none does; `request-timeout` or `body-malformed` if the client does not send the whole
@@ -44,8 +49,16 @@ pub(crate) async fn forward(
     access.body_wait_ms = clock::now().since(started);
     let upload = upload.map_err(ForwardError::refused)?;
     let origins = &context.bindings.origins;
-    let order = outlined(|| REACHABILITY.with_borrow(|seen| seen.order(origins, clock::now())));
+    let order = outlined(|| {
+        let mut order = REACHABILITY.with_borrow(|seen| seen.order(origins, clock::now()));
+        OUTAGES.with_borrow_mut(|seen| {
+            seen.arrange(&mut order, call.tool, upload.can_repeat(), clock::now());
+        });
+        order
+    });
     let mut failure = OriginError::Refused;
+    // The response that the client gets, if no later origin has a better one.
+    let mut received = None;
     for (nth, &index) in order.iter().enumerate() {
         let Some(origin) = origins.all().get(index) else { continue };
         let sent_at = clock::now();
@@ -60,13 +73,32 @@ pub(crate) async fn forward(
                 });
                 access.origin = Some(origin.name.clone());
                 access.origin_times = Some((sent_at, clock::now()));
-                return Ok(response);
+                let goes_on = outlined(|| {
+                    let is_out = lacks_server(&response);
+                    let rest = order.get(nth + 1..).unwrap_or_default();
+                    OUTAGES.with_borrow_mut(|seen| {
+                        match is_out {
+                            true => seen.record_out(index, call.tool, clock::now()),
+                            false => seen.record_served(index, call.tool),
+                        }
+                        is_out && seen.has_other(rest, index, call.tool)
+                    })
+                });
+                if let Some(former) = received.replace(response) {
+                    discard(&former.raw);
+                }
+                if !(goes_on && upload.can_repeat()) {
+                    break;
+                }
+                access.record_tried(origin);
+                continue;
             }
             Err(error) => {
                 failure = error.failure()?;
                 let fields: [log::Field<'_>; 3] =
                     [("origin", &origin.name), ("failure", &format!("{failure:?}")), ("error", &error)];
                 log::error("origin call failed", Some(context.request.id), &fields);
+                access.record_tried(origin);
             }
         }
         REACHABILITY.with_borrow_mut(|seen| seen.record_failure(index, failure, clock::now()));
@@ -74,7 +106,15 @@ pub(crate) async fn forward(
             break;
         }
     }
-    Err(ForwardError::refused(failure.problem(call.tool, call.method)))
+    received.ok_or_else(|| ForwardError::refused(failure.problem(call.tool, call.method)))
+}
+
+/// Returns true if the proxy says that the tool has no healthy server in its data center, and that
+/// nothing of the call was sent to a tool. A tool's own 503 does not have these headers.
+fn lacks_server(response: &StreamedResponse) -> bool {
+    response.raw.status() == codes::TOOL_UNAVAILABLE.status()
+        && response.header(headers::PROBLEM).and_then(codes::parse) == Some(codes::TOOL_UNAVAILABLE)
+        && response.header(headers::SENT).is_none()
 }
 
 /// Returns the status report of the first origin that responds, or `None`.

@@ -7,7 +7,7 @@ macro_rules! builtin {
 }
 
 /// The built-in scenarios by name.
-pub(crate) const BUILTIN: [(&str, &str); 23] = builtin![
+pub(crate) const BUILTIN: [(&str, &str); 24] = builtin![
     "tour",
     "steady",
     "ramp",
@@ -29,6 +29,7 @@ pub(crate) const BUILTIN: [(&str, &str); 23] = builtin![
     "reload",
     "upgrade",
     "origin-failover",
+    "data-center-fails",
     "viral-page",
     "webhook-flaps",
 ];

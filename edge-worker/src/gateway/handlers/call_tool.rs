@@ -43,6 +43,12 @@ pub(crate) async fn handle(
             let (ended, code) = call_outcome(&outcome, refusal.as_deref());
             access.code = code;
             outlined(|| meter_client::record_outcome(context, &key, call.tool, &ended, charge));
+            headers.extend(
+                access
+                    .proxy_status()
+                    .filter(|_| refusal.is_none())
+                    .map(|text| ("proxy-status".into(), text.into())),
+            );
             headers.extend(refusal.map(|code| (headers::PROBLEM.into(), code.into())));
             let origin = access.origin.as_deref();
             let followed = outcome.map(|response| {
