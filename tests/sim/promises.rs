@@ -2,7 +2,9 @@
 //! obey headers.
 
 use shared::{meter::Change, tier::Tier};
-use tests::sim::{Demand, Faults, Limiter, Outcome, Pace, Scenario, costs, named, outages, run, table};
+use tests::sim::{
+    Demand, Faults, Limiter, Outcome, Pace, Scenario, costs, named, outages, proxies, run, table,
+};
 
 /// The named scenarios in which nothing goes wrong.
 fn standard() -> Vec<Scenario> {
@@ -16,12 +18,13 @@ fn lease(scenario: &Scenario, seed: u64) -> Outcome {
 #[test]
 fn named_scenarios_admit_no_call_over_a_limit() {
     let manual = include_str!("../../docs/limits.md");
-    for scenario in named() {
+    for scenario in named().into_iter().chain(proxies()) {
         for limiter in [Limiter::CallPerRequest, Limiter::Lease] {
             let outcome = run(&scenario, limiter, table::SEED);
             let counted = outcome.worst_counted_minute().max(outcome.worst_counted_day());
-            assert!(counted <= 1.0, "{} {}: {counted:.4}", scenario.name, limiter.name());
-            let (all, bound) = (outcome.worst_minute().max(outcome.worst_day()), bound(&scenario));
+            let lost = f64::from(outcome.lost) / f64::from(scenario.policy().minute.get());
+            assert!(counted <= 1.0 + lost, "{} {}: {counted:.4}", scenario.name, limiter.name());
+            let (all, bound) = (outcome.worst_minute().max(outcome.worst_day()), bound(&scenario) + lost);
             assert!(all <= bound, "{} {}: {all:.4}", scenario.name, limiter.name());
             let row = table::row(&scenario.name, limiter, &outcome);
             assert!(manual.contains(&row), "docs/limits.md has not this row: {row}");

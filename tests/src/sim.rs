@@ -30,7 +30,7 @@ pub use faults::Faults;
 pub use outcome::Outcome;
 pub use random::random;
 pub use rng::Rng;
-pub use scenario::{COST_ISOLATES, Demand, Scenario, Site, costs, named, outages};
+pub use scenario::{COST_ISOLATES, Demand, Scenario, Site, costs, named, outages, proxies};
 
 /// The part that decides on calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

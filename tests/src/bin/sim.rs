@@ -4,7 +4,7 @@
 
 use std::env;
 
-use tests::sim::{Limiter, costs, named, outages, random, run, table};
+use tests::sim::{Limiter, costs, named, outages, proxies, random, run, table};
 
 fn main() {
     if let Ok(seed) = env::var("SIM_SEED") {
@@ -14,7 +14,7 @@ fn main() {
         return;
     }
     println!("{}", table::head());
-    for scenario in named() {
+    for scenario in named().into_iter().chain(proxies()) {
         println!("{}", table::rows(&scenario));
     }
     println!("\n{}", table::outage_head());

@@ -33,11 +33,17 @@ pub struct Faults {
     /// The period in which no message reaches the object, in milliseconds from the scenario's
     /// start.
     pub outage: Option<(u64, u64)>,
+    /// Fail-overs of the authority to a replica: each in milliseconds from the scenario's start, with how
+    /// far the replica lags behind, at most [`Faults::MAX_LAG`]. What was stored in that time is lost.
+    pub failovers: Vec<(u64, u64)>,
     /// Whether the store has no record of the key.
     pub store_denies: bool,
 }
 
 impl Faults {
+    /// The furthest that a replica lags behind in milliseconds, as Valkey replicates without `WAIT`.
+    pub const MAX_LAG: u64 = 1_000;
+
     /// Returns true if messages can be lost or late, or their ends be gone.
     #[must_use]
     pub fn reach_messages(&self) -> bool {

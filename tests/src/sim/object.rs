@@ -1,6 +1,8 @@
 //! The shell of the Durable Object: load, handle, store, reply, and the restarts in between.
 
-use shared::meter::{Message, Meter, Reply};
+use std::collections::VecDeque;
+
+use shared::meter::{Message, Meter, Reply, Verdict};
 
 use super::{Faults, Rng, clock::MachineClock};
 
@@ -14,11 +16,27 @@ pub(super) struct Object {
     behind: u64,
     /// When it exists; `None` before the first message.
     created: Option<u64>,
+    /// The rows that were stored lately, oldest first: time, row, and the calls that were lent with it.
+    /// Empty without fail-overs.
+    lately: VecDeque<(u64, Meter, u32)>,
+    /// The number of fail-overs so far.
+    failovers: usize,
+    /// The calls that were lent with rows which a fail-over lost.
+    pub(super) lost: u32,
 }
 
 impl Object {
     pub(super) fn new(clock: MachineClock) -> Self {
-        Self { meter: Meter::default(), row: Meter::default(), clock, behind: 0, created: None }
+        Self {
+            meter: Meter::default(),
+            row: Meter::default(),
+            clock,
+            behind: 0,
+            created: None,
+            lately: VecDeque::new(),
+            failovers: 0,
+            lost: 0,
+        }
     }
 
     /// Returns the time at which it exists, if its creation takes so many milliseconds from the first
@@ -36,12 +54,16 @@ impl Object {
         rng: &mut Rng,
     ) -> (Reply, Fate) {
         let machine = self.clock.read(now).minus(self.behind);
+        let unseen = debts(&message);
         let reply = self.meter.handle(message, machine);
         if rng.chance(faults.restarted_before_store) {
             self.restart(faults, rng);
             return (reply, Fate::Forgotten);
         }
         self.row = self.meter.clone();
+        if !faults.failovers.is_empty() {
+            self.replicate(now, lent(&reply) + unseen);
+        }
         if rng.chance(faults.restarted_after_store) {
             self.restart(faults, rng);
             return (reply, Fate::Stored);
@@ -49,11 +71,51 @@ impl Object {
         (reply, Fate::Sent)
     }
 
+    /// Keeps the row for a fail-over that is still to come.
+    fn replicate(&mut self, now: u64, lent: u32) {
+        self.lately.push_back((now, self.row.clone(), lent));
+        while self.lately.get(1).is_some_and(|(at, ..)| at + Faults::MAX_LAG < now) {
+            self.lately.pop_front();
+        }
+    }
+
+    /// Continues from the row that a replica had, if a fail-over was due by `now`.
+    pub(super) fn fail_over(&mut self, start: u64, now: u64, faults: &Faults) {
+        while let Some(&(after, lag)) = faults.failovers.get(self.failovers)
+            && start + after <= now
+        {
+            self.failovers += 1;
+            let known = start + after - lag;
+            while let Some((_, _, lent)) = self.lately.pop_back_if(|(at, ..)| *at > known) {
+                self.lost += lent;
+            }
+            let record = self.meter.record().cloned();
+            self.row = self.lately.back().map_or_else(Meter::default, |(_, row, _)| row.clone());
+            self.meter = self.row.clone();
+            // A proxy sends its record with every request.
+            self.meter.handle(Message::Show { record }, self.clock.read(now).minus(self.behind));
+        }
+    }
+
     fn restart(&mut self, faults: &Faults, rng: &mut Rng) {
         let text = serde_json::to_string(&self.row).unwrap();
         self.meter = serde_json::from_str(&text).unwrap();
         self.behind = rng.range(0, faults.machines_behind + 1);
     }
+}
+
+/// Returns the calls that a reply gives a holder: the one that waits, a lease, and its share of the local
+/// budget.
+fn lent(reply: &Reply) -> u32 {
+    let Reply::Ask(response) = reply else { return 0 };
+    let lease = response.lease.map_or(0, |lease| lease.calls);
+    u32::from(response.verdict == Verdict::Allow) + lease + response.budget.unwrap_or(0)
+}
+
+/// Returns the calls on the local budget that a message reports.
+fn debts(message: &Message) -> u32 {
+    let Message::Ask(request) = message else { return 0 };
+    request.batch.as_ref().map_or(0, |batch| batch.debts)
 }
 
 /// The fate of a reply.

@@ -34,6 +34,8 @@ pub struct Outcome {
     pub made_in_outage: u32,
     /// The number of these that the ideal limiter admits.
     pub ideal_in_outage: u32,
+    /// The number of calls that were lent with writes which a fail-over lost.
+    pub lost: u32,
     /// The number of calls that the ideal limiter admits.
     pub ideal: u32,
     /// The number of responses other than 200 to the client of a closed loop.
@@ -80,6 +82,7 @@ impl Outcome {
             passed_in_outage: 0,
             made_in_outage: 0,
             ideal_in_outage: 0,
+            lost: 0,
             ideal: 0,
             refused: 0,
             misled: 0,

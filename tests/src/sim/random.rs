@@ -27,7 +27,7 @@ pub fn random(seed: u64) -> Scenario {
         .collect();
     let creation = if rng.chance(200) { rng.range(0, 2_000) } else { 0 };
     let start = if rng.chance(500) { MIDNIGHT - rng.range(5_000, 80_000) } else { MIDNIGHT + 40_000_000 };
-    Scenario {
+    let mut scenario = Scenario {
         name: format!("seed {seed}"),
         tier,
         limits,
@@ -40,7 +40,12 @@ pub fn random(seed: u64) -> Scenario {
         creation,
         faults,
         changes: changes(&mut rng, minute, length),
+    };
+    // A change of the record that is lost is no question of limits.
+    if scenario.changes.is_empty() {
+        scenario.faults.failovers = failovers(seed, length);
     }
+    scenario
 }
 
 fn own_limits(rng: &mut Rng) -> LimitOverrides {
@@ -89,6 +94,16 @@ fn faults(rng: &mut Rng, length: u64) -> Faults {
         faults.outage = Some((from, from + rng.range(0, 20_000)));
     }
     faults
+}
+
+/// Draws fail-overs of the authority in every fifth world.
+fn failovers(seed: u64, length: u64) -> Vec<(u64, u64)> {
+    let mut rng = Rng::new(seed ^ 0xfa11);
+    let count = if rng.chance(200) { rng.range(1, 4) } else { 0 };
+    let mut failovers: Vec<_> =
+        (0..count).map(|_| (rng.range(2_000, length), rng.range(0, Faults::MAX_LAG + 1))).collect();
+    failovers.sort_unstable();
+    failovers
 }
 
 fn changes(rng: &mut Rng, minute: u32, length: u64) -> Vec<(u64, Change)> {

@@ -269,3 +269,21 @@ pub fn named() -> Vec<Scenario> {
         Scenario::new("Pro, 5 calls a minute at random", Tier::Pro, 0.05, 1, far),
     ]
 }
+
+/// Returns the scenarios of the table in which proxies hold leases, beside isolates or alone.
+#[must_use]
+pub fn proxies() -> Vec<Scenario> {
+    let failovers = [200_000, 400_000, 600_000].map(|at| (at, Faults::MAX_LAG)).into();
+    let failing_over = Faults { failovers, ..Faults::default() };
+    vec![
+        // A proxy is a holder like an isolate. With Valkey the authority is beside it.
+        Scenario::new("Ent 500/min, 80 % used, 4 proxies, 1 ms", Tier::Enterprise, 0.8, 4, &[1]),
+        Scenario::new("Pro 100/min, 2x, 4 proxies, 1 ms", Tier::Pro, 2.0, 4, &[1]),
+        // Of each data center, one isolate and one proxy, whose way leads through the edge.
+        Scenario::new("Pro 100/min, 2x, 4 isolates and 4 proxies", Tier::Pro, 2.0, 8, &[10, 25, 60, 75]),
+        Scenario::new("Pro 100/min, 2x, 4 proxies, fail-overs lose 1 s", Tier::Pro, 2.0, 4, &[1])
+            .with(failing_over.clone()),
+        Scenario::new("Ent 500/min, 1.5x, 8 proxies, fail-overs lose 1 s", Tier::Enterprise, 1.5, 8, &[1])
+            .with(failing_over),
+    ]
+}

@@ -79,6 +79,7 @@ impl<'a> World<'a> {
             self.handle(event);
         }
         self.outcome.ideal = self.ideal.admitted;
+        self.outcome.lost = self.object.lost;
         self.outcome
     }
 

@@ -46,7 +46,9 @@ impl Meter {
         if calls < MIN_LEASE {
             return None;
         }
-        self.last_lease = self.last_lease.saturating_add(1);
+        // An authority that lost its last writes must not give a number again that a holder may report
+        // (docs/decisions/limits.md, "A lease is numbered by the clock").
+        self.last_lease = self.last_lease.saturating_add(1).max(now.0);
         let terms = LeaseTerms { id: self.last_lease, calls, ttl_ms };
         self.leases.push(Lease::new(terms, request.holder, now));
         Some(terms)

@@ -112,6 +112,7 @@ impl World<'_> {
         if self.now < created {
             return self.schedule.push(created, Event::AtMeter(exchange, Box::new(ask.clone())));
         }
+        self.object.fail_over(self.scenario.start, self.now, &self.scenario.faults);
         let message = Message::Ask(ask.clone());
         let (reply, fate) = self.object.handle(message, self.now, &self.scenario.faults, &mut self.rng);
         let Reply::Ask(response) = reply else { panic!("a reply of another kind") };
