@@ -37,9 +37,9 @@ impl ToolOutages {
         rest.iter().any(|other| *other != index && self.at(*other, tool).is_none())
     }
 
-    /// Moves the origins where the tool is out to the end of `order`. After [`AVOID_MS`], one call that
+    /// Moves the origins where the tool is out to the end of `order`. After `AVOID_MS`, one call that
     /// `can_repeat` at another origin tries the tool again (half-open). Others avoid the origin until
-    /// that call's response is recorded, or for another [`AVOID_MS`].
+    /// that call's response is recorded, or for another `AVOID_MS`.
     pub fn arrange(&mut self, order: &mut [usize], tool: Tool, can_repeat: bool, now: UnixMillis) {
         if self.0.is_empty() {
             return;
