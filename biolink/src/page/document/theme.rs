@@ -100,7 +100,7 @@ pub struct ContrastError {
     pub other: &'static str,
     /// The color behind it.
     pub on: Color,
-    /// The nearest color that can be read on everything behind it.
+    /// The nearest color that can be read on everything behind it, or on as much as any color can.
     pub nearest: Color,
 }
 
@@ -175,9 +175,11 @@ impl Colors {
             let poor = behind.iter().find(|(_, on)| color.contrast(*on) < AA_TEXT);
             let Some(&(other, on)) = poor else { return Ok(()) };
             let all: Vec<_> = behind.iter().map(|(_, on)| *on).collect();
-            // If nothing can be read on both, one of them is to be changed: what can be read on
+            // A gradient's end follows the text unless the page has chosen it, so it comes last. If nothing
+            // can be read on the background and the card, one of them is to be changed: what can be read on
             // this one is a start.
-            let nearest = color.nearest_readable(&all).or_else(|| color.nearest_readable(&[on]));
+            let firm = all.get(..2).unwrap_or(&all);
+            let nearest = [&all, firm, &[on]].iter().find_map(|behind| color.nearest_readable(behind));
             let nearest = nearest.unwrap_or_else(|| on.text_on());
             let ratio = hundredths(color.contrast(on));
             Err(ContrastError { token, ratio, other, on, nearest })
