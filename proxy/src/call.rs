@@ -47,6 +47,8 @@ pub struct Call {
     pub is_retry_reserved: bool,
     /// Its slot among the calls of its key.
     pub key_permit: Option<Guard>,
+    /// Whether the queue of its pool was full, or the call has waited there for too long.
+    pub is_queue_over: bool,
     /// Its slot among the calls of its pool.
     pub pool_permit: Option<PoolPermit>,
     /// Its slot among the calls of its upstream.
@@ -96,6 +98,7 @@ impl Call {
             tried: TriedSet::default(),
             free_retries: 0,
             is_retry_reserved: false,
+            is_queue_over: false,
             key_permit: None,
             pool_permit: None,
             upstream_permit: None,

@@ -28,6 +28,7 @@ use shared::problem::Problem;
 use crate::call::{Call, Record, RequestLog};
 use crate::observe::metrics::LimitKind;
 use crate::request_id::random_id;
+use crate::upstreams::QueuedCall;
 use transport::clock::Monotonic;
 use transport::drain::Drain;
 use transport::hooks::{
@@ -90,6 +91,7 @@ impl Phases for Gateway {
     type Log = RequestLog;
     type Handler<'a> = OwnHandler<'a>;
     type Wait = MeterWait;
+    type Queued = QueuedCall;
 
     fn new_log(&self, is_tls: bool) -> RequestLog {
         RequestLog {
@@ -113,6 +115,10 @@ impl Phases for Gateway {
         request_filter::request_filter(&self.state, request, record)
     }
 
+    fn enter_queue(&self, call: &mut Call) -> Option<QueuedCall> {
+        upstream_peer::enter_queue(call)
+    }
+
     fn upstream_peer(&self, call: &mut Call, record: &Record) -> Result<Attempt, Box<Problem>> {
         upstream_peer::upstream_peer(&self.state, call, record)
     }
@@ -123,6 +129,10 @@ impl Phases for Gateway {
 
     fn request_body_filter(&self, call: &Call, received: u64) -> Result<(), Box<Problem>> {
         request_body_filter::request_body_filter(call, received)
+    }
+
+    fn discard_response(&self, call: &mut Call, record: &Record, status: u16, is_replayable: bool) -> bool {
+        retry::discard_response(&self.state, call, record, status, is_replayable)
     }
 
     fn upstream_response_filter(

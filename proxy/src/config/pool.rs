@@ -2,6 +2,7 @@
 
 mod eject;
 mod probe;
+mod statuses;
 mod upstream;
 
 use std::ops::RangeInclusive;
@@ -13,6 +14,7 @@ use shared::headers::PassedHeaders;
 use shared::request::{MAX_BODY_BYTES, TOOL_RESPONSE_TIMEOUT_MS};
 use shared::time::UnixMillis;
 use shared::tool::Tool;
+use statuses::error_statuses;
 use transport::downstream::Transport;
 pub use upstream::{AdminState, UpstreamConfig};
 
@@ -66,6 +68,10 @@ pub struct PoolSettings {
     pub passed_headers: PassedHeaders,
     /// Maximum number of calls in flight.
     pub calls_in_flight: usize,
+    /// Maximum number of calls that wait while the pool is at its limit of calls in flight.
+    pub queue: usize,
+    /// Maximum time that a call waits in the queue.
+    pub queue_timeout: Duration,
     /// Maximum time to connect to an upstream.
     pub connect_timeout: Duration,
     /// Idle timeout of a keep-alive connection to an upstream.
@@ -78,6 +84,8 @@ pub struct PoolSettings {
     pub pause_timeout: Duration,
     /// Share of calls that the retry budget earns, in percent.
     pub retry_percent: u64,
+    /// The statuses of responses after which an idempotent call is retried on another upstream.
+    pub retry_statuses: Vec<u16>,
     /// TLS towards upstreams.
     pub tls: UpstreamTls,
     /// Whether HTTP/2 is used: over TLS if the upstream chooses it, otherwise with prior knowledge.
@@ -86,6 +94,9 @@ pub struct PoolSettings {
     pub balance: Balance,
     /// Time over which a recovered upstream ramps up to its full share of calls.
     pub slow_start: Duration,
+    /// Share of available upstreams, in percent, below which calls go to all active ones. 0 means
+    /// never.
+    pub panic_percent: u64,
     /// The time until which the tool is disabled, if it is.
     pub disabled: Option<DisabledUntil>,
     /// The rules of outlier detection.
@@ -102,16 +113,20 @@ impl Default for PoolSettings {
             accept: Vec::new(),
             passed_headers: PassedHeaders::default(),
             calls_in_flight: 256,
+            queue: 0,
+            queue_timeout: Duration::from_secs(1),
             connect_timeout: Duration::from_secs(1),
             keep_idle: Duration::from_secs(4),
             answer_timeout: Duration::from_millis(TOOL_RESPONSE_TIMEOUT_MS),
             try_timeout: Duration::from_secs(20),
             pause_timeout: Duration::from_secs(60),
             retry_percent: 20,
+            retry_statuses: Vec::new(),
             tls: UpstreamTls::default(),
             http2: false,
             balance: Balance::RoundRobin,
             slow_start: Duration::from_secs(10),
+            panic_percent: 0,
             disabled: None,
             eject: EjectConfig::default(),
             probe: ProbeConfig::default(),
@@ -132,12 +147,15 @@ impl PoolSettings {
             accept: section.read("accept", inherited.accept.clone(), media_types),
             passed_headers: section.read("pass_response_headers", inherited.passed_headers, passed_headers),
             calls_in_flight: section.read("calls_in_flight", inherited.calls_in_flight, count(1..=1_000_000)),
+            queue: section.read("queue", inherited.queue, count(0..=1_000_000)),
+            queue_timeout: section.read("queue_timeout", inherited.queue_timeout, duration_in(TIMEOUT)),
             connect_timeout: section.read("connect_timeout", inherited.connect_timeout, duration_in(TIMEOUT)),
             keep_idle: section.read("keep_idle", inherited.keep_idle, duration_in(TIMEOUT)),
             answer_timeout: section.read("answer_timeout", inherited.answer_timeout, duration_in(TIMEOUT)),
             try_timeout: section.read("try_timeout", inherited.try_timeout, duration_in(TIMEOUT)),
             pause_timeout: section.read("pause_timeout", inherited.pause_timeout, duration_in(TIMEOUT)),
             retry_percent: section.read("retry_percent", inherited.retry_percent, count(0..=100)),
+            retry_statuses: section.read("retry_statuses", inherited.retry_statuses.clone(), error_statuses),
             tls: UpstreamTls::read(section, &inherited.tls),
             http2: section.read("http2", inherited.http2, |entry| http2(entry, transport)),
             balance: section.read("balance", inherited.balance, choice),
@@ -146,6 +164,7 @@ impl PoolSettings {
                 inherited.slow_start,
                 duration_in(Duration::ZERO..=MAX_TIME),
             ),
+            panic_percent: section.read("panic_percent", inherited.panic_percent, count(0..=100)),
             disabled: section.read("disabled_until", inherited.disabled, disabled),
             eject: EjectConfig::read(section, &inherited.eject),
             probe: ProbeConfig::read(&mut probe, &inherited.probe),

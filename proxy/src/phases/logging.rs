@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use shared::problem::codes;
 use shared::quota::CallEnd;
 
-use super::retry::{CallOutcome, record_outcome};
+use super::retry::{CallOutcome, record_outcome, record_response};
 use super::upstream_response_filter::settle;
 use crate::call::{Call, Record};
 use crate::observe::access_log::{Line, Timings};
@@ -49,18 +49,17 @@ fn count(state: &State, call: &Call, record: &Record) {
     state.metrics.record_call(call.tool, call.tier, record.status);
     if let (Some(sent), Some(responded)) = (record.sent_at, record.responded_at) {
         state.metrics.record_overhead(sent.duration_since(record.buffered_at()));
+        let Some(by) = record.aborted else {
+            return record_response(state, call, record, record.status, responded);
+        };
         if let Some(upstream) = call.upstream() {
             upstream.record_response(record.status, responded.duration_since(sent));
-            record.aborted.into_iter().for_each(|by| upstream.record_abort(by));
+            upstream.record_abort(by);
         }
-        match record.aborted {
-            // The time of its head, because an ejection since then is not to be ended by it.
-            None => record_outcome(state, call, record, CallOutcome::Responded, Monotonic::at(responded)),
-            Some(Aborted::ByUpstream) => {
-                record_outcome(state, call, record, CallOutcome::Failed, Monotonic::now());
-            }
+        match by {
+            Aborted::ByUpstream => record_outcome(state, call, CallOutcome::Failed, Monotonic::now()),
             // No evidence about the upstream.
-            Some(Aborted::ByClient) => {}
+            Aborted::ByClient => {}
         }
     }
 }

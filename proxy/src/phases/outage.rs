@@ -50,6 +50,11 @@ pub(super) fn failed(pool: &Pool, method: CallMethod, cause: Cause, execution: E
         Cause::Tls => {
             (codes::TOOL_UNAVAILABLE, "tls_protocol_error", "the TLS handshake with the tool's server failed")
         }
+        Cause::Status(_) => (
+            codes::TOOL_UNAVAILABLE,
+            "destination_unavailable",
+            "the tool responded with an error, and no other server could be tried",
+        ),
         Cause::Unreachable => {
             (codes::TOOL_UNAVAILABLE, "destination_unavailable", "the tool cannot be reached")
         }

@@ -2,6 +2,8 @@
 //!
 //! Why: docs/decisions/proxy.md, "A POST on a closed idle connection is 503".
 
+use std::time::Instant;
+
 use pingora::ErrorType;
 use shared::origin::Execution;
 
@@ -9,7 +11,7 @@ use super::{outage, upstream_peer};
 use crate::call::{Call, Record};
 use crate::observe::metrics::{LimitKind, RetryCause};
 use crate::state::State;
-use crate::upstreams::Evidence;
+use crate::upstreams::{Evidence, Upstream};
 use transport::clock::Monotonic;
 use transport::hooks::{AfterFailure, Attempt, Cause, Failure, FailureKind, OUT_OF_FILES};
 
@@ -28,7 +30,7 @@ pub(super) fn fail_to_connect(
     if *error == OUT_OF_FILES {
         return out_of_files(state, call, now);
     }
-    record_outcome(state, call, record, CallOutcome::Failed, now);
+    record_failure(state, call, now);
     record_connect_failure(state, call, error, now);
     call.tried = call.tried_with_current();
     let found = upstream_peer::next(call, now);
@@ -62,8 +64,10 @@ pub(super) fn error_while_proxy(
     record: &Record,
     failure: Failure,
 ) -> AfterFailure {
-    if !is_free_retry(call, failure.kind) {
-        record_outcome(state, call, record, CallOutcome::Failed, Monotonic::now());
+    match failure.cause {
+        Cause::Status(status) => record_response(state, call, record, status, Instant::now()),
+        _ if is_free_retry(call, failure.kind) => {}
+        _ => record_failure(state, call, Monotonic::now()),
     }
     match plan_retry(state, call, record, failure) {
         Some(attempt) => AfterFailure::Retry(attempt),
@@ -75,6 +79,32 @@ pub(super) fn error_while_proxy(
             give_up(call, failure.cause, execution)
         }
     }
+}
+
+/// Decides whether a response with this status is discarded, because the call can be retried on an
+/// available upstream. Reserves the retry in the retry budget.
+pub(super) fn discard_response(
+    state: &State,
+    call: &mut Call,
+    record: &Record,
+    status: u16,
+    is_replayable: bool,
+) -> bool {
+    let settings = &call.pool.config.settings;
+    if !settings.retry_statuses.contains(&status) || !is_replayable || !call.is_idempotent() {
+        return false;
+    }
+    let now = Monotonic::now();
+    let since = record.completed_at.unwrap_or_else(|| record.buffered_at());
+    let in_time = since.elapsed() < settings.answer_timeout;
+    if !in_time || !call.pool.has_available(call.tried_with_current(), now) {
+        return false;
+    }
+    call.is_retry_reserved = call.is_retry_reserved || call.pool.try_spend_retry(now);
+    if !call.is_retry_reserved {
+        state.metrics.limits.record(LimitKind::RetryPercent);
+    }
+    call.is_retry_reserved
 }
 
 /// Chooses the upstream of a retry, and spends the retry budget. Returns `None` unless the request
@@ -102,7 +132,11 @@ fn plan_retry(state: &State, call: &mut Call, record: &Record, failure: Failure)
         return None;
     }
     call.tried = tried;
-    state.metrics.pools.record_retry(call.tool, RetryCause::Response);
+    let cause = match failure.cause {
+        Cause::Status(_) => RetryCause::Status,
+        _ => retry_cause(failure.kind),
+    };
+    state.metrics.pools.record_retry(call.tool, cause);
     upstream_peer::next(call, now)
 }
 
@@ -137,19 +171,30 @@ pub(super) enum CallOutcome {
     Failed,
 }
 
+/// Records a complete response: in the metrics of its upstream, and as the outcome of the call. It is
+/// a failure if its status is one of `eject_statuses`, or if it was slow beside the other upstreams.
+pub(super) fn record_response(state: &State, call: &Call, record: &Record, status: u16, responded: Instant) {
+    let (Some(upstream), Some(sent)) = (call.upstream(), record.sent_at) else { return };
+    let took = responded.duration_since(sent);
+    upstream.record_response(status, took);
+    // The time of its head, because an ejection since then is not to be ended by it.
+    let now = Monotonic::at(responded);
+    let is_slow = call.pool.record_time(upstream, took, now);
+    let has_failed = is_slow || call.pool.config.settings.eject.statuses.contains(&status);
+    let outcome = if has_failed { CallOutcome::Failed } else { CallOutcome::Responded };
+    record_outcome(state, call, outcome, now);
+}
+
+/// Records an attempt without a response.
+fn record_failure(state: &State, call: &Call, now: Monotonic) {
+    call.upstream().into_iter().for_each(Upstream::record_failure);
+    record_outcome(state, call, CallOutcome::Failed, now);
+}
+
 /// Feeds the outcome of a call to outlier detection.
-pub(super) fn record_outcome(
-    state: &State,
-    call: &Call,
-    record: &Record,
-    outcome: CallOutcome,
-    now: Monotonic,
-) {
+pub(super) fn record_outcome(state: &State, call: &Call, outcome: CallOutcome, now: Monotonic) {
     let Some(upstream) = call.upstream() else { return };
     let failed = outcome == CallOutcome::Failed;
-    if failed && record.responded_at.is_none() {
-        upstream.record_failure();
-    }
     if call.pool.record_outcome(upstream, failed, now) {
         state.metrics.pools.record_ejection(call.tool, &upstream.name);
         log::warn!(

@@ -3,14 +3,34 @@
 use shared::problem::{Problem, codes};
 use shared::time::UnixMillis;
 
-use super::outage;
+use super::{Gateway, outage};
 use crate::call::{Call, Record};
 use crate::config::{DisabledUntil, PoolSettings};
 use crate::observe::metrics::LimitKind;
 use crate::state::State;
-use crate::upstreams::Upstream;
+use crate::upstreams::{QueueOutcome, QueuedCall, Upstream};
 use transport::clock::Monotonic;
-use transport::hooks::{Attempt, Timeouts};
+use transport::hooks::{Attempt, Queued, Timeouts};
+
+/// Reserves one of the tool's slots for calls in flight, or a place in its queue, if it has one.
+pub(super) fn enter_queue(call: &mut Call) -> Option<QueuedCall> {
+    if call.pool.config.settings.queue == 0 {
+        return None;
+    }
+    match call.pool.acquire_or_queue() {
+        QueueOutcome::Acquired(permit) => call.pool_permit = Some(permit),
+        QueueOutcome::Queued(queued) => return Some(queued),
+        QueueOutcome::Full => call.is_queue_over = true,
+    }
+    None
+}
+
+impl Queued<Gateway> for QueuedCall {
+    async fn wait(self, call: &mut Call) {
+        call.pool_permit = self.wait().await;
+        call.is_queue_over = call.pool_permit.is_none();
+    }
+}
 
 /// Reserves one of the tool's slots for calls in flight, and chooses the upstream.
 pub(super) fn upstream_peer(
@@ -18,10 +38,14 @@ pub(super) fn upstream_peer(
     call: &mut Call,
     record: &Record,
 ) -> Result<Attempt, Box<Problem>> {
-    let permit = call.pool.try_acquire().ok_or_else(|| {
-        outage::full(state, LimitKind::CallsInFlight, "the tool has too many calls in flight")
-    })?;
-    call.pool_permit = Some(permit);
+    if call.pool_permit.is_none() {
+        // A call whose turn in the queue did not come must not overtake those that still wait.
+        call.pool_permit = if call.is_queue_over { None } else { call.pool.try_acquire() };
+    }
+    if call.pool_permit.is_none() {
+        let detail = "the tool has too many calls in flight";
+        return Err(outage::full(state, LimitKind::CallsInFlight, detail).into());
+    }
     match next(call, Monotonic::at(record.started.instant)) {
         Some(attempt) => Ok(attempt),
         None => Err(none(call).into()),

@@ -3,9 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use super::queue::Queue;
+use super::response_times;
 use super::retry_budget::RetryBudget;
 use super::{Evidence, Health, ResolvedNames, Upstream, resolved_names};
 use crate::config::{AdminState, PoolConfig};
@@ -30,6 +33,8 @@ pub struct Pool {
 pub(super) struct SharedState {
     pub(super) next: AtomicUsize,
     in_flight: AtomicUsize,
+    /// The calls that wait for a permit.
+    pub(super) queue: Queue,
     budget: Mutex<RetryBudget>,
     /// Held while an ejection is decided, so that two cannot exceed the limit together.
     ejecting: Mutex<()>,
@@ -107,9 +112,25 @@ impl Pool {
         })
     }
 
+    /// Records the time of a response. Returns true if it was slow beside the other available
+    /// upstreams.
+    pub fn record_time(&self, upstream: &Upstream, took: Duration, now: Monotonic) -> bool {
+        let rules = &self.config.settings.eject;
+        if rules.slow_factor == 0 {
+            return false;
+        }
+        upstream.record_time(took);
+        let is_peer = |other: &&Upstream| !std::ptr::eq(*other, upstream) && other.is_available(now);
+        let peers = self.upstreams.iter().filter(is_peer).filter_map(Upstream::median_time);
+        response_times::is_slow(took, peers, rules)
+    }
+
     /// Returns the milliseconds until an upstream can take a call: 0 if one is healthy, else the time
     /// until the first one has passed the probes that it needs.
     pub fn recovers_in(&self, now: Monotonic) -> u64 {
+        if self.is_panicking(now) {
+            return 0;
+        }
         let probe = &self.config.settings.probe;
         self.upstreams.iter().filter_map(|upstream| upstream.recovers_in(probe, now)).min().unwrap_or(0)
     }
@@ -117,11 +138,17 @@ impl Pool {
     /// Acquires a permit for one call in flight and credits the retry budget. Returns `None` if the
     /// pool is at its limit.
     pub fn try_acquire(&self) -> Option<PoolPermit> {
-        let before = self.state.in_flight.fetch_add(1, Ordering::Relaxed);
-        let permit = PoolPermit(Arc::clone(&self.state));
-        if before >= self.config.settings.calls_in_flight {
+        let limit = self.config.settings.calls_in_flight;
+        // Sequentially consistent: a permit is released before the queue is looked at, and a call
+        // joins the queue before it looks for a permit.
+        if self.state.in_flight.fetch_add(1, Ordering::SeqCst) >= limit {
+            // Another call may have been refused because this one was counted.
+            if self.state.in_flight.fetch_sub(1, Ordering::SeqCst) <= limit {
+                self.state.queue.wake_next();
+            }
             return None;
         }
+        let permit = PoolPermit(Arc::clone(&self.state));
         let mut budget = self.state.budget.lock();
         *budget = budget.after_call(self.config.settings.retry_percent);
         Some(permit)
@@ -132,6 +159,11 @@ impl Pool {
         let mut budget = self.state.budget.lock();
         let after = budget.after_retry(now);
         after.map(|after| *budget = after).is_some()
+    }
+
+    /// Returns the number of calls that wait for a permit.
+    pub fn queued(&self) -> usize {
+        self.state.queue.len()
     }
 
     /// Returns the number of calls in flight.
@@ -145,6 +177,7 @@ impl SharedState {
         Self {
             next: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
+            queue: Queue::default(),
             budget: Mutex::new(RetryBudget::new(Monotonic::now())),
             ejecting: Mutex::new(()),
         }
@@ -153,7 +186,8 @@ impl SharedState {
 
 impl Drop for PoolPermit {
     fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.0.in_flight.fetch_sub(1, Ordering::SeqCst);
+        self.0.queue.wake_next();
     }
 }
 
@@ -215,6 +249,27 @@ pub(super) mod tests {
         pool.upstreams[1].record_evidence(Evidence::ProbeFailed, probe, at(0));
         fail(&pool, 0, 1_000);
         assert!(pool.upstreams[0].is_available(at(1_000)));
+    }
+
+    #[test]
+    fn slow_upstream_is_an_outlier_unless_all_are_slow() {
+        let slow_after = |times: &dyn Fn(usize) -> u64| {
+            let mut config = config(3);
+            config.settings.eject.slow_factor = 5;
+            let pool = healthy(config);
+            let took = |millis| Duration::from_millis(millis);
+            for upstream in pool.upstreams.iter().cycle().take(30) {
+                assert!(!pool.record_time(upstream, took(30), at(0)));
+            }
+            let turns = pool.upstreams.iter().enumerate().cycle().take(45).map(|(index, upstream)| {
+                let failed = pool.record_time(upstream, took(times(index)), at(1_000));
+                pool.record_outcome(upstream, failed, at(1_000)).then_some(index)
+            });
+            turns.collect::<Vec<_>>().into_iter().flatten().collect::<Vec<_>>()
+        };
+        assert_eq!(slow_after(&|index| if index == 1 { 300 } else { 30 }), [1]);
+        assert_eq!(slow_after(&|_| 300), [0; 0]);
+        assert_eq!(slow_after(&|index| if index == 1 { 140 } else { 30 }), [0; 0]);
     }
 
     #[test]

@@ -42,22 +42,37 @@ impl Pool {
     /// preference is: available upstreams, those with a trial call in flight, then ejected ones. Each
     /// time primary upstreams come before backups.
     fn select(&self, key: KeyId, tried: TriedSet, now: Monotonic) -> Option<(UpstreamIndex, bool)> {
+        if self.is_panicking(now) {
+            let candidates = || {
+                self.candidates(now, move |index, upstream| upstream.is_active() && !tried.contains(index))
+            };
+            return self.choose(key, candidates).map(|index| (UpstreamIndex(index), false));
+        }
         let ranks = Standing::ALL.into_iter().flat_map(|standing| [(standing, false), (standing, true)]);
         ranks.into_iter().find_map(|(standing, backup)| {
             let candidates = || {
-                let slow_start = self.config.settings.slow_start;
-                let upstreams = self.upstreams.iter().enumerate();
-                upstreams
-                    .filter(move |(index, upstream)| {
-                        upstream.config.backup == backup
-                            && !tried.contains(UpstreamIndex(*index))
-                            && upstream.standing(now) == Some(standing)
-                    })
-                    .map(move |(index, upstream)| upstream.candidate(index, slow_start, now))
+                self.candidates(now, move |index, upstream| {
+                    upstream.config.backup == backup
+                        && !tried.contains(index)
+                        && upstream.standing(now) == Some(standing)
+                })
             };
             let has_other = standing == Standing::Available;
             self.choose(key, candidates).map(|index| (UpstreamIndex(index), has_other))
         })
+    }
+
+    /// Returns the upstreams for which `is_candidate` returns true.
+    fn candidates(
+        &self,
+        now: Monotonic,
+        is_candidate: impl Fn(UpstreamIndex, &Upstream) -> bool,
+    ) -> impl Iterator<Item = balance::Candidate> {
+        let slow_start = self.config.settings.slow_start;
+        let upstreams = self.upstreams.iter().enumerate();
+        upstreams
+            .filter(move |(index, upstream)| is_candidate(UpstreamIndex(*index), upstream))
+            .map(move |(index, upstream)| upstream.candidate(index, slow_start, now))
     }
 
     fn choose<I: Iterator<Item = balance::Candidate>>(
@@ -81,6 +96,22 @@ impl Pool {
         }
     }
 
+    /// Returns true in panic mode: the share of available upstreams among the active ones is below
+    /// `panic_percent`. Calls then go to all active ones, because probes or outlier detection are
+    /// wrong rather than nearly all upstreams, or because the few that are left could not take all
+    /// calls.
+    pub fn is_panicking(&self, now: Monotonic) -> bool {
+        let percent = self.config.settings.panic_percent;
+        if percent == 0 {
+            return false;
+        }
+        let active = self.upstreams.iter().filter(|upstream| upstream.is_active());
+        let (total, available) = active.fold((0u64, 0u64), |(total, available), upstream| {
+            (total + 1, available + u64::from(upstream.is_available(now)))
+        });
+        available * 100 < total * percent
+    }
+
     /// Returns true if an available upstream was not tried.
     pub fn has_available(&self, tried: TriedSet, now: Monotonic) -> bool {
         self.untried(tried).any(|upstream| upstream.is_available(now))
@@ -88,16 +119,20 @@ impl Pool {
 
     /// Returns true if an upstream that can get the call was not tried.
     pub fn has_untried(&self, tried: TriedSet, now: Monotonic) -> bool {
-        self.untried(tried).any(|upstream| upstream.standing(now).is_some())
+        let is_panicking = self.is_panicking(now);
+        self.untried(tried)
+            .any(|upstream| upstream.standing(now).is_some() || is_panicking && upstream.is_active())
     }
 
-    /// Returns true if the upstream gets new calls: it is available, or ejected and no upstream of the
-    /// pool is available.
+    /// Returns true if the upstream gets new calls: it is available, ejected and no upstream of the
+    /// pool is available, or active in panic mode.
     pub fn is_in_use(&self, upstream: &Upstream, now: Monotonic) -> bool {
         match upstream.standing(now) {
             Some(Standing::Available | Standing::InTrial) => true,
-            Some(Standing::Ejected) => !self.has_available(TriedSet::default(), now),
-            None => false,
+            Some(Standing::Ejected) => {
+                self.is_panicking(now) || !self.has_available(TriedSet::default(), now)
+            }
+            None => self.is_panicking(now) && upstream.is_active(),
         }
     }
 
@@ -272,6 +307,42 @@ mod tests {
             let after = Pool::new(config, &ResolvedNames::default(), Some(&before));
             assert_eq!(select(&after, TriedSet::default(), 1_000), Some(UpstreamIndex(0)));
         }
+    }
+
+    #[test]
+    fn panic_mode_selects_unhealthy_and_ejected_upstreams() {
+        let mut config = config(4);
+        config.settings.panic_percent = 50;
+        config.upstreams[3].admin_state = AdminState::Draining;
+        let pool = healthy(config);
+        let selected = |pool: &Pool| {
+            let all: std::collections::BTreeSet<_> = (0..12)
+                .filter_map(|_| select(pool, TriedSet::default(), 1_000))
+                .map(|index| index.0)
+                .collect();
+            all.into_iter().collect::<Vec<_>>()
+        };
+        let die = |index: usize| {
+            for _ in 0..3 {
+                let probe = &pool.config.settings.probe;
+                pool.upstreams[index].record_evidence(Evidence::ProbeFailed, probe, at(1_000));
+            }
+        };
+        die(0);
+        assert_eq!(
+            (selected(&pool), pool.is_panicking(at(1_000))),
+            (vec![1, 2], false),
+            "two of three are left"
+        );
+        die(1);
+        assert_eq!((selected(&pool), pool.is_panicking(at(1_000))), (vec![0, 1, 2], true));
+        assert!(pool.is_in_use(&pool.upstreams[0], at(1_000)) && pool.recovers_in(at(1_000)) == 0);
+        assert!(!pool.is_in_use(&pool.upstreams[3], at(1_000)), "one that is drained never gets calls");
+        die(2);
+        assert_eq!(selected(&pool), [0, 1, 2]);
+        let mut tried = TriedSet::default();
+        (0..3).for_each(|index| tried.add(UpstreamIndex(index)));
+        assert!(select(&pool, tried, 1_000).is_none() && !pool.has_untried(tried, at(1_000)));
     }
 
     #[test]

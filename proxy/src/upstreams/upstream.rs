@@ -4,7 +4,7 @@ mod availability;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub(super) use availability::Standing;
@@ -14,6 +14,7 @@ use super::balance::{self, Candidate};
 use super::half_open::{CallRole, HalfOpen};
 use super::health::{AtomicHealth, HealthState};
 use super::outlier::OutlierState;
+use super::response_times::ResponseTimes;
 use super::series::{Series, SeriesSlot};
 use crate::config::{PoolSettings, UpstreamConfig};
 use transport::clock::{Monotonic, millis};
@@ -56,6 +57,10 @@ struct SharedState {
     ejected_until: AtomicU64,
     /// The time at which the upstream became available again. 0 if it was never unavailable.
     recovered_at: AtomicU64,
+    /// Recorded only if the pool ejects slow upstreams.
+    response_times: Mutex<ResponseTimes>,
+    /// A copy of their median in microseconds. 0 while it is not known.
+    median: AtomicU32,
     in_flight: AtomicUsize,
     half_open: HalfOpen,
     connections: Arc<Connections>,
@@ -152,6 +157,20 @@ impl Upstream {
         self.series.record_response(status, took);
     }
 
+    /// Records the time of a response for the median.
+    pub(super) fn record_time(&self, took: Duration) {
+        let mut times = self.state.response_times.lock();
+        times.record(took);
+        if let Some(median) = times.median() {
+            self.state.median.store(median.max(1), Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the median of the last response times in microseconds, if it is known.
+    pub(super) fn median_time(&self) -> Option<u32> {
+        Some(self.state.median.load(Ordering::Relaxed)).filter(|median| *median > 0)
+    }
+
     /// Counts a response that was aborted.
     pub fn record_abort(&self, by: Aborted) {
         self.series.record_abort(by);
@@ -216,6 +235,8 @@ impl SharedState {
             outlier_state: Mutex::new(OutlierState::new()),
             ejected_until: AtomicU64::new(0),
             recovered_at: AtomicU64::new(0),
+            response_times: Mutex::default(),
+            median: AtomicU32::new(0),
             in_flight: AtomicUsize::new(0),
             half_open: HalfOpen::default(),
             connections: Arc::default(),

@@ -12,6 +12,7 @@
 
 mod aborted;
 mod admin;
+mod bad_servers;
 mod bodies;
 mod buffering;
 mod check;

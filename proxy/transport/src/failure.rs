@@ -50,6 +50,8 @@ pub enum Cause {
     Malformed,
     /// The head of the response is too large.
     HeadersTooLarge,
+    /// The upstream responded with an error status, which the product does not pass on.
+    Status(u16),
     /// Any other cause.
     Unreachable,
 }

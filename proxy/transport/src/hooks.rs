@@ -80,6 +80,8 @@ pub trait Phases: Listener + Clone + Sized {
     type Handler<'a>: Handler<Self>;
     /// What a request waits for that cannot be decided at once.
     type Wait: Wait<Self>;
+    /// What a call waits for in a queue.
+    type Queued: Queued<Self>;
 
     /// Returns the product's part of a new request's log record. `is_tls` means that this process
     /// terminated TLS.
@@ -91,6 +93,10 @@ pub trait Phases: Listener + Clone + Sized {
         request: &Request<'_, 'a>,
         record: &mut Record<Self::Log>,
     ) -> RequestAction<Self::Call, Self::Handler<'a>, Self::Wait>;
+
+    /// Puts a call into a queue, after the beginning of its body was buffered. Returns `None` if the
+    /// call need not wait, or is to be refused by [`Self::upstream_peer`].
+    fn enter_queue(&self, call: &mut Self::Call) -> Option<Self::Queued>;
 
     /// Chooses the upstream of a call, after the beginning of its body was buffered.
     ///
@@ -116,6 +122,17 @@ pub trait Phases: Listener + Clone + Sized {
     /// # Errors
     /// Returns the refusal if the body is larger than its limit.
     fn request_body_filter(&self, call: &Self::Call, received: u64) -> Result<(), Box<Problem>>;
+
+    /// Decides whether a response is discarded and the call retried, and reserves the retry. Called for
+    /// statuses of 400 and more, before the response is passed on. `is_replayable` means that the whole
+    /// request was kept.
+    fn discard_response(
+        &self,
+        call: &mut Self::Call,
+        record: &Record<Self::Log>,
+        status: u16,
+        is_replayable: bool,
+    ) -> bool;
 
     /// Records the status of an upstream's response, and writes the head of the response to the
     /// client.
@@ -174,6 +191,12 @@ pub trait Handler<P: Phases>: Send {
 pub trait Wait<P: Phases>: Send {
     /// Waits, and leaves the outcome in the record.
     fn wait(self, record: &mut Record<P::Log>) -> impl Future<Output = ()> + Send;
+}
+
+/// A call in a queue. Dropping it leaves the queue.
+pub trait Queued<P: Phases>: Send {
+    /// Waits for its turn, or until it has waited for too long.
+    fn wait(self, call: &mut P::Call) -> impl Future<Output = ()> + Send;
 }
 
 /// A request whose head was read.

@@ -12,6 +12,7 @@ pub(crate) mod exchange;
 mod forward;
 pub(crate) mod head;
 pub(crate) mod outcome;
+pub(crate) mod queue;
 pub(crate) mod request;
 pub(crate) mod respond;
 pub(crate) mod retry;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::TIMEOUT;
+use super::statuses::error_statuses;
 use crate::config::reader::{Section, count, duration_in};
 
 /// The rules by which failed calls eject an upstream.
@@ -18,6 +19,13 @@ pub struct EjectConfig {
     pub max_time: Duration,
     /// Maximum percentage of a pool that may be ejected at once.
     pub max_percent: u64,
+    /// The statuses of responses that count as failures.
+    pub statuses: Vec<u16>,
+    /// A response that took so many times the median of the other upstreams counts as a failure. 0
+    /// means that none does.
+    pub slow_factor: u64,
+    /// A response that took less than this is never slow.
+    pub slow_min: Duration,
 }
 
 impl Default for EjectConfig {
@@ -28,6 +36,9 @@ impl Default for EjectConfig {
             base_time: Duration::from_secs(5),
             max_time: Duration::from_secs(60),
             max_percent: 50,
+            statuses: Vec::new(),
+            slow_factor: 0,
+            slow_min: Duration::from_millis(100),
         }
     }
 }
@@ -40,6 +51,9 @@ impl EjectConfig {
             base_time: section.read("eject_time", inherited.base_time, duration_in(TIMEOUT)),
             max_time: section.read("eject_longest", inherited.max_time, duration_in(TIMEOUT)),
             max_percent: section.read("eject_percent", inherited.max_percent, count(0..=100)),
+            statuses: section.read("eject_statuses", inherited.statuses.clone(), error_statuses),
+            slow_factor: section.read("eject_slow_factor", inherited.slow_factor, count(0..=1_000)),
+            slow_min: section.read("eject_slow_min", inherited.slow_min, duration_in(TIMEOUT)),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::statuses::probe_statuses;
 use super::{TIMEOUT, is_path};
 use crate::config::reader::choice::choice;
 use crate::config::reader::{Entry, Section, ValueError, count, duration_in};
@@ -67,7 +68,7 @@ impl ProbeConfig {
                 path if is_path(&path) => Ok(path),
                 path => Err(ValueError::invalid("path", path, "for example /healthz")),
             }),
-            statuses: section.read("statuses", inherited.statuses.clone(), statuses),
+            statuses: section.read("statuses", inherited.statuses.clone(), probe_statuses),
             interval: section.read("interval", inherited.interval, duration_in(TIMEOUT)),
             jitter_percent: section.read("jitter_percent", inherited.jitter_percent, count(0..=50)),
             timeout: section.read("timeout", inherited.timeout, duration_in(TIMEOUT)),
@@ -75,16 +76,5 @@ impl ProbeConfig {
             fall: section.read("fall", inherited.fall, count(1..=100)),
             close_connections: section.read("close_connections", inherited.close_connections, Entry::boolean),
         }
-    }
-}
-
-fn statuses(entry: &Entry<'_>) -> Result<Vec<u16>, ValueError> {
-    let status = |entry: &Entry<'_>| entry.number(100..=599);
-    if !entry.is_array() {
-        return Ok(vec![status(entry)?]);
-    }
-    match entry.elements()?.iter().map(status).collect::<Result<Vec<_>, _>>()? {
-        statuses if statuses.is_empty() => Err(ValueError::Empty { expected: "at least one status" }),
-        statuses => Ok(statuses),
     }
 }

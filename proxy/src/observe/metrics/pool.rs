@@ -21,6 +21,8 @@ pub(crate) struct PoolMetrics {
     healthy: IntGaugeVec,
     in_flight: IntGaugeVec,
     in_flight_limit: IntGaugeVec,
+    queued: IntGaugeVec,
+    panic: IntGaugeVec,
 }
 
 const SECONDS: [f64; 12] = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 35.0];
@@ -40,6 +42,8 @@ pub enum RetryCause {
     Unprocessed,
     /// The response failed or timed out.
     Response,
+    /// The response had one of `retry_statuses`.
+    Status,
 }
 
 impl PoolMetrics {
@@ -73,7 +77,7 @@ impl PoolMetrics {
             )?,
             retries: register.counters(
                 "utg_upstream_retries_total",
-                "Retries, by the failure before: connect, stale, unprocessed or response.",
+                "Retries, by the failure before: connect, stale, unprocessed, response or status.",
                 &["tool", "after"],
             )?,
             ejections: register.counters(
@@ -90,6 +94,12 @@ impl PoolMetrics {
             in_flight_limit: register.gauges(
                 "utg_calls_in_flight_limit",
                 "Maximum number of calls in flight.",
+                &["tool"],
+            )?,
+            queued: register.gauges("utg_calls_queued", "Calls that wait for a slot of their pool.", &["tool"])?,
+            panic: register.gauges(
+                "utg_pool_panic",
+                "1 if so few upstreams are available that calls go to all of them, else 0.",
                 &["tool"],
             )?,
         };
@@ -171,6 +181,8 @@ impl PoolMetrics {
             self.in_flight.with_label_values(&[tool]).set(signed(pool.in_flight()));
             let limit = pool.config.settings.calls_in_flight;
             self.in_flight_limit.with_label_values(&[tool]).set(signed(limit));
+            self.queued.with_label_values(&[tool]).set(signed(pool.queued()));
+            self.panic.with_label_values(&[tool]).set(i64::from(pool.is_panicking(now)));
             // Drained and disabled upstreams are not missed.
             for upstream in
                 pool.upstreams.iter().filter(|upstream| upstream.config.admin_state == AdminState::Active)

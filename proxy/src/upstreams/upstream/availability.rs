@@ -43,6 +43,11 @@ impl Upstream {
         })
     }
 
+    /// Returns true if the upstream gets calls in panic mode: it is active and was probed.
+    pub(in crate::upstreams) fn is_active(&self) -> bool {
+        self.config.admin_state == AdminState::Active && self.health() != Health::Unknown
+    }
+
     /// Returns true if the upstream is active, healthy and not ejected.
     pub fn is_available(&self, now: Monotonic) -> bool {
         match self.standing(now) {

@@ -20,11 +20,12 @@ use super::connection::Http1Connection;
 use super::head::RequestHead;
 use crate::client::ClientStream;
 use crate::drain::{InFlightGuard, WorkKind};
-use crate::hooks::{Attempt, Event, Limit, Phases};
+use crate::hooks::{Attempt, Event, Limit, Phases, Queued as _};
 use crate::record::Record;
 use crate::relay::exchange::ExchangeError;
 use crate::relay::head::BodyDelimiter;
 use crate::relay::outcome::{Next, Outcome};
+use crate::relay::queue::await_turn;
 use crate::relay::request::RequestFraming;
 use crate::relay::respond::refuse;
 use crate::relay::retry::{FailedAttempt, Recovery, record_abort, recover};
@@ -225,6 +226,23 @@ impl<P: Phases> Exchange<P> {
             forward.error = Some(error);
         }
         Aborted
+    }
+
+    /// Puts the call into a queue before its first attempt, if it has to wait.
+    pub(super) fn enter_queue(&mut self) -> Option<P::Queued> {
+        let is_first = self.forward.as_ref().is_some_and(|forward| !forward.is_chosen);
+        self.call.as_mut().filter(|_| is_first).and_then(|call| self.phases.enter_queue(call))
+    }
+
+    /// Waits for the call's turn in the queue.
+    pub(super) async fn await_turn(&mut self, queued: P::Queued) -> Result<(), Aborted> {
+        let Self { client, call, .. } = self;
+        let Some(call) = call else { return Ok(()) };
+        if await_turn(client, queued.wait(call)).await.is_err() {
+            self.outcome = Some(Outcome::client_closed());
+            return Err(Aborted);
+        }
+        Ok(())
     }
 
     /// Decides what follows a failed exchange. Returns true if the call is retried.

@@ -79,6 +79,12 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
     async fn upstream_peer(&self, _session: &mut Session, context: &mut Context<P>) -> Result<Box<HttpPeer>> {
         let is_idempotent =
             context.with(|exchange| Some(exchange.forward.as_ref()?.request.is_idempotent))?;
+        if let Some(queued) = context.with(|exchange| Some(exchange.enter_queue()))? {
+            let (shared, mut exchange) = context.take()?;
+            let has_turn = exchange.await_turn(queued).await;
+            shared.put(exchange);
+            has_turn.map_err(|_| aborted())?;
+        }
         let (peer, is_http2) = context.with(|exchange| {
             let Exchange { phases, record, call, forward, .. } = exchange;
             let (forward, call) = (forward.as_mut()?, call.as_mut()?);

@@ -9,12 +9,13 @@ use super::connect::{Connected, UpstreamConnector};
 use super::exchange::{Download, Exchange, Upload};
 use super::head;
 use super::outcome::{Next, Outcome};
+use super::queue::await_turn;
 use super::request::RequestFraming;
 use super::respond::refuse;
 use super::retry::{FailedAttempt, Recovery, record_abort, recover};
 use crate::client::ClientStream;
 use crate::clock::Monotonic;
-use crate::hooks::{AfterFailure, Attempt, Phases};
+use crate::hooks::{AfterFailure, Attempt, Phases, Queued as _};
 use crate::record::Record;
 use crate::response_deadline::ResponseDeadline;
 
@@ -46,6 +47,12 @@ impl<P: Phases> Forwarder<'_, P> {
                 return outcome;
             }
             request.framing.expects_continue = false;
+        }
+        if let Some(queued) = phases.enter_queue(call)
+            // Boxed, so that calls that need not wait hold no memory for it.
+            && Box::pin(await_turn(client, queued.wait(call))).await.is_err()
+        {
+            return Outcome::client_closed();
         }
         match phases.upstream_peer(call, record) {
             Ok(attempt) => self.run_attempts(request, attempt).await,

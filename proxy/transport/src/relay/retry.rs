@@ -43,6 +43,7 @@ pub(super) fn client_problem(client: &ClientStream, error: ExchangeError) -> Opt
         | ExchangeError::ClientTimedOut(_)
         | ExchangeError::UpstreamTimedOut(_)
         | ExchangeError::Upstream { .. }
+        | ExchangeError::Discarded { .. }
         | ExchangeError::Unprocessed => None,
     }
 }
@@ -65,6 +66,7 @@ pub(crate) fn recover<P: Phases>(
             (Cause::Terminated, FailureKind::Stale)
         }
         ExchangeError::Upstream { cause, .. } => (cause, FailureKind::Failed),
+        ExchangeError::Discarded { status } => (Cause::Status(status), FailureKind::Failed),
         // Even a POST may be sent again then (RFC 9113, section 8.7).
         ExchangeError::Unprocessed => (Cause::Terminated, FailureKind::Unprocessed),
         error => return client_problem(client, error).map_or(Recovery::ClientClosed, Recovery::Refuse),
@@ -79,6 +81,7 @@ pub(crate) fn recover<P: Phases>(
 pub(crate) fn record_abort<L>(record: &mut Record<L>, error: &ExchangeError) {
     record.aborted = Some(match error {
         ExchangeError::Upstream { .. }
+        | ExchangeError::Discarded { .. }
         | ExchangeError::Unprocessed
         | ExchangeError::UpstreamTimedOut(ResponseTimeout::Probe) => Aborted::ByUpstream,
         // An upstream that has not received the whole request may be waiting for the client.

@@ -39,6 +39,10 @@ impl<P: Phases> Exchange<P> {
                 return Err(Aborted);
             }
         };
+        if status >= 400 && phases.discard_response(call, record, status, upload.is_replayable()) {
+            *error = Some(ExchangeError::Discarded { status });
+            return Err(Aborted);
+        }
         download.status = status;
         download.delimiter = read.delimiter(request.is_http10);
         // A response before the end of the body leaves a rest that is not read.

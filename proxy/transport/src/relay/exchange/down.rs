@@ -120,8 +120,14 @@ impl<P: Phases> Exchange<'_, P> {
         // A response before the end of the body leaves a part of the body unread.
         let is_last = !self.up.is_complete() || self.phases.drain().has_begun();
         let Download { read, unsent, is_http10, close, delimiter, .. } = &mut self.down;
-        let Self { phases, call, record, client, timeouts, deadline, .. } = self;
+        let Self { phases, call, record, client, timeouts, deadline, up, .. } = self;
+        let mut is_discarded = false;
         let found = head::read_response(read, &mut unsent.bytes, |out, head, response| {
+            is_discarded =
+                head.status >= 400 && phases.discard_response(call, record, head.status, up.replay.is_some());
+            if is_discarded {
+                return;
+            }
             *delimiter = head.delimiter(*is_http10);
             *close |= is_last || *delimiter == BodyDelimiter::Close;
             record.responded_at = Some(Instant::now());
@@ -134,6 +140,9 @@ impl<P: Phases> Exchange<'_, P> {
             });
         });
         let head = match found {
+            Ok(Some(head)) if is_discarded => {
+                return Err(ExchangeError::Discarded { status: head.status });
+            }
             Ok(Some(head)) => head,
             Ok(None) => return Ok(false),
             Err(cause) => return Err(self.upstream_error(cause)),

@@ -26,6 +26,11 @@ pub(crate) enum ExchangeError {
         /// Whether the upstream had sent anything of a response.
         has_responded: bool,
     },
+    /// The product does not pass on the response, because of its status.
+    Discarded {
+        /// The status.
+        status: u16,
+    },
     /// The upstream stated that it has not processed the request.
     Unprocessed,
 }
@@ -50,6 +55,7 @@ impl ExchangeError {
             | Self::ClientMalformed
             | Self::BodyRefused(_)
             | Self::Upstream { .. }
+            | Self::Discarded { .. }
             | Self::Unprocessed => None,
         }
     }

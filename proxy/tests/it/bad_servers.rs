@@ -1,0 +1,207 @@
+//! Servers that cut, lie or are slow: outlier detection by status and time, retries on a status, panic
+//! mode and the queue of a full pool.
+
+use std::time::Duration;
+
+use futures_util::future::join;
+use shared::tool::Tool;
+
+use tests::{
+    Client, FakeTool, ToolBehavior,
+    grant::{call, post},
+    proxy::{Proxy, ProxyConfig},
+    until,
+};
+
+const ERROR: &[u8] = b"HTTP/1.1 500 Internal Server Error\r\nX-Of: tool\r\nContent-Length: 4\r\n\r\noops";
+
+async fn pool_of(behaviors: [ToolBehavior; 3], lines: &str) -> (Vec<FakeTool>, Proxy) {
+    let mut tools = Vec::new();
+    for behavior in behaviors {
+        tools.push(FakeTool::start(behavior).await);
+    }
+    let config = ProxyConfig::new().tool(Tool::Qr, &tools.iter().collect::<Vec<_>>());
+    let proxy = config.pool_line(Tool::Qr, lines).ready().await;
+    (tools, proxy)
+}
+
+fn healthy() -> [ToolBehavior; 3] {
+    [const { ToolBehavior::Describe }; 3]
+}
+
+async fn ejections(proxy: &Proxy, tool: &FakeTool) -> f64 {
+    let name = format!(r#"utg_upstream_ejections_total{{tool="qr",upstream="{}"}}"#, tool.address);
+    proxy.metric(&name).await.unwrap_or_default()
+}
+
+/// One of three servers misbehaves and recovers. A share of at most 1 % of the GETs fails.
+async fn bad_server_is_out_within_ten_calls_and_returns(bad: ToolBehavior) {
+    let lines =
+        "eject_statuses = [500, 502]\neject_slow_factor = 10\nretry_statuses = [500]\nslow_start = \"0s\"";
+    let (tools, proxy) = pool_of(healthy(), lines).await;
+    let (mut sent, mut failed) = (0, 0);
+    let mut get = async || {
+        sent += 1;
+        failed += usize::from(proxy.send(call("GET", "/v1/qr/a")).await.status != 200);
+    };
+    // The median needs some times.
+    for _ in 0..30 {
+        get().await;
+    }
+    let sick = &tools[0];
+    let before = sick.calls();
+    sick.set(bad.clone());
+    while ejections(&proxy, sick).await == 0.0 {
+        get().await;
+        assert!(sick.calls() - before <= 10, "{bad:?}: {} calls", sick.calls() - before);
+    }
+    for _ in 0..100 {
+        get().await;
+    }
+    sick.set(ToolBehavior::Describe);
+    let before = sick.calls();
+    while sick.calls() - before < 10 {
+        get().await;
+    }
+    assert!(failed * 100 <= sent, "{bad:?}: {failed} of {sent} failed");
+}
+
+#[tokio::test]
+async fn upstream_that_cuts_is_ejected_and_returns() {
+    bad_server_is_out_within_ten_calls_and_returns(ToolBehavior::RespondAndClose(Vec::new())).await;
+}
+
+#[tokio::test]
+async fn upstream_that_responds_with_500_is_ejected_and_returns() {
+    bad_server_is_out_within_ten_calls_and_returns(ToolBehavior::Respond(ERROR.to_vec())).await;
+}
+
+#[tokio::test]
+async fn upstream_that_is_slow_is_ejected_and_returns() {
+    let slow = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec();
+    bad_server_is_out_within_ten_calls_and_returns(ToolBehavior::Drip(slow, Duration::from_millis(6))).await;
+}
+
+#[tokio::test]
+async fn error_status_is_retried_for_get_and_passed_on_otherwise() {
+    let error = || ToolBehavior::Respond(ERROR.to_vec());
+    let lines = "retry_statuses = [500]\neject_after = 1000";
+    let (tools, proxy) = pool_of([error(), error(), ToolBehavior::Describe], lines).await;
+    for _ in 0..6 {
+        let response = proxy.send(call("GET", "/v1/qr/a").json("{\"a\":1}")).await;
+        assert_eq!((response.status, response.json()["body"].as_str()), (200, Some("{\"a\":1}")));
+    }
+    let failed = tools[0].calls() + tools[1].calls();
+    let retried = proxy.metric(r#"utg_upstream_retries_total{after="status",tool="qr"}"#).await;
+    assert_eq!(retried, Some(failed as f64));
+    let mut statuses = Vec::new();
+    for _ in 0..3 {
+        statuses.push(proxy.send(post("/v1/qr/a", "{}")).await.status);
+    }
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 500, 500], "no POST is retried");
+    // If no other server is left, the client gets the tool's own response.
+    tools[2].set(error());
+    let response = proxy.send(call("GET", "/v1/qr/a")).await;
+    assert_eq!(
+        (response.status, response.header("x-of"), &*response.body),
+        (500, Some("tool"), &b"oops"[..])
+    );
+    assert_eq!(response.header("x-gateway-problem"), None);
+    // Each attempt counts once, and with its status.
+    let mut counted = 0.0;
+    for tool in &tools {
+        for class in ["2xx", "5xx", "none"] {
+            let labels = format!(r#"status="{class}",tool="qr",upstream="{}""#, tool.address);
+            counted += proxy.metric(&format!("utg_upstream_requests_total{{{labels}}}")).await.unwrap();
+        }
+    }
+    assert_eq!(counted, tools.iter().map(FakeTool::calls).sum::<usize>() as f64);
+}
+
+#[tokio::test]
+async fn pool_in_panic_mode_uses_all_upstreams() {
+    let (tools, proxy) = pool_of(healthy(), "panic_percent = 50").await;
+    for tool in &tools[1..] {
+        tool.set_healthy(false);
+    }
+    proxy.metric_is(r#"utg_pool_panic{tool="qr"}"#, 1.0).await;
+    for _ in 0..30 {
+        assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    }
+    let calls: Vec<_> = tools.iter().map(FakeTool::calls).collect();
+    assert!(calls.iter().all(|calls| *calls >= 5), "{calls:?}");
+    tools[1].set_healthy(true);
+    proxy.metric_is(r#"utg_pool_panic{tool="qr"}"#, 0.0).await;
+    let before = tools[2].calls();
+    for _ in 0..10 {
+        assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    }
+    assert_eq!(tools[2].calls(), before);
+}
+
+async fn full_pool(lines: &str) -> (FakeTool, Proxy) {
+    let tool = FakeTool::start(ToolBehavior::Wait).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]);
+    let proxy = config.pool_line(Tool::Qr, &format!("calls_in_flight = 1\n{lines}")).ready().await;
+    (tool, proxy)
+}
+
+async fn queued(proxy: &Proxy, calls: f64) {
+    proxy.metric_is(r#"utg_calls_queued{tool="qr"}"#, calls).await;
+}
+
+#[tokio::test]
+async fn call_of_a_full_pool_waits_in_the_queue() {
+    let (tool, proxy) = full_pool("queue = 1\nqueue_timeout = \"30s\"").await;
+    let first = proxy.send(call("GET", "/v1/qr/a"));
+    let rest = async {
+        until("it is in flight", || async { tool.calls() == 1 }).await;
+        let second = proxy.send(post("/v1/qr/a", "{\"a\":1}"));
+        let third = async {
+            queued(&proxy, 1.0).await;
+            let refused = proxy.send(call("GET", "/v1/qr/a")).await;
+            tool.release();
+            refused
+        };
+        join(second, third).await
+    };
+    let (first, (second, third)) = join(first, rest).await;
+    assert_eq!((first.status, second.status), (200, 200));
+    assert_eq!(second.json()["body"].as_str(), Some("{\"a\":1}"));
+    assert_eq!((third.status, third.problem().as_str()), (503, "tool-overloaded"));
+    assert_eq!(third.header("retry-after"), Some("1"));
+    queued(&proxy, 0.0).await;
+}
+
+#[tokio::test]
+async fn queued_call_is_503_after_queue_timeout() {
+    let (tool, proxy) = full_pool("queue = 1\nqueue_timeout = \"50ms\"").await;
+    let first = proxy.send(call("GET", "/v1/qr/a"));
+    let second = async {
+        until("it is in flight", || async { tool.calls() == 1 }).await;
+        let second = proxy.send(call("GET", "/v1/qr/a")).await;
+        tool.release();
+        second
+    };
+    let (first, second) = join(first, second).await;
+    assert_eq!((first.status, second.status, second.problem().as_str()), (200, 503, "tool-overloaded"));
+    assert_eq!(tool.calls(), 1);
+}
+
+#[tokio::test]
+async fn client_that_leaves_frees_its_place_in_the_queue() {
+    let (tool, proxy) = full_pool("queue = 1\nqueue_timeout = \"30s\"").await;
+    let first = proxy.send(call("GET", "/v1/qr/a"));
+    let second = async {
+        until("it is in flight", || async { tool.calls() == 1 }).await;
+        let mut client = Client::connect_abortive(proxy.listen).await;
+        client.write(&call("GET", "/v1/qr/a").bytes()).await;
+        queued(&proxy, 1.0).await;
+        drop(client);
+        queued(&proxy, 0.0).await;
+        tool.release();
+    };
+    assert_eq!(join(first, second).await.0.status, 200);
+    assert_eq!(tool.calls(), 1);
+}
