@@ -14,6 +14,7 @@ use shared::tool::Tool;
 
 use crate::direct::response_headers::ResponseInfo;
 use crate::direct::{Charged, KeyDecision};
+use crate::replay::StoredUse;
 use crate::upstreams::{Pool, PoolPermit, TriedSet, Upstream, UpstreamIndex, UpstreamPermit};
 use transport::record;
 
@@ -73,6 +74,8 @@ pub(crate) struct RequestLog {
     pub degraded: bool,
     /// The decision on the call, which waited for its meter.
     pub decided: Option<KeyDecision>,
+    /// What the store of used grants knew of the call's, which waited for it.
+    pub stored_use: Option<StoredUse>,
     /// The problem that the request was refused with.
     pub refusal: Option<Code>,
     /// The call that was refused before its grant or key was verified.

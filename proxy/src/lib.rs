@@ -21,4 +21,5 @@ pub mod server;
 mod state;
 mod upgrade;
 mod upstreams;
+mod valkey;
 pub mod version;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub(crate) use connection_filter::ConnectionPermit;
 pub(crate) use gateway::Gateway;
 pub(crate) use own_request::OwnHandler;
-pub(crate) use request_filter::MeterWait;
+pub(crate) use request_filter::AdmissionWait;
 
 use pingora::ErrorType;
 use shared::problem::Problem;
@@ -90,7 +90,7 @@ impl Phases for Gateway {
     type Call = Call;
     type Log = RequestLog;
     type Handler<'a> = OwnHandler<'a>;
-    type Wait = MeterWait;
+    type Wait = AdmissionWait;
     type Queued = QueuedCall;
 
     fn new_log(&self, is_tls: bool) -> RequestLog {
@@ -102,6 +102,7 @@ impl Phases for Gateway {
             quota: None,
             degraded: false,
             decided: None,
+            stored_use: None,
             refusal: None,
             refused_call: None,
         }
@@ -111,7 +112,7 @@ impl Phases for Gateway {
         &self,
         request: &Request<'_, 'a>,
         record: &mut Record,
-    ) -> RequestAction<Call, OwnHandler<'a>, MeterWait> {
+    ) -> RequestAction<Call, OwnHandler<'a>, AdmissionWait> {
         request_filter::request_filter(&self.state, request, record)
     }
 

@@ -1,15 +1,26 @@
 //! The replay cache: makes each grant usable once. It holds request ids for as long as their grants
 //! are valid.
+//!
+//! **After a crash.** What a killed process had used is forgotten. So a process refuses the grants that
+//! were issued before it started, less [`CLOCK_ALLOWANCE_MS`], unless it has taken over from the process
+//! before it or the proxies of its data center share what they know ([`UsedGrants`]).
+//!
+//! Why: docs/decisions/proxy.md, "A process refuses the grants of the time before it".
+
+mod used_grants;
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use shared::grant::{Grant, VALID_MS};
 use shared::time::UnixMillis;
 use tokio::sync::mpsc;
+
+pub(crate) use used_grants::{StoredUse, UsedGrantService, UsedGrants};
 
 use crate::upgrade::record::SyncRecord;
 
@@ -22,13 +33,21 @@ pub enum FirstUse {
     No,
     /// The cache is full. The request must be refused, because a replay could not be detected.
     Unknown,
+    /// The grant is older than what the cache remembers. The request must be refused.
+    Forgotten,
 }
+
+/// Time by which the clocks of edge and proxy may differ, in milliseconds. A grant that was used within
+/// this time before a process was killed and started again can be used once more.
+const CLOCK_ALLOWANCE_MS: u64 = 2_000;
 
 /// The request ids of valid grants that were used. Its size is bounded. It fails closed when it is
 /// full.
 #[derive(Debug)]
 pub struct ReplayCache {
     shards: Vec<Mutex<Shard>>,
+    /// The time of issue from which on every used grant is known, in milliseconds of Unix time.
+    known_since: AtomicU64,
     /// During an upgrade, the queue to the other process.
     other: ArcSwapOption<mpsc::Sender<SyncRecord>>,
 }
@@ -64,15 +83,25 @@ struct Slot {
 }
 
 impl ReplayCache {
-    /// Creates a cache of at most about `capacity` requests.
-    pub fn new(capacity: usize) -> Self {
+    /// Creates a cache of at most about `capacity` requests, for a process that started at `started`.
+    pub fn new(capacity: usize, started: UnixMillis) -> Self {
         let capacity = capacity.div_ceil(SHARDS);
         let shard = || Mutex::new(Shard { slots: Default::default(), capacity });
-        Self { shards: std::iter::repeat_with(shard).take(SHARDS).collect(), other: ArcSwapOption::empty() }
+        Self {
+            shards: std::iter::repeat_with(shard).take(SHARDS).collect(),
+            known_since: AtomicU64::new(started.minus(CLOCK_ALLOWANCE_MS).0),
+            other: ArcSwapOption::empty(),
+        }
     }
 
-    /// Records the use of a grant that is valid at `now`. Returns whether it is the first use.
-    pub fn first_use(&self, grant: &Grant, now: UnixMillis) -> FirstUse {
+    /// Records the use of a grant that is valid at `now`. Returns whether it is the first use. `stored`
+    /// is what the store of the data center knows of it.
+    pub fn first_use(&self, grant: &Grant, stored: StoredUse, now: UnixMillis) -> FirstUse {
+        match stored {
+            StoredUse::Repeated => return FirstUse::No,
+            StoredUse::Unknown if grant.issued_at < self.known_since() => return FirstUse::Forgotten,
+            StoredUse::First | StoredUse::Unknown => {}
+        }
         let request = first_half(grant.request_id.0);
         let first_use = self
             .shard(request)
@@ -94,6 +123,16 @@ impl ReplayCache {
     /// Sends every further entry to another process. `None` stops it.
     pub fn mirror_to(&self, other: Option<mpsc::Sender<SyncRecord>>) {
         self.other.store(other.map(Arc::new));
+    }
+
+    /// Returns the time of issue from which on every used grant is known.
+    pub fn known_since(&self) -> UnixMillis {
+        UnixMillis(self.known_since.load(Ordering::Relaxed))
+    }
+
+    /// Takes over what another process knows, all of whose entries are here.
+    pub fn take_over(&self, known_since: UnixMillis) {
+        self.known_since.fetch_min(known_since.0, Ordering::Relaxed);
     }
 
     /// Returns all entries, shard by shard.
@@ -228,6 +267,8 @@ mod tests {
     use super::*;
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
+    /// A start that was long ago.
+    const START: UnixMillis = UnixMillis(NOW.0 - 60_000);
 
     fn grant(request: u64, issued_at: UnixMillis) -> Grant {
         let mut id = [0; 16];
@@ -238,14 +279,14 @@ mod tests {
 
     #[test]
     fn grant_is_usable_once_while_it_is_valid() {
-        let cache = ReplayCache::new(1_000);
+        let cache = ReplayCache::new(1_000, START);
         for issued_at in [NOW, NOW.minus(VALID_MS), NOW.plus(VALID_MS)] {
             let grant = grant(issued_at.0, issued_at);
-            assert_eq!(cache.first_use(&grant, NOW), FirstUse::Yes);
+            assert_eq!(cache.first_use(&grant, StoredUse::Unknown, NOW), FirstUse::Yes);
             let until = issued_at.plus(VALID_MS);
             for later in [NOW, until.minus(1), until] {
                 assert_eq!(
-                    cache.first_use(&grant, later),
+                    cache.first_use(&grant, StoredUse::Unknown, later),
                     FirstUse::No,
                     "issued {issued_at:?}, again {later:?}"
                 );
@@ -254,17 +295,36 @@ mod tests {
     }
 
     #[test]
+    fn grant_from_before_the_start_is_forgotten_unless_others_know_it() {
+        let cache = ReplayCache::new(1_000, NOW);
+        let oldest = NOW.minus(CLOCK_ALLOWANCE_MS);
+        let older = grant(1, oldest.minus(1));
+        assert_eq!(cache.first_use(&older, StoredUse::Unknown, NOW), FirstUse::Forgotten);
+        assert_eq!(cache.first_use(&grant(2, oldest), StoredUse::Unknown, NOW), FirstUse::Yes);
+        assert_eq!(cache.first_use(&older, StoredUse::Repeated, NOW), FirstUse::No);
+        assert_eq!(cache.first_use(&older, StoredUse::First, NOW), FirstUse::Yes);
+        assert_eq!(cache.first_use(&older, StoredUse::First, NOW), FirstUse::No, "the store was emptied");
+        let successor = ReplayCache::new(1_000, NOW.plus(10_000));
+        successor.take_over(cache.known_since());
+        assert_eq!(
+            successor.first_use(&grant(3, oldest), StoredUse::Unknown, NOW.plus(10_000)),
+            FirstUse::Yes
+        );
+        assert_eq!(successor.first_use(&older, StoredUse::Unknown, NOW.plus(10_000)), FirstUse::Forgotten);
+    }
+
+    #[test]
     fn entries_and_later_uses_reach_the_other_process() {
-        let (old, new) = (ReplayCache::new(1_000), ReplayCache::new(1_000));
+        let (old, new) = (ReplayCache::new(1_000, START), ReplayCache::new(1_000, START));
         let grants: Vec<_> = (0..100).map(|n| grant(n, NOW.plus(n * 200))).collect();
         let (before, after) = grants.split_at(50);
-        assert!(before.iter().all(|grant| old.first_use(grant, NOW) == FirstUse::Yes));
+        assert!(before.iter().all(|grant| old.first_use(grant, StoredUse::Unknown, NOW) == FirstUse::Yes));
         let (other, mut mirrored) = mpsc::channel(100);
         old.mirror_to(Some(other));
-        assert!(after.iter().all(|grant| old.first_use(grant, NOW) == FirstUse::Yes));
+        assert!(after.iter().all(|grant| old.first_use(grant, StoredUse::Unknown, NOW) == FirstUse::Yes));
         let insert = |entry: ReplayEntry| new.insert(ReplayEntry::from_bytes(entry.to_bytes()));
         old.entries().flatten().for_each(insert);
-        assert!(grants.iter().all(|grant| new.first_use(grant, NOW) == FirstUse::No));
+        assert!(grants.iter().all(|grant| new.first_use(grant, StoredUse::Unknown, NOW) == FirstUse::No));
         let mut late = 0;
         while let Ok(record) = mirrored.try_recv() {
             insert(ReplayEntry::from_bytes(record));
@@ -275,12 +335,14 @@ mod tests {
 
     #[test]
     fn full_cache_refuses_until_entries_expire() {
-        let cache = ReplayCache::new(640);
-        let admitted = (0..10_000).filter(|&n| cache.first_use(&grant(n, NOW), NOW) == FirstUse::Yes).count();
+        let cache = ReplayCache::new(640, START);
+        let admitted = (0..10_000)
+            .filter(|&n| cache.first_use(&grant(n, NOW), StoredUse::Unknown, NOW) == FirstUse::Yes)
+            .count();
         assert!(admitted <= 640 && cache.len() == admitted, "{admitted}");
-        assert_eq!(cache.first_use(&grant(20_000, NOW), NOW), FirstUse::Unknown);
+        assert_eq!(cache.first_use(&grant(20_000, NOW), StoredUse::Unknown, NOW), FirstUse::Unknown);
         let later = NOW.plus(2 * VALID_MS);
-        assert_eq!(cache.first_use(&grant(20_000, later), later), FirstUse::Yes);
+        assert_eq!(cache.first_use(&grant(20_000, later), StoredUse::Unknown, later), FirstUse::Yes);
         assert!(cache.len() < admitted);
     }
 }

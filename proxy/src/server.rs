@@ -26,7 +26,8 @@ use crate::observe::access_log;
 use crate::observe::admin::Admin;
 use crate::phases::Gateway;
 use crate::reload::{self, FileWatch, Reloader};
-use crate::state::{InitError, Mode, State};
+use crate::replay::UsedGrantService;
+use crate::state::{EdgeMode, InitError, Mode, State};
 use crate::upgrade::{OldProcess, UpgradeError, UpgradeListener, UpgradeService};
 use crate::upstreams::probe::Prober;
 use crate::upstreams::resolve::Resolver;
@@ -124,6 +125,9 @@ fn add_background_services(server: &mut Server, state: &Arc<State>, file: PathBu
     server.add_service(background_service("names", Resolver::new(Arc::clone(state))));
     server.add_service(background_service("probes", Prober(Arc::clone(state))));
     server.add_service(background_service("reload", Reloader::new(Arc::clone(state), file, watch)));
+    if let Mode::Edge(EdgeMode { used_grants: Some(used), .. }) = &state.mode {
+        server.add_service(background_service("used grants", UsedGrantService(Arc::clone(used))));
+    }
     if let Mode::Direct(direct) = &state.mode {
         let saver = StateSaver { direct: Arc::clone(direct), state: Arc::clone(state) };
         server.add_service(background_service("keys", saver));

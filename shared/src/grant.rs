@@ -101,6 +101,9 @@ pub enum GrantError {
     /// The request was made before.
     #[error("the grant was used before")]
     Replayed,
+    /// The grant is older than what the proxy remembers, so it may have been used.
+    #[error("the grant was issued before this process started, which may have forgotten its use")]
+    Forgotten,
 }
 
 impl Grant {

@@ -7,7 +7,7 @@ use shared::key::KeyEnv;
 use shared::secret::{AdminSecret, MacKeys};
 use shared::url::Address;
 
-use super::limits::{self, MeterAuthority};
+use super::limits::{self, AuthorityKind, MeterAuthority, ValkeyConfig};
 use super::reader::choice::choice;
 use super::reader::{Entry, Section, ValueError, count, duration_in};
 
@@ -27,6 +27,18 @@ pub struct GrantConfig {
     pub keys: MacKeys,
     /// Maximum number of request ids in the replay cache.
     pub replay_capacity: usize,
+    /// The store of used grants that the proxies of a data center share. Each has its own memory only
+    /// if `None`.
+    pub store: Option<Box<ValkeyConfig>>,
+}
+
+/// Where the use of a grant is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReplayStore {
+    /// In the memory of each process.
+    Process,
+    /// Also in a Valkey or Redis that the proxies of the data center share.
+    Valkey,
 }
 
 /// The settings of direct mode.
@@ -93,11 +105,20 @@ pub(super) fn read(
     let grant_keys = grants.secret(SECRET, mac_keys, missing);
     let replay_capacity = grants.read("replay_capacity", 4_000_000, count(1_000..=100_000_000));
     let clients = clients(keys, direct, grant_keys.clone());
-    let meters = limits::read(limits, valkey, (direct, feed));
+    let replay_store = grants.read("replay_store", ReplayStore::Process, choice);
+    let authority = limits.read("authority", AuthorityKind::Process, choice);
+    let is_shared = replay_store == ReplayStore::Valkey;
+    let valkey = limits::read_valkey(valkey, is_shared || authority == AuthorityKind::Valkey);
+    if is_shared && direct {
+        let detail = "`valkey` is for proxies behind an edge: in direct mode calls have keys, not grants";
+        grants.fault_at("replay_store", detail);
+    }
+    let store = valkey.clone().filter(|_| is_shared);
+    let meters = limits::authority(limits, authority, valkey, (direct, feed));
     if direct {
         return clients.map(|clients| Callers::Clients(Box::new(DirectConfig { meters, ..clients })));
     }
-    Some(Callers::Edge(Box::new(GrantConfig { keys: grant_keys?, replay_capacity })))
+    Some(Callers::Edge(Box::new(GrantConfig { keys: grant_keys?, replay_capacity, store })))
 }
 
 const SECRET: [&str; 2] = ["secret", "secret_file"];

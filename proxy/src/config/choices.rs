@@ -3,6 +3,7 @@
 use shared::headers::PassedHeaders;
 use shared::key::KeyEnv;
 
+use super::callers::ReplayStore;
 use super::limits::{AuthorityKind, KindWord};
 use super::reader::choice::choices;
 use super::reader::effective::{ToToml, quoted};
@@ -25,6 +26,7 @@ choices! {
     Transport: "transport" { "relay" => Self::Relay, "pingora-proxy" => Self::PingoraProxy }
     ProbeKind: "probe kind" { "http" => Self::Http, "tcp" => Self::Tcp }
     MinVersion: "TLS version" { "1.2" => Self::Tls12, "1.3" => Self::Tls13 }
+    ReplayStore: "replay store" { "process" => Self::Process, "valkey" => Self::Valkey }
     AuthorityKind: "authority" { "process" => Self::Process, "edge" => Self::Edge, "valkey" => Self::Valkey }
     KindWord: "kind" { "single" => Self::Single, "sentinel" => Self::Sentinel, "cluster" => Self::Cluster }
     KeyEnv: "environment" { "live" => Self::Live, "test" => Self::Test }

@@ -35,9 +35,10 @@ impl Callers {
     fn keep_fixed(&mut self, running: &Self) -> Vec<&'static str> {
         match (&mut *self, running) {
             (Self::Edge(read), Self::Edge(running)) => {
-                keep("grants.replay_capacity", &mut read.replay_capacity, &running.replay_capacity)
-                    .into_iter()
-                    .collect()
+                let capacity =
+                    keep("grants.replay_capacity", &mut read.replay_capacity, &running.replay_capacity);
+                let store = keep("grants.replay_store", &mut read.store, &running.store);
+                capacity.into_iter().chain(store).collect()
             }
             (Self::Clients(read), Self::Clients(running)) => {
                 let state = keep("keys.state", &mut read.state, &running.state);

@@ -85,14 +85,13 @@ impl fmt::Debug for Password {
     }
 }
 
-/// Reads `[limits]` and `[valkey]`. Returns the authority that proxies share, if there is one.
-pub(super) fn read(
+/// Returns the authority that proxies share, if there is one.
+pub(super) fn authority(
     limits: &mut Section<'_>,
-    valkey: &mut Section<'_>,
+    kind: AuthorityKind,
+    valkey: Option<Box<ValkeyConfig>>,
     (is_direct, has_feed): (bool, bool),
 ) -> Option<MeterAuthority> {
-    let kind = limits.read("authority", AuthorityKind::Process, choice);
-    let config = read_valkey(valkey, kind == AuthorityKind::Valkey);
     match kind {
         AuthorityKind::Process => None,
         AuthorityKind::Edge => {
@@ -108,13 +107,13 @@ pub(super) fn read(
                     "`valkey` needs direct mode: behind an edge the edge counts; set keys.direct = true";
                 limits.fault_at("authority", detail);
             }
-            config.map(Box::new).map(MeterAuthority::Valkey)
+            valkey.map(MeterAuthority::Valkey)
         }
     }
 }
 
-/// Reads every key, so that none is reported as unknown.
-fn read_valkey(section: &mut Section<'_>, is_used: bool) -> Option<ValkeyConfig> {
+/// Reads `[valkey]`: every key, so that none is reported as unknown.
+pub(super) fn read_valkey(section: &mut Section<'_>, is_used: bool) -> Option<Box<ValkeyConfig>> {
     let servers = section.entry("servers").map(|entry| entry.read(servers));
     if is_used && servers.is_none() {
         section.fault("servers", "is missing; write servers = [\"127.0.0.1:6379\"]");
@@ -150,7 +149,8 @@ fn read_valkey(section: &mut Section<'_>, is_used: bool) -> Option<ValkeyConfig>
         Some(read) => Some(read?),
         None => None,
     };
-    Some(ValkeyConfig { servers: servers??, kind: kind?, user, password, tls, tls_ca, replicas, prefix })
+    let (servers, kind) = (servers??, kind?);
+    Some(Box::new(ValkeyConfig { servers, kind, user, password, tls, tls_ca, replicas, prefix }))
 }
 
 fn servers(entry: &Entry<'_>) -> Result<Vec<(String, u16)>, ValueError> {

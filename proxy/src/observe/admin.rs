@@ -61,9 +61,11 @@ impl Admin {
     fn render(&self) -> Result<Vec<u8>, prometheus::Error> {
         let state = &self.0;
         let (config, pools) = (state.config.load(), state.pools.load());
-        let (replay, replay_capacity) = match &state.mode {
-            Mode::Edge(edge) => (Some(&edge.replay), edge.config.load().replay_capacity),
-            Mode::Direct(_) => (None, 0),
+        let (replay, used_grants, replay_capacity) = match &state.mode {
+            Mode::Edge(edge) => {
+                (Some(&edge.replay), edge.used_grants.as_deref(), edge.config.load().replay_capacity)
+            }
+            Mode::Direct(_) => (None, None, 0),
         };
         state.metrics.render(&Sources {
             pools: &pools,
@@ -71,6 +73,7 @@ impl Admin {
             report: &state.report.load(),
             requests_in_flight: state.drain.requests(),
             replay,
+            used_grants,
             replay_capacity,
             direct: state.mode.direct().map(|direct| &**direct),
             log_dropped: state.access_log.dropped(),

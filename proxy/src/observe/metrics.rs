@@ -27,7 +27,7 @@ use self::tls::TlsMetrics;
 use crate::config::ReloadReport;
 use crate::direct::Direct;
 use crate::per_tool::PerTool;
-use crate::replay::ReplayCache;
+use crate::replay::{ReplayCache, UsedGrants};
 use crate::upstreams::{Pools, STATUS_CLASSES};
 use crate::version;
 use transport::tls::ServerTls;
@@ -46,6 +46,7 @@ pub struct Metrics {
     requests: IntGauge,
     replay_entries: IntGauge,
     replay_capacity: IntGauge,
+    replay_unconfirmed: IntCounter,
     log_dropped: IntCounter,
     ready: IntGauge,
     /// Held while counters are raised by a difference.
@@ -112,6 +113,10 @@ impl Metrics {
                 "utg_replay_capacity",
                 "Maximum number of request ids in the replay cache. If it is full, calls are refused.",
             )?,
+            replay_unconfirmed: register.counter(
+                "utg_replay_unconfirmed_total",
+                "Calls whose grants the shared store of used grants did not confirm in time.",
+            )?,
             log_dropped: register.counter(
                 "utg_access_log_dropped_total",
                 "Access log lines dropped because the reader of standard output did not keep up, or its disk was full.",
@@ -170,6 +175,8 @@ impl Metrics {
         self.replay_entries.set(signed(sources.replay.map_or(0, ReplayCache::len)));
         self.replay_capacity.set(signed(sources.replay_capacity));
         let _updating = self.updating.lock();
+        let unconfirmed = sources.used_grants.map_or(0, UsedGrants::unknown);
+        self.replay_unconfirmed.inc_by(unconfirmed.saturating_sub(self.replay_unconfirmed.get()));
         self.keys.update(sources.direct);
         self.log_dropped.inc_by(sources.log_dropped.saturating_sub(self.log_dropped.get()));
         self.ready.set(i64::from(sources.is_ready));
@@ -188,6 +195,8 @@ pub struct Sources<'a> {
     pub requests_in_flight: usize,
     /// The replay cache, behind an edge.
     pub replay: Option<&'a ReplayCache>,
+    /// The used grants that proxies share, if they do.
+    pub used_grants: Option<&'a UsedGrants>,
     /// The capacity of the replay cache, or 0 without one.
     pub replay_capacity: usize,
     /// The state of direct mode.

@@ -4,13 +4,15 @@ mod admitted;
 mod grant;
 mod key;
 mod throttle;
+mod wait;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-pub(crate) use key::MeterWait;
 pub(crate) use throttle::throttle_refusal;
+pub(crate) use wait::AdmissionWait;
 
+use shared::grant::Grant;
 use shared::headers::REQUEST_ID;
 use shared::method::{Method, Methods};
 use shared::problem::{Problem, codes};
@@ -22,6 +24,7 @@ use shared::status::StatusReport;
 use shared::url::is_confidential;
 
 use self::admitted::Admitted;
+use self::grant::GrantStep;
 use self::key::KeyStep;
 use super::fail_to_proxy::{refuse, respond};
 use super::outage;
@@ -36,7 +39,7 @@ use transport::clock::{self, Monotonic};
 use transport::hooks::{Request, RequestAction};
 use transport::request_head::RawHead;
 
-type Action<'a> = RequestAction<Call, OwnHandler<'a>, MeterWait>;
+type Action<'a> = RequestAction<Call, OwnHandler<'a>, AdmissionWait>;
 
 /// Decides whether a request is forwarded, handled or refused.
 pub(super) fn request_filter<'a>(
@@ -169,14 +172,18 @@ fn call_tool<'a>(
     let Admitted { key_id, tier, charged, denied } = match &state.mode {
         Mode::Edge(edge) => {
             let of = (called, target.path_and_query);
-            let grant = grant::verify(state, edge, record, raw, of, &config.server.data_centre)?;
-            Admitted { key_id: grant.key_id, tier: grant.tier, charged: None, denied: None }
+            match grant::verify(state, edge, record, raw, of, &config.server.data_centre)? {
+                GrantStep::Verified(Grant { key_id, tier, .. }) => {
+                    Admitted { key_id, tier, charged: None, denied: None }
+                }
+                GrantStep::Wait(stored) => return Ok(RequestAction::Wait(AdmissionWait::Store(stored))),
+            }
         }
         Mode::Direct(direct) => {
             let scheme = request_scheme(raw, target, record.log.secure, request.address);
             match key::admit(direct, record, head, scheme, &pool, called.tool)? {
                 KeyStep::Decided(admitted) => admitted,
-                KeyStep::Wait(wait) => return Ok(RequestAction::Wait(wait)),
+                KeyStep::Wait(decision) => return Ok(RequestAction::Wait(AdmissionWait::Meter(decision))),
             }
         }
     };

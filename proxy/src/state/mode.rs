@@ -4,12 +4,14 @@ use std::io;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use shared::time::UnixMillis;
 use tokio::sync::mpsc;
 
 use crate::config::{Callers, GrantConfig};
 use crate::direct::{Direct, StateError};
-use crate::replay::{ReplayCache, ReplayEntry};
+use crate::replay::{ReplayCache, ReplayEntry, UsedGrants};
 use crate::upgrade::record::SyncRecord;
+use transport::clock;
 
 /// The mode of the process. Only a restart changes it.
 pub enum Mode {
@@ -25,6 +27,8 @@ pub struct EdgeMode {
     pub config: ArcSwap<GrantConfig>,
     /// The requests whose grants have been used.
     pub replay: ReplayCache,
+    /// The used grants that the proxies of this data center share.
+    pub used_grants: Option<Arc<UsedGrants>>,
 }
 
 impl Mode {
@@ -36,7 +40,8 @@ impl Mode {
         match callers {
             Callers::Edge(config) => Ok(Self::Edge(EdgeMode {
                 config: ArcSwap::from_pointee(GrantConfig::clone(config)),
-                replay: ReplayCache::new(config.replay_capacity),
+                replay: ReplayCache::new(config.replay_capacity, clock::now()),
+                used_grants: config.store.as_deref().cloned().map(UsedGrants::new).map(Arc::new),
             })),
             Callers::Clients(config) => Direct::open(config).map(|direct| Self::Direct(Arc::new(direct))),
         }
@@ -108,10 +113,20 @@ impl Mode {
         Ok(parts.map(|part| part.into_iter().map(ReplayEntry::to_bytes).collect()))
     }
 
-    /// Loads the state files that the old process has written.
-    pub fn import(&self) {
-        if let Self::Direct(direct) = self {
-            direct.take_over();
+    /// Returns the time of issue from which on every used grant is known. `None` in direct mode.
+    pub fn grants_known_since(&self) -> Option<UnixMillis> {
+        match self {
+            Self::Edge(edge) => Some(edge.replay.known_since()),
+            Self::Direct(_) => None,
+        }
+    }
+
+    /// Takes over from the old process, all of whose records were applied: loads the state files that
+    /// it has written, or knows the used grants since `grants_known_since`.
+    pub fn import(&self, grants_known_since: Option<UnixMillis>) {
+        match self {
+            Self::Edge(edge) => grants_known_since.into_iter().for_each(|since| edge.replay.take_over(since)),
+            Self::Direct(direct) => direct.take_over(),
         }
     }
 

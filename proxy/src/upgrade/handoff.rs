@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
+use shared::time::UnixMillis;
 
 /// The message of the old process that comes with its sockets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub(super) struct Handoff {
     pub(super) process: u32,
     /// Whether the process is in direct mode, which defines the meaning of its records.
     pub(super) direct: bool,
+    /// The time of issue from which on the process knows every used grant.
+    pub(super) grants_known_since: Option<UnixMillis>,
     /// The roles of the sockets, in the order in which they are passed.
     pub(super) sockets: Vec<SocketRole>,
 }
@@ -32,9 +35,13 @@ impl Handoff {
     pub(super) fn to_line(&self) -> String {
         let sockets = self.sockets.iter().map(|role| json!([role.service, role.configured.to_string()]));
         let sockets: Vec<_> = sockets.collect();
-        let (process, direct) = (self.process, self.direct);
-        let handoff =
-            json!({ "protocol": PROTOCOL, "process": process, "direct": direct, "sockets": sockets });
+        let handoff = json!({
+            "protocol": PROTOCOL,
+            "process": self.process,
+            "direct": self.direct,
+            "grants_known_since": self.grants_known_since,
+            "sockets": sockets,
+        });
         format!("{handoff}\n")
     }
 
@@ -48,6 +55,7 @@ impl Handoff {
         Some(Self {
             process: handoff.get("process")?.as_u64()?.try_into().ok()?,
             direct: handoff.get("direct").and_then(Value::as_bool).unwrap_or(false),
+            grants_known_since: handoff.get("grants_known_since").and_then(Value::as_u64).map(UnixMillis),
             sockets: sockets.map(SocketRole::parse).collect::<Option<_>>()?,
         })
     }
@@ -71,7 +79,7 @@ mod tests {
             configured: address.parse().unwrap(),
         };
         let sockets = [("proxy", "127.0.0.1:8080"), ("admin", "[::1]:9090")].map(role).into();
-        let handoff = Handoff { process: 7, direct: true, sockets };
+        let handoff = Handoff { process: 7, direct: true, grants_known_since: Some(UnixMillis(9)), sockets };
         let line = handoff.to_line();
         assert_eq!(Handoff::parse(line.as_bytes()), Some(handoff));
         for other in [

@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream as BlockingStream;
 use std::path::Path;
 use std::time::Duration;
 
+use shared::time::UnixMillis;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -26,6 +27,7 @@ use crate::state::State;
 #[derive(Debug)]
 pub(crate) struct OldProcess {
     process: u32,
+    grants_known_since: Option<UnixMillis>,
     stream: BlockingStream,
     sockets: Vec<(SocketRole, OwnedFd)>,
 }
@@ -68,7 +70,8 @@ impl OldProcess {
             .ok_or(Cause::Incompatible)?;
         stream.set_nonblocking(true)?;
         let sockets = handoff.sockets.into_iter().zip(sockets).collect();
-        Ok(Some(Self { process: handoff.process, stream, sockets }))
+        let Handoff { process, grants_known_since, .. } = handoff;
+        Ok(Some(Self { process, grants_known_since, stream, sockets }))
     }
 
     /// Takes the socket of a service with this configured address, if there is one.
@@ -95,7 +98,7 @@ impl OldProcess {
         }
         let (other, queue) = mpsc::channel(QUEUE);
         state.mode.mirror_to(Some(other));
-        let imported = import(self.stream, state).await;
+        let imported = import(self.stream, state, self.grants_known_since).await;
         // An old process that fails now has exited or is about to. This one serves in any case.
         begin();
         match imported {
@@ -122,11 +125,15 @@ impl OldProcess {
 }
 
 /// Reports that this process is ready, and imports the state that the old process sends and writes.
-async fn import(stream: BlockingStream, state: &State) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
+async fn import(
+    stream: BlockingStream,
+    state: &State,
+    grants_known_since: Option<UnixMillis>,
+) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
     let (mut from, mut to) = UnixStream::from_std(stream)?.into_split();
     to.write_all(READY).await?;
     timeout(STATE_TIMEOUT, record::receive(&mut from, |record| state.mode.apply(record))).await??;
-    state.mode.import();
+    state.mode.import(grants_known_since);
     Ok((from, to))
 }
 

@@ -150,6 +150,7 @@ impl Parts {
         let handoff = Handoff {
             process: std::process::id(),
             direct: state.mode.is_direct(),
+            grants_known_since: state.mode.grants_known_since(),
             sockets: self.sockets.iter().map(|(role, _)| role.clone()).collect(),
         };
         let sockets: Vec<_> = self.sockets.iter().map(|(_, socket)| socket.as_fd()).collect();

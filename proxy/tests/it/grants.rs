@@ -7,6 +7,8 @@ use tests::{
     grant::{call, post},
     keys::GRANT_SECRET,
     proxy::ProxyConfig,
+    redis::Redis,
+    until,
 };
 
 async fn qr() -> (FakeTool, ProxyConfig) {
@@ -100,7 +102,7 @@ async fn call_without_a_valid_grant_is_401_grant_invalid() {
     }
     assert_eq!(tool.calls(), 0);
     let aged = |age_ms| signed(Signer { age_ms, ..good.clone() });
-    assert_eq!(proxy.send(aged(28_000)).await.status, 200);
+    assert_eq!(proxy.send(aged(1_000)).await.status, 200);
     assert_eq!(proxy.send(aged(-28_000)).await.status, 200);
 }
 
@@ -129,6 +131,80 @@ async fn parallel_copies_of_a_grant_are_served_once() {
     let statuses = copies.join_all().await;
     assert_eq!(statuses.iter().filter(|&&status| status == 200).count(), 1, "{statuses:?}");
     assert_eq!(tool.calls(), 1);
+}
+
+#[tokio::test]
+async fn grant_from_before_the_start_is_401_grant_invalid() {
+    let (tool, config) = qr().await;
+    let proxy = config.ready().await;
+    // A process that was killed before this one may have used it.
+    let older = Signer { age_ms: 20_000, ..Signer::default() };
+    let response = proxy.send(older.granted(Request::new("GET", "/v1/qr/generate"))).await;
+    assert_eq!((response.problem().as_str(), tool.calls()), ("grant-invalid", 0));
+    assert_eq!(proxy.send(call("GET", "/v1/qr/generate")).await.status, 200);
+}
+
+#[tokio::test]
+async fn grant_used_at_a_proxy_of_the_data_center_is_401_at_the_others() {
+    let (tool, config) = qr().await;
+    let redis = Redis::start();
+    let config = config.line("grants", "replay_store = \"valkey\"").section("valkey", &redis.section());
+    let (mut a, b) = (config.ready().await, config.ready().await);
+    for proxy in [&a, &b] {
+        proxy.logs("used grants available").await;
+    }
+    let older = Signer { age_ms: 20_000, ..Signer::default() };
+    let grants = [
+        call("GET", "/v1/qr/generate"),
+        post("/v1/qr/generate", "{}"),
+        older.granted(Request::new("GET", "/v1/qr/generate")),
+    ];
+    for grant in &grants {
+        assert_eq!(a.send(grant.clone()).await.status, 200);
+        assert_eq!(b.send(grant.clone()).await.problem(), "grant-invalid");
+    }
+    a.signal("KILL");
+    a.exited().await;
+    let a = config.ready().await;
+    a.logs("used grants available").await;
+    for grant in &grants {
+        assert_eq!(a.send(grant.clone()).await.problem(), "grant-invalid");
+    }
+    assert_eq!(tool.calls(), 3);
+}
+
+#[tokio::test]
+async fn store_of_used_grants_that_fails_leaves_each_proxy_its_own_memory() {
+    let (tool, config) = qr().await;
+    let mut redis = Redis::start();
+    let config = config.line("grants", "replay_store = \"valkey\"").section("valkey", &redis.section());
+    let (a, b) = (config.ready().await, config.ready().await);
+    for proxy in [&a, &b] {
+        proxy.logs("used grants available").await;
+    }
+    let older = Signer { age_ms: 20_000, ..Signer::default() };
+    for stop in ["STOP", "KILL"] {
+        let before = tool.calls();
+        redis.signal(stop);
+        let grant = call("GET", "/v1/qr/generate");
+        assert_eq!(a.send(grant.clone()).await.status, 200, "{stop}");
+        assert_eq!(a.send(grant.clone()).await.problem(), "grant-invalid", "{stop}");
+        a.logs("used grants unavailable").await;
+        let forgotten = older.granted(Request::new("GET", "/v1/qr/generate"));
+        assert_eq!(a.send(forgotten).await.problem(), "grant-invalid", "{stop}");
+        assert_eq!(tool.calls(), before + 1, "{stop}");
+        match stop {
+            "STOP" => redis.signal("CONT"),
+            _ => redis.restart(),
+        }
+        until("used grants are shared again", || async {
+            let grant = call("GET", "/v1/qr/generate");
+            let first = a.send(grant.clone()).await.status;
+            first == 200 && b.send(grant).await.status == 401
+        })
+        .await;
+    }
+    assert!(a.metric("utg_replay_unconfirmed_total").await.unwrap() >= 2.0);
 }
 
 #[tokio::test]

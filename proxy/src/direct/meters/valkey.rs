@@ -8,8 +8,6 @@
 //!
 //! Why: docs/decisions/direct-mode.md, "The meter's state in Valkey is changed by compare-and-set".
 
-mod connection;
-
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -21,7 +19,7 @@ use tokio::sync::mpsc;
 
 use super::queue::{Job, MeterError};
 use crate::config::ValkeyConfig;
-use connection::Connection;
+use crate::valkey::Connection;
 
 /// Maximum number of messages in one exchange.
 const MAX_BATCH: usize = 512;
@@ -119,7 +117,8 @@ impl Worker {
         self.connect().await.map_err(MeterError::failed)?;
         let Some(connection) = &mut self.connection else { return Err(MeterError::NotRunning) };
         let read = groups.iter().map(|group| redis::cmd("GET").arg(self.config.meter(&group.id)).take());
-        let values = connection.run(Some(redis::cmd("TIME")), read.collect(), None).await?;
+        let time = Some(redis::cmd("TIME"));
+        let values = connection.run(time, read.collect(), None).await.map_err(MeterError::failed)?;
         let mut changes = Vec::new();
         for (group, (time, value, _)) in groups.drain(..).zip(values) {
             match group.step(time, value) {
@@ -149,10 +148,11 @@ impl Worker {
             commands.collect::<Vec<Cmd>>()
         };
         let wait = self.config.wait();
-        let mut stored = connection.run(None, swap("EVALSHA", self.script.get_hash()), wait.clone()).await?;
+        let stored = connection.run(None, swap("EVALSHA", self.script.get_hash()), wait.clone()).await;
+        let mut stored = stored.map_err(MeterError::failed)?;
         if stored.iter().any(|(_, stored, _)| stored.as_ref().is_err_and(is_script_missing)) {
             // What was stored has another stamp, so that only the others are stored now.
-            let again = connection.run(None, swap("EVAL", SWAP), wait).await?;
+            let again = connection.run(None, swap("EVAL", SWAP), wait).await.map_err(MeterError::failed)?;
             for (first, again) in stored.iter_mut().zip(again) {
                 if first.1.as_ref().is_err_and(is_script_missing) {
                     *first = again;

@@ -1,5 +1,7 @@
 //! Authentication of a call by its grant, behind an edge.
 
+use std::pin::Pin;
+
 use shared::grant::{Grant, GrantError};
 use shared::headers;
 use shared::problem::Problem;
@@ -8,9 +10,17 @@ use shared::route::ToolCall;
 use crate::call::Record;
 use crate::observe::metrics::LimitKind;
 use crate::phases::outage;
-use crate::replay::FirstUse;
+use crate::replay::{FirstUse, StoredUse};
 use crate::state::{EdgeMode, State};
 use transport::request_head::RawHead;
+
+/// The next step for a call with a valid grant.
+pub(super) enum GrantStep {
+    /// It may be forwarded.
+    Verified(Grant),
+    /// The store of used grants is to say whether it is the first use.
+    Wait(Pin<Box<dyn Future<Output = StoredUse> + Send>>),
+}
 
 /// Verifies the grant of a call, which must be for this data center and unused. Writes the request
 /// id and the proof for the edge to `record`.
@@ -24,21 +34,26 @@ pub(super) fn verify(
     raw: &RawHead<'_>,
     (call, path_and_query): (&ToolCall<'_>, &str),
     data_centre: &str,
-) -> Result<Grant, Problem> {
+) -> Result<GrantStep, Problem> {
     let text = raw.only(headers::GRANT)?.ok_or(GrantError::Missing)?;
     let now = record.started.time;
     let keys = &edge.config.load().keys;
     let (grant, proof) = Grant::verify(text, call, path_and_query, data_centre, keys, now)?;
+    let stored = match (record.log.stored_use, &edge.used_grants) {
+        (None, Some(used)) => return Ok(GrantStep::Wait(Box::pin(used.record(grant.request_id)))),
+        (stored, _) => stored.unwrap_or(StoredUse::Unknown),
+    };
     let mut accept = || {
         record.log.request_id = grant.request_id;
         record.log.proof = Some(proof);
     };
-    match edge.replay.first_use(&grant, now) {
+    match edge.replay.first_use(&grant, stored, now) {
         FirstUse::Yes => {
             accept();
-            Ok(grant)
+            Ok(GrantStep::Verified(grant))
         }
         FirstUse::No => Err(GrantError::Replayed.into()),
+        FirstUse::Forgotten => Err(GrantError::Forgotten.into()),
         // Fail closed: a request that is not in the cache could be replayed.
         FirstUse::Unknown => {
             accept();

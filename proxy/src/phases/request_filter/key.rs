@@ -6,28 +6,16 @@ use shared::tool::Tool;
 use tokio::sync::oneshot;
 
 use super::admitted::Admitted;
-use crate::call::{Record, RequestLog};
+use crate::call::Record;
 use crate::direct::{self, CallDecision, CallStep, Direct, KeyDecision, RequestScheme};
-use crate::phases::Gateway;
 use crate::upstreams::Pool;
-use transport::hooks::Wait;
-use transport::record;
 
 /// The next step for a call with a valid key.
 pub(super) enum KeyStep {
     /// It is admitted or denied.
     Decided(Admitted),
     /// Its meter decides.
-    Wait(MeterWait),
-}
-
-/// A call that waits for its meter.
-pub(crate) struct MeterWait(oneshot::Receiver<KeyDecision>);
-
-impl Wait<Gateway> for MeterWait {
-    async fn wait(self, record: &mut record::Record<RequestLog>) {
-        record.log.decided = self.0.await.ok();
-    }
+    Wait(oneshot::Receiver<KeyDecision>),
 }
 
 /// Verifies the key of a call, and decides by its quota. Counts the call unless it is denied.
@@ -50,7 +38,7 @@ pub(super) fn admit(
     };
     let decided = match step {
         CallStep::Decided(decided) => decided,
-        CallStep::Wait(decision) => return Ok(KeyStep::Wait(MeterWait(decision))),
+        CallStep::Wait(decision) => return Ok(KeyStep::Wait(decision)),
     };
     let CallDecision { tier, quota, outcome } = decided;
     record.log.quota = quota;

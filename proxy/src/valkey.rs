@@ -1,4 +1,4 @@
-//! A connection to one server, to the master that Sentinels name, or to a cluster.
+//! Connections to Valkey or Redis: to one server, to the master that Sentinels name, or to a cluster.
 
 use std::iter;
 use std::time::Duration;
@@ -15,13 +15,12 @@ use redis::{
 use tokio_rustls::rustls::crypto::ring;
 
 use crate::config::{ValkeyConfig, ValkeyKind};
-use crate::direct::meters::queue::MeterError;
 
 /// Maximum time to connect, and to wait for the reply to one pipeline. Calls wait for up to 3 s.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection, on which commands are sent in pipelines.
-pub(super) enum Connection {
+pub(crate) enum Connection {
     /// To one server.
     One(MultiplexedConnection),
     /// To the nodes of a cluster.
@@ -29,11 +28,11 @@ pub(super) enum Connection {
 }
 
 /// The results of a command of one key, of the one before it and of the one after it.
-pub(super) type KeyReply = (Option<Value>, Result<Value, RedisError>, Option<Value>);
+pub(crate) type KeyReply = (Option<Value>, Result<Value, RedisError>, Option<Value>);
 
 impl Connection {
     /// Connects as the configuration says.
-    pub(super) async fn open(config: &ValkeyConfig) -> Result<Self, RedisError> {
+    pub(crate) async fn open(config: &ValkeyConfig) -> Result<Self, RedisError> {
         if config.tls {
             // Has no effect from the second time on.
             let _installed = ring::default_provider().install_default();
@@ -93,23 +92,23 @@ impl Connection {
     ///
     /// # Errors
     /// If a server does not reply.
-    pub(super) async fn run(
+    pub(crate) async fn run(
         &mut self,
         before: Option<Cmd>,
         commands: Vec<Cmd>,
         after: Option<Cmd>,
-    ) -> Result<Vec<KeyReply>, MeterError> {
+    ) -> Result<Vec<KeyReply>, RedisError> {
         match self {
-            Self::One(connection) => {
-                pipeline(connection, before, commands, after).await.map_err(MeterError::failed)
-            }
+            Self::One(connection) => pipeline(connection, before, commands, after).await,
             Self::Cluster(connection) => {
                 let sent = commands.into_iter().map(|command| {
                     let (mut connection, before, after) = (connection.clone(), before.clone(), after.clone());
                     async move { pipeline(&mut connection, before, vec![command], after).await }
                 });
                 let replies = join_all(sent).await.into_iter().map(|reply| match reply {
-                    Ok(mut replies) => replies.pop().ok_or(MeterError::Unexpected),
+                    Ok(mut replies) => {
+                        replies.pop().ok_or_else(|| (ErrorKind::UnexpectedReturnType, "no reply").into())
+                    }
                     // One node may be away while others serve.
                     Err(error) => Ok((None, Err(error), None)),
                 });
