@@ -92,3 +92,38 @@ pub fn preflight(methods: Methods) -> Vec<Header> {
 pub(crate) const fn header((name, value): (&'static str, &'static str)) -> Header {
     (Cow::Borrowed(name), Cow::Borrowed(value))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(methods: Methods) -> Vec<(String, String)> {
+        preflight(methods).into_iter().map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
+    }
+
+    #[test]
+    fn preflight_names_the_methods_of_a_known_path_and_allows_all() {
+        let of = |methods, name: &str| {
+            named(methods).into_iter().find(|(found, _)| found == name).map(|(_, value)| value)
+        };
+        let patch = Methods::of([Method::Get, Method::Patch]);
+        assert_eq!(of(patch, "allow").unwrap(), patch.allow());
+        assert_eq!(of(patch, "accept-patch").as_deref(), Some(ACCEPT_PATCH.1));
+        let unknown = Methods::of([]);
+        assert_eq!((of(unknown, "allow"), of(unknown, "accept-patch")), (None, None));
+        for methods in [patch, unknown] {
+            let allowed = of(methods, "access-control-allow-methods").unwrap();
+            assert!(Method::ALL.into_iter().all(|method| allowed.contains(method.as_str())), "{allowed}");
+        }
+    }
+
+    #[test]
+    fn event_stream_is_known_by_its_essence() {
+        for text in ["text/event-stream", "Text/Event-Stream; charset=utf-8", " text/event-stream ;"] {
+            assert!(is_event_stream(text), "{text}");
+        }
+        for text in ["", "text/event-streams", "text/plain; text/event-stream"] {
+            assert!(!is_event_stream(text), "{text}");
+        }
+    }
+}

@@ -131,6 +131,12 @@ mod tests {
     }
 
     #[test]
+    fn every_tool_has_its_own_purpose() {
+        let purposes: std::collections::HashSet<_> = Tool::ALL.map(Tool::purpose).into();
+        assert_eq!(purposes.len(), Tool::ALL.len());
+    }
+
+    #[test]
     fn mistyped_tool_gets_the_nearest_one() {
         assert_eq!(Tool::nearest("qrr").first(), Some(&Tool::Qr));
         assert_eq!(Tool::nearest("Transcrib").first(), Some(&Tool::Transcribe));

@@ -15,9 +15,26 @@ struct Sample {
     maybe: Option<Box<Self>>,
     kinds: Vec<Kind>,
     by_number: BTreeMap<u16, bool>,
+    by_name: BTreeMap<Name, Wide>,
     pair: (u32, String),
     unit: (),
 }
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Name(Size);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Size {
+    Small,
+    Large,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Wide(u16, BTreeMap<u8, Narrow>, BTreeMap<u32, ()>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Narrow(u8);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -37,20 +54,32 @@ fn kind() -> impl Strategy<Value = Kind> {
     ]
 }
 
+fn wide() -> impl Strategy<Value = Wide> {
+    let by_byte = prop::collection::btree_map(any::<u8>(), any::<u8>().prop_map(Narrow), 0..3);
+    (any::<u16>(), by_byte, prop::collection::btree_map(any::<u32>(), Just(()), 0..3))
+        .prop_map(|(number, by_byte, by_number)| Wide(number, by_byte, by_number))
+}
+
 fn sample() -> impl Strategy<Value = Sample> {
     let flat = || {
         (
             any::<(u64, u8, String)>(),
             prop::collection::vec(kind(), 0..4),
             prop::collection::btree_map(any::<u16>(), any::<bool>(), 0..3),
+            prop::collection::btree_map(
+                prop_oneof![Just(Size::Small), Just(Size::Large)].prop_map(Name),
+                wide(),
+                0..3,
+            ),
             any::<(u32, String)>(),
         )
-            .prop_map(|((number, small, text), kinds, by_number, pair)| Sample {
+            .prop_map(|((number, small, text), kinds, by_number, by_name, pair)| Sample {
                 number,
                 small,
                 text,
                 kinds,
                 by_number,
+                by_name,
                 pair,
                 ..Sample::default()
             })
@@ -120,7 +149,7 @@ proptest! {
 
 #[test]
 fn error_names_the_field_and_the_place_and_never_the_value() {
-    let value = json!({"number": 1, "small": 2, "text": "hush", "kinds": [], "by_number": {}, "pair": [1, "x"], "unit": null});
+    let value = json!({"number": 1, "small": 2, "text": "hush", "kinds": [], "by_number": {}, "by_name": {}, "pair": [1, "x"], "unit": null});
     let failed = |name: &str, value: Option<Value>, sample: &Value| {
         let mut sample = sample.clone();
         match value {
@@ -134,6 +163,14 @@ fn error_names_the_field_and_the_place_and_never_the_value() {
         failed("kinds", Some(json!(["bar"])), &value)
             .starts_with("unknown name; there are bare, one, two, named")
     );
+    assert!(
+        failed("by_name", Some(json!({"hush": null})), &value)
+            .starts_with("unknown name; there are small, large")
+    );
+    let twice = value.to_string().replacen('{', r#"{"number":1,"#, 1);
+    assert!(
+        from_str::<Sample>(&twice).unwrap_err().to_string().starts_with("the field `number` is there twice")
+    );
     for (name, other) in [
         ("number", json!("hush")),
         ("number", json!(-1)),
@@ -146,6 +183,7 @@ fn error_names_the_field_and_the_place_and_never_the_value() {
         ("kinds", json!([{"one": 7}])),
         ("kinds", json!(["one"])),
         ("by_number", json!({"hush": true})),
+        ("by_name", json!({"small": [1, {"hush": 1}, {}]})),
     ] {
         let error = failed(name, Some(other), &value);
         assert!(

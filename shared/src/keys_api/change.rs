@@ -111,8 +111,9 @@ pub fn describe_rotated(record: &KeyRecord, key: &ApiKey) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::{KeyHolder, WhenMeterUnreachable};
+    use crate::key::{FormerSecret, KeyEnv, KeyError, KeyHolder, KeyId, WhenMeterUnreachable};
     use crate::request_id::RequestId;
+    use crate::secret::MacKeys;
     use crate::tier::Tier;
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
@@ -191,6 +192,27 @@ mod tests {
         for pointer in ["#/limits/day", "#/limits/hour", "#/tier", "#/disabled", "#/biolink_plan"] {
             assert!(body.contains(&format!("\"{pointer}\"")), "{pointer}: {body}");
         }
+    }
+
+    #[test]
+    fn outcome_is_the_record_or_a_problem() {
+        let problem = |outcome| changed(outcome).unwrap_err().code();
+        assert_eq!(problem(ChangeOutcome::Unknown), codes::KEY_UNKNOWN);
+        assert_eq!(problem(ChangeOutcome::Revoked), codes::KEY_CONFLICT);
+        assert_eq!(problem(ChangeOutcome::Superseded), codes::KEY_CONFLICT);
+        assert_eq!(problem(ChangeOutcome::Refused(KeyError::Expired)), codes::KEY_EXPIRED);
+    }
+
+    #[test]
+    fn rotated_key_is_shown_with_the_end_of_the_former_one() {
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let (key, verified) = ApiKey::mint(KeyEnv::Live, KeyId::new([1; 12]), Tier::Pro, NOW, [2; 16], &keys);
+        let mut record = KeyRecord::provisional(&verified);
+        assert_eq!(describe_rotated(&record, &key)["rotation"]["former_key_valid_until"], Value::Null);
+        record.former = Some(FormerSecret { hash: verified.secret, until: NOW });
+        let body = describe_rotated(&record, &key);
+        assert_eq!(body["key"], key.reveal());
+        assert_eq!(body["rotation"]["former_key_valid_until"], "2025-11-21T08:00:00Z");
     }
 
     #[test]

@@ -53,6 +53,7 @@ mod tests {
     use crate::idempotency::{BUSY_MS, IssueOnce, IssueStep, IssueTurn, KEEP_MS};
     use crate::key::KeyEnv;
     use crate::keys_api::IssueRequest;
+    use crate::problem::codes;
     use crate::request_id::RequestId;
     use crate::time::UnixMillis;
 
@@ -96,6 +97,25 @@ mod tests {
         assert!(
             matches!(later, IssueTurn::Issue { nonce: other, .. } if other != nonce),
             "a day later it is free"
+        );
+    }
+
+    #[test]
+    fn turn_without_a_key_is_a_problem() {
+        for (turn, code) in [
+            (IssueTurn::InFlight, codes::IDEMPOTENCY_CONFLICT),
+            (IssueTurn::SigningChanged, codes::IDEMPOTENCY_CONFLICT),
+            (IssueTurn::Reused, codes::IDEMPOTENCY_KEY_REUSED),
+            (IssueTurn::Noted, codes::INTERNAL),
+        ] {
+            assert_eq!(turn.clone().resolve().unwrap_err().code(), code, "{turn:?}");
+        }
+        let replay = IssueTurn::Replay { nonce: "n".to_owned(), at: NOW };
+        assert_eq!(replay.resolve(), Ok(("n".to_owned(), NOW, false)), "nothing is stored");
+        assert_eq!(
+            IssueOnce::step(&mut None, IssueStep::Done, NOW),
+            IssueTurn::Noted,
+            "and nothing is begun"
         );
     }
 

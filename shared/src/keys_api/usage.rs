@@ -141,6 +141,20 @@ mod tests {
     }
 
     #[test]
+    fn refusals_and_the_former_secret_are_shown_while_they_last() {
+        let mut snapshot = snapshot(Tier::Pro, 1);
+        let refused = RefusedCalls::one(crate::problem::codes::KEY_EXPIRED, "/v1/qr/{action}", NOW);
+        snapshot.refusals = Some(vec![refused]);
+        let record = snapshot.record.as_mut().unwrap();
+        record.former = Some(crate::key::FormerSecret { hash: record.secret, until: NOW.plus(1_000) });
+        let body = describe_usage(&snapshot, NOW).unwrap();
+        let refused = json!({"code": "key-expired", "route": "/v1/qr/{action}", "count": 1, "last_at": "2025-11-21T08:00:00Z"});
+        assert_eq!(body["refusals"], json!([refused]));
+        assert_eq!(body["rotation"]["former_key_valid_until"], "2025-11-21T08:00:01Z");
+        assert_eq!(describe_usage(&snapshot, NOW.plus(1_000)).unwrap()["rotation"], Value::Null);
+    }
+
+    #[test]
     fn usage_holds_no_secret() {
         let text = describe_usage(&snapshot(Tier::Pro, 1), NOW).unwrap().to_string();
         assert!(!text.contains("secret"), "{text}");

@@ -187,3 +187,53 @@ impl fmt::Debug for Code {
         f.write_str(self.0.slug)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(status: u16, with: fn(Row) -> Row) -> Code {
+        Code::of(Box::leak(Box::new(with(Row::new("a-b", status, "A", "when", "do")))))
+    }
+
+    #[test]
+    fn status_decides_advice_and_example() {
+        let later = Some(("retry-after", "5"));
+        for (status, retry, header) in [
+            (404, Retry::Never, None),
+            (429, Retry::Later, later),
+            (500, Retry::Later, None),
+            (503, Retry::Later, later),
+        ] {
+            let code = code(status, |row| row);
+            assert_eq!((code.retry(), code.example_header()), (retry, header), "{status}");
+            assert_eq!((code.type_base(), code.example_members()), ("/problems/", [].as_slice()));
+            assert_eq!((code.challenge(), format!("{code:?}")), (None, "a-b".to_owned()));
+        }
+    }
+
+    #[test]
+    fn row_has_what_it_is_given_in_place_of_what_its_status_gives() {
+        let code = code(401, |row| {
+            row.retry(Retry::AfterRead)
+                .type_base("https://iana.example/")
+                .challenge("Basic")
+                .members(&[("limit", "1")])
+                .header("allow", "GET")
+        });
+        assert_eq!((code.retry(), code.type_base()), (Retry::AfterRead, "https://iana.example/"));
+        assert_eq!((code.challenge(), code.example_header()), (Some("Basic".into()), Some(("allow", "GET"))));
+        assert_eq!(code.example_members(), [("limit", "1")]);
+    }
+
+    /// They are written into JSON and pages as they are.
+    #[test]
+    fn texts_of_every_code_need_no_escapes() {
+        for code in crate::problem::codes::TABLE {
+            for text in [code.title(), code.about(), code.cure()] {
+                assert_eq!(serde_json::to_string(text).unwrap(), format!("\"{text}\""), "{code:?}");
+                assert!(text.len() > 3, "{code:?}: {text}");
+            }
+        }
+    }
+}
