@@ -28,3 +28,6 @@ pub use query::{DEFAULT_LIMIT, MAX_LIMIT, MAX_WAIT_S};
 pub use query::{DeliveryQuery, EventQuery, Replay};
 pub use request::HEADER_ATTEMPT;
 pub use request::request_headers;
+
+#[cfg(test)]
+mod tests;

@@ -206,6 +206,47 @@ mod tests {
     }
 
     #[test]
+    fn report_is_kept_without_its_sender() {
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let (account, page, slug) = (KeyId::new([1; 12]), PageId::new([2; 12]), Slug::parse("ada").unwrap());
+        let report = AbuseReport::parse("reason=phishing&details=see+it").unwrap();
+        let now = UnixMillis(1_795_000_000_000);
+        let added = |address, now| {
+            let sender = ReportSender { address, more: 3 };
+            match ReportsMessage::add((account, page), &slug, &report, sender, &keys, now) {
+                ReportsMessage::Add { sender, more: 3, report, .. } => (sender, report),
+                other => panic!("{other:?}"),
+            }
+        };
+        let (sender, kept) = added(Some("192.0.2.7"), now);
+        let expected = json!({"at": now.to_rfc3339(), "account": account, "page": page, "slug": "ada", "reason": "phishing", "details": "see it"});
+        assert_eq!(kept.parse::<Value>().unwrap(), expected);
+        let (neighbor, next_day) =
+            (added(Some("192.0.2.8"), now).0, added(Some("192.0.2.7"), now.plus(REPORT_WINDOW_MS)).0);
+        assert_eq!(
+            (neighbor & 0xff00, neighbor & 0xff == sender & 0xff),
+            (sender & 0xff00, false),
+            "one network"
+        );
+        assert_ne!(next_day, sender, "another day has other buckets");
+        let refused = reports_exceeded();
+        assert_eq!((refused.status(), refused.code()), (429, codes::TOO_MANY_REQUESTS));
+    }
+
+    #[test]
+    fn report_from_another_site_gets_the_form() {
+        for (site, part) in [
+            (Some("cross-site"), VisitPart::ReportForm),
+            (Some("same-site"), VisitPart::ReportForm),
+            (Some("same-origin"), VisitPart::Report),
+            (None, VisitPart::Report),
+        ] {
+            assert_eq!(report_part(VisitPart::Report, site), part, "{site:?}");
+        }
+        assert_eq!(report_part(VisitPart::Page, Some("cross-site")), VisitPart::Page);
+    }
+
+    #[test]
     fn cursor_is_given_while_there_is_more() {
         let query = read("limit=2").unwrap();
         let body = |reply: &str| query.response(reply).map(|response| response.body);

@@ -266,3 +266,58 @@ fn slugs_of_well_known_files_are_reserved() {
         assert_eq!(Slug::parse(slug), Err(crate::page::SlugError::Reserved), "{slug}");
     }
 }
+
+/// What needs another member, or contradicts one.
+#[test]
+fn members_that_do_not_go_together_are_named() {
+    let link = |members: Value| {
+        let mut link = json!({"title": "x", "url": "https://a.example"});
+        link.as_object_mut().unwrap().extend(members.as_object().cloned().unwrap());
+        json!({"title": "Ada", "links": [link]})
+    };
+    let target = |target: Value| link(json!({"targets": [target]}));
+    let to = "https://b.example";
+    let product = |members: Value| {
+        let mut product = json!({"title": "Mug", "url": to, "price": {"amount": "2", "currency": "EUR"}});
+        product.as_object_mut().unwrap().extend(members.as_object().cloned().unwrap());
+        json!({"title": "Ada", "products": {"items": [product]}})
+    };
+    let later = json!({"sale_from": "2027-02-01T00:00:00Z", "sale_until": "2027-01-01T00:00:00Z"});
+    for (body, pointer, expected) in [
+        (link(json!({"direct": true, "gate": {"kind": "age", "min": 18}})), "/links/0/direct", "`gate`"),
+        (
+            link(json!({"direct": true, "targets": [{"countries": ["de"], "url": to}]})),
+            "/links/0/targets",
+            "redirect",
+        ),
+        (link(json!({"fallback": {"url": to}})), "/links/0/fallback", "visible_until"),
+        (link(json!({"gate": {"kind": "scary"}})), "/links/0/gate/kind", "age, sensitive"),
+        (target(json!({"url": to})), "/links/0/targets/0", "countries"),
+        (target(json!({"url": to, "countries": ["DEU"]})), "/links/0/targets/0/countries", "ISO 3166-1"),
+        (target(json!({"url": to, "languages": ["de-AT"]})), "/links/0/targets/0/languages", "RFC 5646"),
+        (
+            target(json!({"url": to, "languages": ["de"], "name": "default"})),
+            "/links/0/targets/0/name",
+            "default",
+        ),
+        (
+            product(json!({"sale_price": {"amount": "1", "currency": "USD"}})),
+            "/products/items/0/sale_price",
+            "currency",
+        ),
+        (product(later), "/products/items/0/sale_until", "sale_from"),
+        (json!({"title": "Ada", "theme": {"background": "image"}}), "/theme/background", "`image`"),
+        (
+            json!({"title": "Ada", "codes": [{"via": "a1", "link": "x"}]}),
+            "/codes/0/link",
+            "link of this page",
+        ),
+        (json!({"title": "Ada", "codes": [{"via": "a1"}, {"via": "a1"}]}), "/codes/1/via", "another code"),
+        (json!({"title": "Ada", "metadata": {"": "x"}}), "/metadata", "1 to 40"),
+    ] {
+        let found = faults(body);
+        let is_named =
+            |(at, detail): &(String, String)| *at == format!("#{pointer}") && detail.contains(expected);
+        assert!(found.iter().any(is_named), "{pointer}: {found:?}");
+    }
+}

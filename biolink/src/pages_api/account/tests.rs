@@ -324,3 +324,34 @@ fn change_that_changes_nothing_keeps_version_and_revision() {
     let misspelt = world.edit(1, page, PageEdit::Patch(r#"{"titel":null}"#.to_owned()));
     assert_eq!(misspelt.status, 422);
 }
+
+#[test]
+fn dry_run_shows_each_destination_of_a_link() {
+    let mut world = World::default();
+    let link = json!({"title": "News", "url": "https://example.com/", "visible_until": "2030-01-01T00:00:00Z",
+        "targets": [{"countries": ["DE"], "url": "https://example.de/"}],
+        "fallback": {"url": "https://example.com/late"}, "utm": {"source": "ada"}});
+    let body = json!({"title": "Ada", "codes": [{"via": "flyer"}],
+        "links": [link, {"title": "Plain", "url": "https://example.com/plain"}]});
+    let call = Call { dry_run: true, ..world.call_of(1, Operation::Create(body.to_string())) };
+    let previews = &world.run(call).body["previews"];
+    let shown: Vec<_> = previews
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|preview| (preview["url"].as_str().unwrap(), preview["from"].as_str()))
+        .collect();
+    let end = Some("2030-01-01T00:00:00Z");
+    let expected = [
+        ("https://example.de/?utm_source=ada", None),
+        ("https://example.com/?utm_source=ada", None),
+        ("https://example.com/late?utm_source=ada", end),
+    ];
+    assert_eq!(shown, expected, "the plain link has one destination");
+    let created = world.create(1, body);
+    let slug = created.body["slug"].as_str().unwrap();
+    let urls = &created.body["urls"]["codes"]["flyer"];
+    let code = urls["short"].as_str().and_then(|url| url.strip_prefix("https://p.example/s/")).unwrap();
+    assert_eq!(urls["qr"], format!("https://p.example/q/{code}"));
+    assert_eq!(urls["image"], format!("https://p.example/{slug}/qr.svg?via=flyer"));
+}

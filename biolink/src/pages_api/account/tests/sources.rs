@@ -1,8 +1,9 @@
 use super::*;
 use crate::{
     fetch_url::FetchPolicy,
+    pages_api::Decision,
     product_feed::{Feed, FeedProduct, FormatChoice},
-    product_sync::SourceWrite,
+    product_sync::{EditOutcome, ProductEdit, SourceWrite},
     webhooks::{EncryptionKeys, Subscription, Trigger, WebhookKind, WebhookSecret},
 };
 
@@ -229,4 +230,21 @@ fn publication_by_a_source_is_announced_as_one() {
         assert_eq!((trigger, added), (Trigger::ProductSync, 1));
         assert!(changes.iter().all(|change| change.starts_with("/products/items")), "{changes:?}");
     }
+}
+
+#[test]
+fn edit_of_a_source_has_the_outcome_that_the_account_decides() {
+    let mut world = World::default();
+    let page = page_id(&world.create(1, ada()));
+    let source = world.add_source(page);
+    let mut outcome = |source, ids: &[u8]| {
+        let edit = ProductEdit { account: id(1), page, source, products: products(ids), number: 1 };
+        let call = world.call_of(1, Operation::Sources(page, SourceCall::sync(&edit)));
+        match world.step(&call) {
+            Step::Reply(reply, _) => SourceCall::outcome(Decision::Reply(reply)),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(matches!(outcome(source, &[1, 2]), EditOutcome::Applied(_)));
+    assert_eq!(outcome(SourceId::new([9; 12]), &[1]), EditOutcome::SourceGone);
 }

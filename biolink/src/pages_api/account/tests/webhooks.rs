@@ -90,3 +90,24 @@ fn stores_of_pages_get_to_know_what_is_wanted() {
     world.deliver(1);
     assert_eq!(world.webhooks.last(), Some(&Task::EraseWebhooks(id(1))));
 }
+
+#[test]
+fn reports_and_webhooks_call_parts_by_their_names() {
+    let mut world = World::default();
+    let body = json!({"title": "Ada", "slug": "ada", "external_id": "crm-42",
+        "links": [{"title": "One", "url": "https://example.com/1"}],
+        "products": {"items": [{"title": "Mug", "url": "https://shop.example/mug"}]}});
+    let page = page_id(&world.create(1, body));
+    let (account, contents, _) = &world.accounts[&id(1)];
+    let content = |page, number| Ok::<_, ()>(contents.get(&(page, number)).cloned());
+    let labels = account.labels(content).unwrap();
+    let links: Vec<_> = labels.links.iter().map(|link| (&*link.title, link.url.as_deref())).collect();
+    let expected = [("One", Some("https://example.com/1")), ("Mug", Some("https://shop.example/mug"))];
+    assert_eq!((links.as_slice(), &*labels.pages[0].slug), (expected.as_slice(), "ada"));
+    let card = account.card(&page, "https://p.example", content).unwrap().unwrap();
+    assert_eq!((card.title.as_deref(), card.external_id.as_deref()), (Some("Ada"), Some("crm-42")));
+    let lost = account.card(&page, "https://p.example", |_, _| Ok::<_, ()>(None));
+    assert_eq!(lost.unwrap(), Some(crate::webhooks::Card::unknown(page)), "its content is lost");
+    let unknown = account.card(&PageId::new([9; 12]), "https://p.example", content);
+    assert_eq!(unknown, Ok(None));
+}
