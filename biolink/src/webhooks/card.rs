@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::page::{PageDocument, PageId, Slug, document::LinkType};
+use crate::page::{
+    PageDocument, PageId, Slug,
+    document::{DEFAULT, LinkType},
+};
 
 /// The details of a page. The account sends them to the store of webhooks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +26,9 @@ pub struct Card {
     /// Its links.
     #[serde(default)]
     pub links: Vec<LinkCard>,
+    /// The other destinations of its links: the link, the name of the variant, and the address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<(String, String, String)>,
     /// Its products.
     #[serde(default)]
     pub products: Vec<ProductCard>,
@@ -84,6 +90,15 @@ impl Card {
                     position: Some(position),
                 })
                 .collect(),
+            variants: document
+                .links
+                .iter()
+                .flat_map(|link| {
+                    let named =
+                        |(variant, url): (String, &str)| (link.id.to_string(), variant, url.to_owned());
+                    link.variants().map(named)
+                })
+                .collect(),
             products: document
                 .products
                 .items
@@ -107,6 +122,7 @@ impl Card {
             external_id: None,
             revision: 0,
             links: Vec::new(),
+            variants: Vec::new(),
             products: Vec::new(),
         }
     }
@@ -115,6 +131,17 @@ impl Card {
     pub(super) fn link(&self, id: &str) -> LinkCard {
         let unknown = || LinkCard { id: id.to_owned(), kind: None, title: None, url: None, position: None };
         self.links.iter().find(|link| link.id == id).cloned().unwrap_or_else(unknown)
+    }
+
+    /// Returns the address to which a variant of a link leads; `None` if it is not known any more.
+    pub(super) fn destination(&self, link: &LinkCard, variant: Option<&str>) -> Option<String> {
+        match variant {
+            None | Some(DEFAULT) => link.url.clone(),
+            Some(variant) => {
+                let found = self.variants.iter().find(|(id, name, _)| *id == link.id && name == variant);
+                found.map(|(.., url)| url.clone())
+            }
+        }
     }
 
     /// Returns the product with this id, or what is known of it.

@@ -73,6 +73,7 @@ fn value(kind: WebhookKind, dimension: Dimension) -> String {
     match dimension {
         Dimension::Target if kind == WebhookKind::Click => LINK.to_string(),
         Dimension::QrCode if is_scan => "ada".to_owned(),
+        Dimension::Via if is_scan => "flyer".to_owned(),
         Dimension::Channel => if is_scan { "qr" } else { "social" }.to_owned(),
         Dimension::Source if !is_scan => "Instagram".to_owned(),
         Dimension::Referrer if !is_scan => "instagram.com".to_owned(),

@@ -6,8 +6,31 @@ use serde_json::Value;
 use super::chart::{Series, bar};
 use super::parts::{Row, count, flag, heading, list, parameter, select, table, text};
 
-/// The groups that the view asks for: as many as a report may have.
+/// The groups that the view asks for first.
 const GROUPS: &str = "timeseries,page,link,product,source,device,browser,country";
+/// The choices of groups: as many in each as a report may have.
+const CHOICES: [(&str, &str); 2] = [
+    (GROUPS, "Links, sources and devices"),
+    (
+        "timeseries,link,variant,via,channel,utm_source,utm_medium,utm_campaign",
+        "Campaigns, short links and QR codes",
+    ),
+];
+/// The tables of groups, each with its title and what its rows are ranked by.
+const TABLES: [(&str, &str, &str); 12] = [
+    ("link", "Top links", "clicks"),
+    ("product", "Top products", "clicks"),
+    ("variant", "Destinations of links", "clicks"),
+    ("via", "Short links and QR codes", "views"),
+    ("source", "Sources", "views"),
+    ("channel", "Channels", "views"),
+    ("utm_source", "Campaign sources", "views"),
+    ("utm_medium", "Campaign media", "views"),
+    ("utm_campaign", "Campaigns", "views"),
+    ("device", "Devices", "views"),
+    ("browser", "Browsers", "views"),
+    ("country", "Countries", "views"),
+];
 const INTERVALS: [(&str, &str); 7] = [
     ("24h", "24 hours"),
     ("today", "Today"),
@@ -39,14 +62,13 @@ pub(super) fn report(query: Option<&str>, report: &Value) -> Markup {
             }
         }
         (over_time(report))
-        @if page_id.is_empty() { (pages(list(report, "/groups/page"))) }
+        @if page_id.is_empty() && report.pointer("/groups/page").is_some() {
+            (pages(list(report, "/groups/page")))
+        }
         div.columns {
-            (group(report, "link", "Top links", "clicks"))
-            (group(report, "product", "Top products", "clicks"))
-            (group(report, "source", "Sources", "views"))
-            (group(report, "device", "Devices", "views"))
-            (group(report, "browser", "Browsers", "views"))
-            (group(report, "country", "Countries", "views"))
+            @for (name, title, metric) in TABLES {
+                @if report.pointer(&format!("/groups/{name}")).is_some() { (group(report, name, title, metric)) }
+            }
         }
     }
 }
@@ -55,7 +77,7 @@ fn interval(query: Option<&str>, page_id: &str) -> Markup {
     html! {
         form data-view="/analytics" {
             (select("Period", "interval", &INTERVALS, &parameter(query, "interval")))
-            input type="hidden" name="group_by" value=(GROUPS);
+            (select("Tables", "group_by", &CHOICES, &parameter(query, "group_by")))
             input type="hidden" name="page_id" value=(page_id);
             button { "Show" }
         }

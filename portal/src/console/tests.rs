@@ -176,6 +176,22 @@ fn report_has_charts_with_a_table() {
         assert!(html.contains(text), "{text}: {html}");
     }
     assert!(html.contains("<th scope=\"row\">2026-01-05</th><td class=\"figure\">30</td>"), "{html}");
+    assert!(!html.contains("Short links"), "only groups of the report have a table: {html}");
+    let mut of_campaigns = report.clone();
+    of_campaigns["groups"] = json!({ "timeseries": [], "via": [{ "via": "flyer", "views": 4 }],
+        "variant": [{ "variant": "DE", "clicks": 2, "views": 0 }] });
+    let groups = "timeseries%2Clink%2Cvariant%2Cvia%2Cchannel%2Cutm_source%2Cutm_medium%2Cutm_campaign";
+    let html = view(&format!("/console/analytics?interval=7d&group_by={groups}"), &of_campaigns);
+    for text in [
+        "<h3>Short links and QR codes</h3>",
+        "flyer",
+        "<h3>Destinations of links</h3>",
+        "DE",
+        "utm_campaign\" selected>",
+    ] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    assert!(!html.contains("<h3>Pages</h3>") && !html.contains("<h3>Top links</h3>"), "{html}");
     let of_page = view("/console/analytics?interval=7d&page_id=pg_1", &report);
     assert!(!of_page.contains("<h3>Pages</h3>"), "a report about one page has no list of pages");
 }

@@ -161,9 +161,14 @@ impl Link {
 
     /// Returns every address of the web that it can lead to.
     pub fn addresses(&self) -> impl Iterator<Item = &str> {
-        let targets = self.targets.iter().filter_map(|target| target.url.as_ref());
-        let others = targets.chain(self.fallback.as_ref().map(|fallback| &fallback.url));
-        self.destination().into_iter().chain(others.map(WebUrl::as_str))
+        self.destination().into_iter().chain(self.variants().map(|(_, url)| url))
+    }
+
+    /// Returns the destinations beside its own, each with the name of its variant.
+    pub fn variants(&self) -> impl Iterator<Item = (String, &str)> {
+        let targets = self.targets.iter().filter_map(|target| Some((target.label(), target.url.as_ref()?)));
+        let fallback = self.fallback.as_ref().map(|fallback| (FALLBACK.to_owned(), &fallback.url));
+        targets.chain(fallback).map(|(variant, url)| (variant, url.as_str()))
     }
 
     /// Returns true if the page links to the destination itself, and not through `/l/`, which counts.

@@ -26,7 +26,7 @@ pub(super) struct VisitData<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     view: Option<View<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    click: Option<Click>,
+    click: Option<Click<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     qr_code: Option<QrCode<'a>>,
     visit: Visitor<'a>,
@@ -49,12 +49,14 @@ struct View<'a> {
 }
 
 #[derive(Serialize)]
-struct Click {
+struct Click<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     link: Option<LinkCard>,
     #[serde(skip_serializing_if = "Option::is_none")]
     product: Option<ProductCard>,
     destination_url: Option<String>,
+    /// The destination that was chosen for a link that has several.
+    variant: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -76,6 +78,8 @@ struct Visitor<'a> {
     language: Option<&'a str>,
     utm: Utm<'a>,
     qr_code_id: Option<&'a str>,
+    /// The name of the short link or QR code by which the visitor came.
+    via: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -139,10 +143,13 @@ pub(super) fn visited<'a>(visit: &'a Visit, card: &'a Card) -> Data<'a> {
         },
         view: (kind == WebhookKind::PageView)
             .then(|| View { url: card.url.as_deref(), via: is_scanned.then_some("qr") }),
-        click: (kind == WebhookKind::Click)
-            .then(|| Click::on(value(Dimension::Target).unwrap_or_default(), card)),
-        qr_code: (kind == WebhookKind::QrScan)
-            .then(|| QrCode { id: value(Dimension::QrCode), url: code_url(value(Dimension::QrCode), card) }),
+        click: (kind == WebhookKind::Click).then(|| {
+            Click::on(value(Dimension::Target).unwrap_or_default(), value(Dimension::Variant), card)
+        }),
+        qr_code: (kind == WebhookKind::QrScan).then(|| {
+            let (id, via) = (value(Dimension::QrCode), value(Dimension::Via));
+            QrCode { id, url: code_url(id, via, card) }
+        }),
         visit: Visitor {
             visitor_id: (visit.visitor != 0).then(|| format!("v_{:012x}", visit.visitor)),
             channel: value(Dimension::Channel),
@@ -161,6 +168,7 @@ pub(super) fn visited<'a>(visit: &'a Visit, card: &'a Card) -> Data<'a> {
                 content: value(Dimension::UtmContent),
             },
             qr_code_id: value(Dimension::QrCode),
+            via: value(Dimension::Via),
         },
     })
 }
@@ -199,19 +207,26 @@ pub(super) fn published<'a>(publication: &'a Publication, card: &'a Card, has_na
     })
 }
 
-impl Click {
-    fn on(target: &str, card: &Card) -> Self {
+impl<'a> Click<'a> {
+    fn on(target: &str, variant: Option<&'a str>, card: &Card) -> Self {
         if target.starts_with("prd_") {
             let product = card.product(target);
-            return Self { destination_url: product.url.clone(), product: Some(product), link: None };
+            return Self {
+                destination_url: product.url.clone(),
+                product: Some(product),
+                link: None,
+                variant,
+            };
         }
         let link = card.link(target);
-        Self { destination_url: link.url.clone(), link: Some(link), product: None }
+        let destination_url = card.destination(&link, variant);
+        Self { destination_url, link: Some(link), product: None, variant }
     }
 }
 
-/// Returns the address that a QR code has: beside the page.
-fn code_url(code: Option<&str>, card: &Card) -> Option<String> {
+/// Returns the address that a QR code has: beside the page. One with a name ends in it.
+fn code_url(code: Option<&str>, via: Option<&str>, card: &Card) -> Option<String> {
     let base = card.url.as_deref()?.strip_suffix(card.slug.as_deref()?)?;
-    Some(format!("{base}q/{}", code?))
+    let name = via.map(|via| format!("/{via}")).unwrap_or_default();
+    Some(format!("{base}q/{}{name}", code?))
 }

@@ -19,7 +19,9 @@ fn document() -> PageDocument {
     let (heading, link, product) = (LinkId::new([1; 12]), LinkId::new([2; 12]), ProductId::new([3; 12]));
     json::from_str(&format!(
         r#"{{"title":"Ada","links":[{{"id":"{heading}","type":"heading","title":"News"}},
-            {{"id":"{link}","type":"link","title":"Letter","url":"https://letter.example/"}}],
+            {{"id":"{link}","type":"link","title":"Letter","url":"https://letter.example/",
+                "targets":[{{"countries":["DE"],"url":"https://brief.example/"}}],
+                "fallback":{{"url":"https://over.example/"}}}}],
             "products":{{"items":[{{"id":"{product}","title":"Mug","url":"https://shop.example/"}}]}}}}"#
     ))
     .unwrap()
@@ -47,6 +49,7 @@ fn click_is_rendered_as_documented() {
         (Dimension::Referrer, "instagram.com"),
         (Dimension::Country, "DE"),
         (Dimension::UtmSource, "bio"),
+        (Dimension::Via, "flyer"),
     ];
     let expected = json!({
         "id": head().id.to_string(), "type": "click", "timestamp": "2026-11-21T12:00:00.120Z",
@@ -57,11 +60,11 @@ fn click_is_rendered_as_documented() {
             "click": {
                 "link": { "id": link, "type": "link", "title": "Letter", "url": "https://letter.example/",
                     "position": 2 },
-                "destination_url": "https://letter.example/",
+                "destination_url": "https://letter.example/", "variant": null,
             },
             "visit": { "visitor_id": "v_00000000beef", "channel": "social", "source": null,
                 "referrer": "instagram.com", "country": "DE", "device": null, "browser": null, "os": null,
-                "language": null, "qr_code_id": null,
+                "language": null, "qr_code_id": null, "via": "flyer",
                 "utm": { "source": "bio", "medium": null, "campaign": null, "term": null, "content": null } },
         },
     });
@@ -76,7 +79,27 @@ fn view_and_scan_have_their_own_members() {
     assert!(view["data"].get("click").is_none() && view["data"].get("qr_code").is_none());
     let scan = rendered(WebhookKind::QrScan, &[(Dimension::QrCode, "ada2")], 0);
     assert_eq!(scan["data"]["qr_code"], json!({ "id": "ada2", "url": "https://example.com/q/ada2" }));
+    let named = [(Dimension::QrCode, "ada2"), (Dimension::Via, "flyer")];
+    let scan = rendered(WebhookKind::QrScan, &named, 0);
+    assert_eq!(scan["data"]["qr_code"]["url"], "https://example.com/q/ada2/flyer");
+    assert_eq!(scan["data"]["visit"]["via"], "flyer");
     assert_eq!(rendered(WebhookKind::PageView, &[], 0)["data"]["view"]["via"], Value::Null);
+}
+
+#[test]
+fn click_on_a_variant_has_its_destination() {
+    let link = LinkId::new([2; 12]).to_string();
+    for (variant, expected) in [
+        ("DE", json!("https://brief.example/")),
+        ("fallback", json!("https://over.example/")),
+        ("default", json!("https://letter.example/")),
+        ("FR", Value::Null),
+    ] {
+        let values = [(Dimension::Target, link.as_str()), (Dimension::Variant, variant)];
+        let click = &rendered(WebhookKind::Click, &values, 0)["data"]["click"];
+        assert_eq!((&click["variant"], &click["destination_url"]), (&json!(variant), &expected));
+        assert_eq!(click["link"]["url"], "https://letter.example/", "the link's own");
+    }
 }
 
 #[test]
