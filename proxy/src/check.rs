@@ -18,9 +18,10 @@ use self::names::Unresolved;
 use crate::config::{
     AdminState, Callers, Config, DisabledUntil, PoolConfig, ServerConfig, show_duration as show,
 };
+use crate::control::Changes;
 use crate::direct;
 use crate::server::fd_limit::FileBudget;
-use crate::upgrade::{UpgradeError, UpgradeListener};
+use crate::upgrade::{PrivateListener, SocketError, SocketKind};
 
 /// Whether the proxy starts in spite of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,10 +70,10 @@ impl fmt::Display for Finding {
 /// CertificateEnds.
 const EXPIRES_SOON: Duration = Duration::from_secs(14 * 86_400);
 
-/// Returns all findings. Tests addresses, files and directories on this machine, with the rights of
+/// Returns all findings in the configuration of `file`. Tests addresses, files and directories on this machine, with the rights of
 /// this process, and resolves the names of servers.
-pub fn findings(config: &Config, now: UnixMillis) -> Vec<Finding> {
-    let mut found = obstacles(config);
+pub fn findings(config: &Config, file: &Path, now: UnixMillis) -> Vec<Finding> {
+    let mut found = obstacles(config, file);
     let mut warn =
         |key: &str, detail: String| found.push(Finding::new(config, Severity::Warning, key, detail));
     let server = &config.server;
@@ -96,8 +97,11 @@ pub fn findings(config: &Config, now: UnixMillis) -> Vec<Finding> {
     if let Some(detail) = open_files(config, &FileBudget::allowed(config)) {
         warn("clients.connections", detail);
     }
-    if let Some(error) = upgrade_socket(server).filter(UpgradeError::is_missing_directory) {
+    if let Some(error) = upgrade_socket(server).filter(SocketError::is_missing_directory) {
         warn("server.upgrade_socket", format!("{error}: the proxy starts, and cannot be upgraded"));
+    }
+    if let Some(error) = admin_socket(server).filter(SocketError::is_missing_directory) {
+        warn("server.admin_socket", format!("{error}: the proxy starts, and `proxy ctl` cannot reach it"));
     }
     for file in &config.secret_files {
         if let Some(detail) = readable_by_all(&file.path) {
@@ -113,7 +117,7 @@ pub fn findings(config: &Config, now: UnixMillis) -> Vec<Finding> {
 }
 
 /// Returns what keeps the proxy from starting on this machine.
-fn obstacles(config: &Config) -> Vec<Finding> {
+fn obstacles(config: &Config, file: &Path) -> Vec<Finding> {
     let server = &config.server;
     let mut found = Vec::new();
     let mut fail = |key: &str, detail: String| found.push(Finding::new(config, Severity::Error, key, detail));
@@ -124,6 +128,12 @@ fn obstacles(config: &Config) -> Vec<Finding> {
     }
     if let Some(error) = upgrade_socket(server).filter(|error| !error.is_missing_directory()) {
         fail("server.upgrade_socket", error.to_string());
+    }
+    if let Some(error) = admin_socket(server).filter(|error| !error.is_missing_directory()) {
+        fail("server.admin_socket", error.to_string());
+    }
+    if let Err(error) = Changes::begin(&mut config.clone(), file) {
+        fail("server.admin_changes", error.to_string());
     }
     if let Callers::Clients(keys) = &config.callers
         && let Err(fault) = direct::check_state(&keys.state)
@@ -208,10 +218,14 @@ fn open_files(config: &Config, budget: &FileBudget) -> Option<String> {
     })
 }
 
-fn upgrade_socket(server: &ServerConfig) -> Option<UpgradeError> {
+fn upgrade_socket(server: &ServerConfig) -> Option<SocketError> {
     let path = server.upgrade_socket.as_deref()?;
     // Opened as with `--upgrade`, so that a proxy that listens there is no finding.
-    UpgradeListener::bind(path, true).err()
+    PrivateListener::bind(SocketKind::Upgrade, path, true).err()
+}
+
+fn admin_socket(server: &ServerConfig) -> Option<SocketError> {
+    PrivateListener::bind(SocketKind::Admin, server.admin_socket.as_deref()?, true).err()
 }
 
 /// Returns a warning if every user of this machine can read a file with a secret. A file that belongs

@@ -25,6 +25,7 @@ pub use pool::{
 };
 pub use reader::env::Lookup;
 pub use reader::fault::{Fault, Faults, Places, SecretFile};
+pub(crate) use reader::values::duration as parse_duration;
 pub use reader::values::show as show_duration;
 pub use report::{ReloadOutcome, ReloadReport};
 use thiserror::Error;
@@ -84,6 +85,10 @@ pub struct ServerConfig {
     pub grace: Duration,
     /// The Unix socket through which a new process takes over, if upgrades are enabled.
     pub upgrade_socket: Option<PathBuf>,
+    /// The Unix socket of `proxy ctl`, if operators may act through it.
+    pub admin_socket: Option<PathBuf>,
+    /// The file of an operator's changes, if it is not beside the configuration file.
+    pub admin_changes: Option<PathBuf>,
 }
 
 /// Limits that protect the machine. They are not a customer's quota.

@@ -8,6 +8,8 @@
 mod call;
 pub mod check;
 pub mod config;
+pub mod control;
+pub mod ctl;
 pub mod direct;
 mod limits;
 pub mod observe;

@@ -1,12 +1,13 @@
 //! `proxy -c conf/proxy.toml`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use mimalloc::MiMalloc;
 use proxy::check::{self, Severity};
 use proxy::config::{Config, LoadError};
+use proxy::ctl::Ctl;
 use proxy::{ready, server, version};
 use transport::clock;
 
@@ -19,7 +20,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 #[command(name = "proxy", version = version::TEXT)]
 struct Arguments {
     /// The configuration file.
-    #[arg(short, long, default_value = "conf/proxy.toml", value_name = "FILE")]
+    #[arg(short, long, default_value = "conf/proxy.toml", value_name = "FILE", global = true)]
     config: PathBuf,
     /// Check the configuration, print warnings and exit: 0 if the proxy would start, 1 if the file
     /// cannot be read or the proxy cannot start on this machine, 2 if the file has faults.
@@ -40,6 +41,14 @@ struct Arguments {
     /// connections; start normally if none is running.
     #[arg(long, conflicts_with = "check")]
     upgrade: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Act on the proxy that runs, through its admin socket (`server.admin_socket`).
+    Ctl(Ctl),
 }
 
 /// Exit code if the file or another resource of the machine is not available.
@@ -72,6 +81,9 @@ fn main() -> ExitCode {
             }
             Err(error) => not_loaded(&error),
         };
+    }
+    if let Some(Command::Ctl(ctl)) = &arguments.command {
+        return run_ctl(ctl, &arguments.config);
     }
     let config = match Config::load(&arguments.config, &env) {
         Ok(config) => config,
@@ -118,7 +130,7 @@ fn not_loaded(error: &LoadError) -> ExitCode {
 )]
 fn check(arguments: &Arguments, config: &Config) -> ExitCode {
     let file = arguments.config.display();
-    let findings = check::findings(config, clock::now());
+    let findings = check::findings(config, &arguments.config, clock::now());
     for finding in &findings {
         eprintln!("{file}:{finding}");
     }
@@ -133,6 +145,25 @@ fn check(arguments: &Arguments, config: &Config) -> ExitCode {
         count => println!("{file}: valid, with {count} warnings"),
     }
     if arguments.strict && !findings.is_empty() { ExitCode::from(FAULTY) } else { ExitCode::SUCCESS }
+}
+
+/// Sends an operator's request to the running proxy, prints the response and returns the exit code.
+#[allow(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "what the operator asked for on the command line"
+)]
+fn run_ctl(ctl: &Ctl, file: &Path) -> ExitCode {
+    match ctl.send(file, clock::now()) {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(UNAVAILABLE)
+        }
+    }
 }
 
 /// Prints whether the running proxy is ready, and returns the exit code.

@@ -3,6 +3,7 @@
 
 mod watch;
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use parking_lot::Mutex;
 use pingora::server::ShutdownWatch;
 use pingora::services::background::BackgroundService;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::sleep;
 
 use crate::config::{Config, LoadError, ReloadOutcome, ReloadReport};
@@ -22,12 +24,17 @@ use transport::clock;
 
 pub(crate) use watch::FileWatch;
 
-/// The background task that reloads the configuration.
+/// The source of the configuration, which reloads it.
 pub(crate) struct Reloader {
     state: Arc<State>,
     file: PathBuf,
     watch: Mutex<FileWatch>,
+    /// Held while the file is read and applied.
+    reloading: AsyncMutex<()>,
 }
+
+/// The background service of a [`Reloader`].
+pub(crate) struct ReloadService(pub(crate) Arc<Reloader>);
 
 /// The interval at which files are checked. A change is loaded after two checks that see the same
 /// file.
@@ -47,7 +54,7 @@ pub(crate) fn survive_hangups() -> io::Result<()> {
 impl Reloader {
     /// Creates the task. `watch` must have seen the files before they were read from `file`.
     pub(crate) const fn new(state: Arc<State>, file: PathBuf, watch: FileWatch) -> Self {
-        Self { state, file, watch: Mutex::new(watch) }
+        Self { state, file, watch: Mutex::new(watch), reloading: AsyncMutex::const_new(()) }
     }
 
     /// Waits until one of the files has changed.
@@ -57,12 +64,15 @@ impl Reloader {
         }
     }
 
-    async fn reload(&self) {
+    /// Reads the file again and applies it.
+    pub(crate) async fn reload(&self) -> ReloadOutcome {
+        let _reloading = self.reloading.lock().await;
         let outcome = match self.read() {
             Ok(config) => self.apply(config).await,
             Err(error) => self.reject(&error),
         };
         self.state.metrics.config.reloads.inc(outcome);
+        outcome
     }
 
     /// Loads the file and the files that it names. Each is recorded before it is read, so that no
@@ -84,6 +94,11 @@ impl Reloader {
     async fn apply(&self, mut config: Config) -> ReloadOutcome {
         let needs_restart = config.keep_fixed(&self.state.config.load());
         let _changing = self.state.changing.lock().await;
+        match self.state.changes.reload(&mut config) {
+            Ok(true) => log::info!("changes dropped: reason=reload"),
+            Ok(false) => {}
+            Err(error) => return self.reject(&error),
+        }
         let before = self.state.pools.load_full();
         let names = resolve::resolve(&config, before.names()).await;
         let pools = Pools::new(&config, names, Some(&before));
@@ -103,7 +118,7 @@ impl Reloader {
         ReloadOutcome::Applied
     }
 
-    fn reject(&self, error: &LoadError) -> ReloadOutcome {
+    fn reject(&self, error: &impl fmt::Display) -> ReloadOutcome {
         log::error!(
             "config rejected, previous configuration stays active: file={} error=\"{error}\"",
             self.file.display()
@@ -115,7 +130,7 @@ impl Reloader {
 }
 
 #[async_trait]
-impl BackgroundService for Reloader {
+impl BackgroundService for ReloadService {
     async fn start(&self, mut shutdown: ShutdownWatch) {
         let mut hangup = match signal(SignalKind::hangup()) {
             Ok(hangup) => hangup,
@@ -127,11 +142,11 @@ impl BackgroundService for Reloader {
         loop {
             tokio::select! {
                 _ = hangup.recv() => {}
-                () = self.wait_for_change() => {}
+                () = self.0.wait_for_change() => {}
                 // A process that shuts down keeps its configuration.
                 _ = shutdown.changed() => return,
             }
-            self.reload().await;
+            self.0.reload().await;
         }
     }
 }

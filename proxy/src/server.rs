@@ -21,14 +21,16 @@ use self::listener::{BoundService, Socket};
 use self::shutdown::{ExitSignals, SignalWatch};
 use self::systemd::{Manager, Notifier};
 use crate::config::{Callers, Config};
+use crate::control::service::ControlService;
+use crate::control::{ChangeError, Changes};
 use crate::direct::{MeterService, StateSaver};
 use crate::observe::access_log;
 use crate::observe::admin::Admin;
 use crate::phases::Gateway;
-use crate::reload::{self, FileWatch, Reloader};
+use crate::reload::{self, FileWatch, ReloadService, Reloader};
 use crate::replay::UsedGrantService;
 use crate::state::{EdgeMode, InitError, Mode, State};
-use crate::upgrade::{OldProcess, UpgradeError, UpgradeListener, UpgradeService};
+use crate::upgrade::{OldProcess, PrivateListener, SocketError, SocketKind, UpgradeService};
 use crate::upstreams::probe::Prober;
 use crate::upstreams::resolve::Resolver;
 use crate::version;
@@ -45,9 +47,12 @@ pub enum RunError {
         /// The error of the operating system.
         error: io::Error,
     },
-    /// The running process cannot be upgraded.
+    /// The upgrade socket or the admin socket cannot be used.
     #[error(transparent)]
-    Upgrade(#[from] UpgradeError),
+    Socket(#[from] SocketError),
+    /// The changes that an operator stored cannot be read.
+    #[error(transparent)]
+    Changes(#[from] ChangeError),
     /// The state cannot be created.
     #[error(transparent)]
     Init(#[from] InitError),
@@ -65,16 +70,19 @@ pub enum RunError {
 ///
 /// # Errors
 /// Returns an error if the proxy cannot start.
-pub fn run(config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunError> {
+pub fn run(mut config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunError> {
     log::info!("starting: version={} commit={}", version::VERSION, version::COMMIT);
     let watch = FileWatch::new(&file, &config.files);
     reload::survive_hangups()?;
     let signals = ExitSignals::catch()?;
     let (mut old, listener) = open_upgrade(&config, upgrade)?;
+    let control = bind_admin_socket(&config, old.is_some())?;
     let listen = socket(old.as_mut(), "proxy", config.server.listen)?;
     let admin = socket(old.as_mut(), "admin", config.server.admin)?;
     let addresses = (listen.address, admin.address);
-    let state = Arc::new(State::new(config)?);
+    let changes = Changes::begin(&mut config, &file)?;
+    log::set_max_level(config.log.level);
+    let state = Arc::new(State::new(config, changes)?);
     let (reasons, reason) = mpsc::channel();
     let open = watch::Sender::new(listener.is_none());
 
@@ -90,7 +98,13 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunError>
     server.add_service(BoundService::new(downstream, listen, open.subscribe(), &state.drain, None));
     let admin = BoundService::new(Admin(Arc::clone(&state)), admin, open.subscribe(), &state.drain, Some(1));
     server.add_service(admin.until(state.drain.handed_over()));
-    add_background_services(&mut server, &state, file, watch);
+    let reloader = Arc::new(Reloader::new(Arc::clone(&state), file, watch));
+    if let Some(listener) = control {
+        let control =
+            ControlService::new(Arc::clone(&state), Arc::clone(&reloader), listener, open.subscribe());
+        server.add_service(background_service("control", control));
+    }
+    add_background_services(&mut server, &state, reloader);
     if let Some(upgrades) = upgrades.transpose()? {
         server.add_service(background_service("upgrade", upgrades));
     }
@@ -121,10 +135,10 @@ pub fn run(config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunError>
     log.join().map_err(|_panic| RunError::LogWriter)
 }
 
-fn add_background_services(server: &mut Server, state: &Arc<State>, file: PathBuf, watch: FileWatch) {
+fn add_background_services(server: &mut Server, state: &Arc<State>, reloader: Arc<Reloader>) {
     server.add_service(background_service("names", Resolver::new(Arc::clone(state))));
     server.add_service(background_service("probes", Prober(Arc::clone(state))));
-    server.add_service(background_service("reload", Reloader::new(Arc::clone(state), file, watch)));
+    server.add_service(background_service("reload", ReloadService(reloader)));
     if let Mode::Edge(EdgeMode { used_grants: Some(used), .. }) = &state.mode {
         server.add_service(background_service("used grants", UsedGrantService(Arc::clone(used))));
     }
@@ -156,7 +170,7 @@ fn file_budget(state: &State) -> FileBudget {
 fn open_upgrade(
     config: &Config,
     upgrade: bool,
-) -> Result<(Option<OldProcess>, Option<UpgradeListener>), UpgradeError> {
+) -> Result<(Option<OldProcess>, Option<PrivateListener>), SocketError> {
     let Some(path) = &config.server.upgrade_socket else {
         if upgrade {
             log::warn!("upgrade not possible: server.upgrade_socket is not set");
@@ -165,12 +179,25 @@ fn open_upgrade(
     };
     let is_direct = matches!(config.callers, Callers::Clients(_));
     let old = if upgrade { OldProcess::connect(path, is_direct)? } else { None };
-    match UpgradeListener::bind(path, old.is_some()) {
+    match PrivateListener::bind(SocketKind::Upgrade, path, old.is_some()) {
         Ok(listener) => Ok((old, Some(listener))),
         // Upgrades are a convenience: a host that did not prepare for them still serves.
         Err(error) if old.is_none() && error.is_missing_directory() => {
             log::warn!("upgrade not possible, its directory is missing: error={:?}", error.to_string());
             Ok((None, None))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Binds the admin socket, if there is one and its directory exists.
+fn bind_admin_socket(config: &Config, replace: bool) -> Result<Option<PrivateListener>, SocketError> {
+    let Some(path) = &config.server.admin_socket else { return Ok(None) };
+    match PrivateListener::bind(SocketKind::Admin, path, replace) {
+        Ok(listener) => Ok(Some(listener)),
+        Err(error) if error.is_missing_directory() => {
+            log::warn!("admin socket not available, its directory is missing: error={:?}", error.to_string());
+            Ok(None)
         }
         Err(error) => Err(error),
     }

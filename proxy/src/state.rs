@@ -11,6 +11,7 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 pub(crate) use mode::{EdgeMode, Mode};
 
 use crate::config::{Config, ReloadReport};
+use crate::control::Changes;
 use crate::direct::StateError;
 use crate::limits::ClientLimits;
 use crate::observe::access_log::AccessLog;
@@ -32,6 +33,8 @@ pub struct State {
     pub changing: AsyncMutex<()>,
     /// The state of the configuration, and the result of the last reload.
     pub report: ArcSwap<ReloadReport>,
+    /// The changes of operators.
+    pub changes: Changes,
     /// The mode, which defines how calls are authenticated.
     pub mode: Mode,
     /// Limits on clients.
@@ -62,13 +65,14 @@ impl State {
     ///
     /// # Errors
     /// Returns an error if the state files of direct mode are unusable.
-    pub fn new(config: Config) -> Result<Self, InitError> {
+    pub fn new(config: Config, changes: Changes) -> Result<Self, InitError> {
         let pools = Pools::new(&config, ResolvedNames::default(), None);
         Ok(Self {
             mode: Mode::new(&config.callers)?,
             limits: ClientLimits::default(),
             metrics: Metrics::new(&pools)?,
             access_log: AccessLog::new(config.log),
+            changes,
             drain: Arc::default(),
             idle_clients: IdleClients::default(),
             pools: ArcSwap::from_pointee(pools),

@@ -25,7 +25,7 @@ mod new;
 mod old;
 pub(crate) mod record;
 
-pub(crate) use error::UpgradeError;
-pub(crate) use listener::UpgradeListener;
+pub(crate) use error::{SocketError, SocketKind};
+pub(crate) use listener::PrivateListener;
 pub(crate) use new::OldProcess;
 pub(crate) use old::UpgradeService;

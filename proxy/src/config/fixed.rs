@@ -21,6 +21,8 @@ impl Config {
             keep("server.threads", &mut server.threads, &running.server.threads),
             keep("server.transport", &mut server.transport, &running.server.transport),
             keep("server.upgrade_socket", &mut server.upgrade_socket, &running.server.upgrade_socket),
+            keep("server.admin_socket", &mut server.admin_socket, &running.server.admin_socket),
+            keep("server.admin_changes", &mut server.admin_changes, &running.server.admin_changes),
         ];
         if server.transport == Transport::Relay {
             // What only the transport of the file can do waits with it.

@@ -99,6 +99,8 @@ pub struct PoolSettings {
     pub panic_percent: u64,
     /// The time until which the tool is disabled, if it is.
     pub disabled: Option<DisabledUntil>,
+    /// Why it is disabled, for clients. An operator's change has it.
+    pub disabled_reason: Option<String>,
     /// The rules of outlier detection.
     pub eject: EjectConfig,
     /// The settings of health checks.
@@ -128,6 +130,7 @@ impl Default for PoolSettings {
             slow_start: Duration::from_secs(10),
             panic_percent: 0,
             disabled: None,
+            disabled_reason: None,
             eject: EjectConfig::default(),
             probe: ProbeConfig::default(),
         }
@@ -166,6 +169,7 @@ impl PoolSettings {
             ),
             panic_percent: section.read("panic_percent", inherited.panic_percent, count(0..=100)),
             disabled: section.read("disabled_until", inherited.disabled, disabled),
+            disabled_reason: None,
             eject: EjectConfig::read(section, &inherited.eject),
             probe: ProbeConfig::read(&mut probe, &inherited.probe),
         };

@@ -122,6 +122,8 @@ fn server(section: &mut Section<'_>) -> ServerConfig {
             duration_in(Duration::ZERO..=Duration::from_secs(3600)),
         ),
         upgrade_socket: section.read("upgrade_socket", None, |entry| entry.absolute_path().map(Some)),
+        admin_socket: section.read("admin_socket", None, |entry| entry.absolute_path().map(Some)),
+        admin_changes: section.read("admin_changes", None, |entry| entry.absolute_path().map(Some)),
     }
 }
 

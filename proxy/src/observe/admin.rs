@@ -88,6 +88,7 @@ impl Admin {
         json!({
             "ready": self.0.is_ready(),
             "configuration": configuration(&self.0.report.load()),
+            "changes": self.0.changes.to_json(),
             "pools": Value::Object(pools.collect()),
         })
     }

@@ -79,18 +79,19 @@ pub(super) fn none(call: &Call) -> Problem {
 /// # Errors
 /// Returns a problem, which says until when the tool is disabled if that is known.
 pub(super) fn check_enabled(settings: &PoolSettings, now: UnixMillis) -> Result<(), Problem> {
-    let disabled = |detail: String| {
+    let disabled = |until: String| {
+        let reason = settings.disabled_reason.as_deref();
+        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        let detail = format!("the tool is switched off until {until}{reason}");
         Problem::new(codes::TOOL_DISABLED, detail)
             .with_header("proxy-status", outage::proxy_status("destination_unavailable"))
     };
     match settings.disabled {
         Some(DisabledUntil::Moment(until)) if now < until => {
             let wait = until.since(now).div_ceil(1_000);
-            Err(disabled(format!("the tool is switched off until {}", until.to_rfc3339())).retry_after(wait))
+            Err(disabled(until.to_rfc3339()).retry_after(wait))
         }
-        Some(DisabledUntil::FurtherNotice) => {
-            Err(disabled("the tool is switched off until further notice".to_owned()))
-        }
+        Some(DisabledUntil::FurtherNotice) => Err(disabled("further notice".to_owned())),
         Some(DisabledUntil::Moment(_)) | None => Ok(()),
     }
 }

@@ -1,17 +1,28 @@
-//! Errors of an upgrade.
+//! Errors of the upgrade socket and the admin socket.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An error of the upgrade socket, with its path.
+/// An error of a private socket, with its path.
 #[derive(Debug, thiserror::Error)]
-#[error("upgrade socket {}: {cause}", path.display())]
-pub struct UpgradeError {
+#[error("{what} socket {}: {cause}", path.display())]
+pub struct SocketError {
+    what: SocketKind,
     path: PathBuf,
     cause: Cause,
 }
 
-/// The reason why the upgrade socket cannot be used.
+/// The use of a private socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
+pub(crate) enum SocketKind {
+    /// A new process takes over through it.
+    Upgrade,
+    /// An operator acts through it.
+    Admin,
+}
+
+/// The reason why a private socket cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Cause {
     /// The operating system reported an error.
@@ -42,12 +53,12 @@ pub(super) enum Cause {
 
 impl Cause {
     /// Returns the error for the socket at `path`.
-    pub(super) fn at(self, path: &Path) -> UpgradeError {
-        UpgradeError { path: path.to_owned(), cause: self }
+    pub(super) fn at(self, what: SocketKind, path: &Path) -> SocketError {
+        SocketError { what, path: path.to_owned(), cause: self }
     }
 }
 
-impl UpgradeError {
+impl SocketError {
     /// Returns true if the socket's directory does not exist.
     pub(crate) fn is_missing_directory(&self) -> bool {
         let parent = self.path.parent();
@@ -57,7 +68,7 @@ impl UpgradeError {
 }
 
 #[cfg(test)]
-impl UpgradeError {
+impl SocketError {
     pub(super) const fn cause(&self) -> &Cause {
         &self.cause
     }

@@ -1,4 +1,4 @@
-//! The upgrade socket: a Unix socket that only this user can reach.
+//! Private sockets: Unix sockets that only this user can reach, such as the upgrade socket.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -7,30 +7,31 @@ use std::{fs, io};
 
 use rustix::process::geteuid;
 
-use super::error::{Cause, UpgradeError};
+use super::error::{Cause, SocketError, SocketKind};
 
-/// A bound upgrade socket. New processes cannot find it until it is published.
+/// A bound private socket. Other processes cannot find it until it is published.
 #[derive(Debug)]
-pub(crate) struct UpgradeListener {
+pub(crate) struct PrivateListener {
     listener: UnixListener,
+    what: SocketKind,
     path: PathBuf,
     /// Path of the socket until it is published.
     private_path: PathBuf,
     is_published: bool,
 }
 
-impl UpgradeListener {
+impl PrivateListener {
     /// Binds a socket for `path`, without publishing it. If `replace` is true, another process may
     /// listen at `path`, and is not affected. A socket without a listener is replaced in any case.
     ///
     /// # Errors
     /// Returns an error if the socket cannot be bound, if other users can write to its directory, or if
     /// another process listens on it.
-    pub(crate) fn bind(path: &Path, replace: bool) -> Result<Self, UpgradeError> {
-        Self::try_bind(path, replace).map_err(|cause| cause.at(path))
+    pub(crate) fn bind(what: SocketKind, path: &Path, replace: bool) -> Result<Self, SocketError> {
+        Self::try_bind(what, path, replace).map_err(|cause| cause.at(what, path))
     }
 
-    fn try_bind(path: &Path, replace: bool) -> Result<Self, Cause> {
+    fn try_bind(what: SocketKind, path: &Path, replace: bool) -> Result<Self, Cause> {
         check_directory(path)?;
         if !replace && UnixStream::connect(path).is_ok() {
             return Err(Cause::InUse);
@@ -39,7 +40,7 @@ impl UpgradeListener {
         // A leftover of a process with the same id, which has exited.
         let _removed = fs::remove_file(&private_path);
         let listener = UnixListener::bind(&private_path)?;
-        let listener = Self { listener, path: path.to_owned(), private_path, is_published: false };
+        let listener = Self { listener, what, path: path.to_owned(), private_path, is_published: false };
         fs::set_permissions(&listener.private_path, fs::Permissions::from_mode(0o600))?;
         listener.listener.set_nonblocking(true)?;
         Ok(listener)
@@ -49,23 +50,24 @@ impl UpgradeListener {
     ///
     /// # Errors
     /// Returns an error if it cannot be moved.
-    pub(super) fn publish(&mut self) -> Result<(), UpgradeError> {
-        fs::rename(&self.private_path, &self.path).map_err(|error| Cause::Io(error).at(&self.path))?;
+    pub(crate) fn publish(&mut self) -> Result<(), SocketError> {
+        fs::rename(&self.private_path, &self.path)
+            .map_err(|error| Cause::Io(error).at(self.what, &self.path))?;
         self.is_published = true;
         Ok(())
     }
 
     /// Leaves the path to the socket of another process.
-    pub(super) const fn leave(&mut self) {
+    pub(crate) const fn leave(&mut self) {
         self.is_published = false;
     }
 
-    pub(super) const fn listener(&self) -> &UnixListener {
+    pub(crate) const fn listener(&self) -> &UnixListener {
         &self.listener
     }
 }
 
-impl Drop for UpgradeListener {
+impl Drop for PrivateListener {
     fn drop(&mut self) {
         // A leftover does not prevent a later process from binding.
         let _removed = fs::remove_file(if self.is_published { &self.path } else { &self.private_path });
@@ -109,7 +111,7 @@ mod tests {
     fn published_socket_is_reachable_by_its_owner_only() {
         let directory = private();
         let path = directory.path().join("upgrade.sock");
-        let mut listener = UpgradeListener::bind(&path, false).unwrap();
+        let mut listener = PrivateListener::bind(SocketKind::Upgrade, &path, false).unwrap();
         assert!(UnixStream::connect(&path).is_err());
         listener.publish().unwrap();
         assert!(UnixStream::connect(&path).is_ok());
@@ -125,20 +127,23 @@ mod tests {
         let directory = private();
         let path = directory.path().join("upgrade.sock");
         drop(UnixListener::bind(&path).unwrap());
-        let mut listener = UpgradeListener::bind(&path, false).unwrap();
+        let mut listener = PrivateListener::bind(SocketKind::Upgrade, &path, false).unwrap();
         listener.publish().unwrap();
-        let error = UpgradeListener::bind(&path, false).unwrap_err();
+        let error = PrivateListener::bind(SocketKind::Upgrade, &path, false).unwrap_err();
         assert!(matches!(error.cause(), Cause::InUse), "{error}");
         assert!(error.to_string().contains("upgrade.sock"), "{error}");
-        assert!(UpgradeListener::bind(&path, true).is_ok());
+        assert!(PrivateListener::bind(SocketKind::Upgrade, &path, true).is_ok());
     }
 
     #[test]
     fn directory_writable_by_others_is_refused() {
         let directory = private();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
-        let error = UpgradeListener::bind(&directory.path().join("upgrade.sock"), false).unwrap_err();
+        let error = PrivateListener::bind(SocketKind::Upgrade, &directory.path().join("upgrade.sock"), false)
+            .unwrap_err();
         assert!(matches!(error.cause(), Cause::WritableByOthers(_)), "{error}");
-        assert!(UpgradeListener::bind(Path::new("/nowhere/at/all.sock"), false).is_err());
+        assert!(
+            PrivateListener::bind(SocketKind::Upgrade, Path::new("/nowhere/at/all.sock"), false).is_err()
+        );
     }
 }

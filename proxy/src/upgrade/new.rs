@@ -15,7 +15,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::error::{Cause, UpgradeError};
+use super::error::{Cause, SocketError, SocketKind};
 use super::handoff::{Handoff, READY, SocketRole};
 use super::record::{self, QUEUE};
 use super::{fds, listener};
@@ -44,8 +44,8 @@ impl OldProcess {
     /// # Errors
     /// Returns an error if the process belongs to another user, is of an incompatible version, or is
     /// not in `direct` mode exactly if this one is.
-    pub(crate) fn connect(path: &Path, direct: bool) -> Result<Option<Self>, UpgradeError> {
-        Self::try_connect(path, direct).map_err(|cause| cause.at(path))
+    pub(crate) fn connect(path: &Path, direct: bool) -> Result<Option<Self>, SocketError> {
+        Self::try_connect(path, direct).map_err(|cause| cause.at(SocketKind::Upgrade, path))
     }
 
     fn try_connect(path: &Path, direct: bool) -> Result<Option<Self>, Cause> {

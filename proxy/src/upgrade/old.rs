@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 
 use super::fds;
 use super::handoff::{Handoff, READY, SocketRole};
-use super::listener::UpgradeListener;
+use super::listener::PrivateListener;
 use super::new::OldProcess;
 use super::record::{self, END, QUEUE, SyncRecord};
 use crate::server::listener::Socket;
@@ -35,7 +35,7 @@ pub(crate) struct UpgradeService {
 
 struct Parts {
     old: Option<OldProcess>,
-    listener: UpgradeListener,
+    listener: PrivateListener,
     sockets: Vec<(SocketRole, OwnedFd)>,
     open: watch::Sender<bool>,
     reasons: std_mpsc::Sender<ShutdownReason>,
@@ -62,7 +62,7 @@ impl UpgradeService {
     pub(crate) fn new(
         state: Arc<State>,
         old: Option<OldProcess>,
-        listener: UpgradeListener,
+        listener: PrivateListener,
         sockets: [&Socket; 2],
         open: watch::Sender<bool>,
         reasons: std_mpsc::Sender<ShutdownReason>,

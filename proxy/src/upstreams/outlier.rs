@@ -20,6 +20,8 @@ pub(super) struct OutlierState {
     passes: u32,
     /// Whether no call has succeeded since the last ejection. A single failure then ejects.
     half_open: bool,
+    /// Whether an operator has ejected the upstream, so that probes do not end the ejection.
+    is_held: bool,
 }
 
 /// The window of the failure rate.
@@ -39,7 +41,18 @@ impl OutlierState {
             until: start,
             passes: 0,
             half_open: false,
+            is_held: false,
         }
+    }
+
+    /// Returns the state of an upstream that an operator ejects until `until`.
+    pub(super) const fn held(until: Monotonic) -> Self {
+        Self { until, window: until, half_open: true, is_held: true, ..Self::new() }
+    }
+
+    /// Returns the state of an upstream whose ejection an operator ends at `now`.
+    pub(super) const fn released(now: Monotonic) -> Self {
+        Self { until: now, window: now, ..Self::new() }
     }
 
     /// Returns the end of the ejection. It is in the past if the upstream is not ejected.
@@ -92,7 +105,7 @@ impl OutlierState {
     /// twice as many the second, and so on. A probe that passes although calls fail thus brings the
     /// upstream back less and less often.
     pub(super) fn after_probe(mut self, passed: bool, rise: u32, now: Monotonic) -> Self {
-        if now >= self.until {
+        if now >= self.until || self.is_held {
             return self;
         }
         self.passes = if passed { self.passes.saturating_add(1) } else { 0 };
@@ -192,6 +205,21 @@ mod tests {
             assert_eq!(passes, Some(needed));
             state = calls(state, &[true], again * 10_000 + 1_000);
         }
+    }
+
+    #[test]
+    fn ejection_by_an_operator_ends_with_its_time_only() {
+        let mut state = OutlierState::held(at(60_000));
+        for now in 0..50 {
+            state = calls(state.after_probe(true, 2, at(now * 1_000)), &[true, false], now * 1_000);
+        }
+        assert_eq!(state.until(), at(60_000));
+        assert!(calls(state, &[false], 60_000).until() <= at(60_000));
+        let failed = calls(state, &[true], 60_000);
+        assert_eq!(failed.until(), at(65_000), "it is half-open afterwards");
+        let returned = failed.after_probe(true, 1, at(60_001));
+        assert_eq!(returned.until(), at(60_001), "an ejection by its calls ends as usual");
+        assert_eq!(calls(OutlierState::released(at(5_000)), &[true; 4], 6_000).until(), at(5_000));
     }
 
     #[test]

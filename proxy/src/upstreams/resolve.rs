@@ -167,6 +167,7 @@ mod tests {
     use tokio::task::JoinHandle;
 
     use super::*;
+    use crate::control::Changes;
     use crate::upstreams::{Health, TriedSet};
     use transport::clock::Monotonic;
 
@@ -185,7 +186,9 @@ mod tests {
         let named = format!("pools.qr.upstreams = [\"tool.test:{port}\"]");
         let text = text.replace("pools.qr.upstreams = [\"127.0.0.1:1 off\"]", &named);
         let text = format!("grants.secret = \"0123456789abcdef0123456789abcdef\"\n{text}");
-        State::new(Config::parse("proxy.toml", &text, &|_name| None).unwrap()).unwrap()
+        let mut config = Config::parse("proxy.toml", &text, &|_name| None).unwrap();
+        let changes = Changes::begin(&mut config, std::path::Path::new("proxy.toml")).unwrap();
+        State::new(config, changes).unwrap()
     }
 
     fn resolved(addresses: &[&str]) -> Results {

@@ -18,6 +18,7 @@ mod buffering;
 mod check;
 mod command;
 mod configuration;
+mod ctl;
 mod differential;
 mod direct;
 mod failures;

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use super::Upstream;
 use crate::config::{AdminState, PoolSettings, ProbeConfig};
 use crate::upstreams::health::{Evidence, Health};
+use crate::upstreams::outlier::OutlierState;
 use transport::clock::Monotonic;
 
 /// The standing of an upstream that may get calls. Calls prefer the first one.
@@ -104,6 +105,25 @@ impl Upstream {
         }
         self.state.half_open.update(outlier.is_half_open(), ejected);
         ejected
+    }
+
+    /// Ejects the upstream until a time, because an operator wants it.
+    pub fn eject(&self, until: Monotonic) {
+        self.replace_outlier_state(OutlierState::held(until), true);
+    }
+
+    /// Ends the ejection of the upstream.
+    pub fn uneject(&self, now: Monotonic) {
+        if self.ejected_for(now) > 0 {
+            self.replace_outlier_state(OutlierState::released(now), false);
+        }
+    }
+
+    fn replace_outlier_state(&self, after: OutlierState, ejected: bool) {
+        let mut outlier = self.state.outlier_state.lock();
+        *outlier = after;
+        self.eject_until(outlier.until());
+        self.state.half_open.update(outlier.is_half_open(), ejected);
     }
 
     fn eject_until(&self, until: Monotonic) {

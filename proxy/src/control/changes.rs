@@ -1,0 +1,166 @@
+//! The changes that are in effect, and the last ones that were made.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+use serde::Serialize;
+use serde_json::{Value, json};
+use shared::time::UnixMillis;
+
+use super::action::{ChangeError, ControlRequest};
+use super::overrides::Overrides;
+use crate::config::{Config, PoolConfig};
+use crate::per_tool::PerTool;
+
+/// The changes of operators. Those of the file outlive the process, all others end with a reload.
+#[derive(Debug)]
+pub struct Changes {
+    file: Option<PathBuf>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    /// The values of the configuration file, for what is not changed any more.
+    pools: PerTool<PoolConfig>,
+    level: log::LevelFilter,
+    stored: Overrides,
+    /// Includes the stored ones that were made in this process.
+    session: Overrides,
+    recent: VecDeque<AuditEntry>,
+}
+
+/// A change that was made.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct AuditEntry {
+    /// RFC 3339.
+    pub(super) at: String,
+    /// The user and the process that asked for it.
+    pub(super) by: String,
+    #[serde(flatten)]
+    pub(super) request: ControlRequest,
+}
+
+/// Number of changes that are remembered.
+const MAX_RECENT: usize = 64;
+
+impl Changes {
+    /// Returns the changes of a process that starts with `config`, which was read from `file`. Applies
+    /// those that were stored.
+    ///
+    /// # Errors
+    /// Returns an error if the file of changes cannot be read or is invalid.
+    pub fn begin(config: &mut Config, file: &Path) -> Result<Self, ChangeError> {
+        let file = stored_at(config, file);
+        let inner = Inner::of(config, file.as_deref(), VecDeque::new())?;
+        Ok(Self { file, inner: Mutex::new(inner) })
+    }
+
+    /// Applies the stored changes to a configuration that was read again, and drops all others. Returns
+    /// true if there were any.
+    ///
+    /// # Errors
+    /// Returns an error if the file of changes cannot be read or is invalid. Nothing is dropped then.
+    pub fn reload(&self, config: &mut Config) -> Result<bool, ChangeError> {
+        let mut inner = self.inner.lock();
+        let next = Inner::of(config, self.file.as_deref(), inner.recent.clone())?;
+        let has_dropped = inner.session != Overrides::default();
+        *inner = next;
+        Ok(has_dropped)
+    }
+
+    /// Records a change. Returns the configuration with it, or `None` if it replaces no value of it.
+    ///
+    /// # Errors
+    /// Returns an error if the change is invalid, or cannot be stored. Nothing has changed then.
+    pub(super) fn change(
+        &self,
+        request: &ControlRequest,
+        config: &Config,
+        now: UnixMillis,
+    ) -> Result<Option<Config>, ChangeError> {
+        let mut inner = self.inner.lock();
+        let (mut session, mut stored) = (inner.session.clone(), inner.stored.clone());
+        let reason = request.reason.as_deref();
+        if !session.record(&request.action, reason, &inner.pools, now)? {
+            return Ok(None);
+        }
+        if request.persist {
+            stored.record(&request.action, reason, &inner.pools, now)?;
+        }
+        let mut config = Config { pools: inner.pools.clone(), ..config.clone() };
+        config.log.level = inner.level;
+        stored.apply(&mut config)?;
+        session.apply(&mut config)?;
+        if let Some(file) = self.file.as_deref().filter(|_| request.persist) {
+            write(file, &stored).map_err(|error| ChangeError::File { file: file.to_owned(), error })?;
+        }
+        (inner.session, inner.stored) = (session, stored);
+        Ok(Some(config))
+    }
+
+    /// Remembers a change that was made.
+    pub(super) fn remember(&self, entry: AuditEntry) {
+        let recent = &mut self.inner.lock().recent;
+        recent.truncate(MAX_RECENT - 1);
+        recent.push_front(entry);
+    }
+
+    /// Returns the changes for operators.
+    pub fn to_json(&self) -> Value {
+        let inner = self.inner.lock();
+        json!({ "until_reload": inner.session, "stored": inner.stored, "recent": inner.recent })
+    }
+}
+
+impl Inner {
+    fn of(
+        config: &mut Config,
+        file: Option<&Path>,
+        recent: VecDeque<AuditEntry>,
+    ) -> Result<Self, ChangeError> {
+        let (pools, level) = (config.pools.clone(), config.log.level);
+        let stored = file.map(read).transpose()?.unwrap_or_default();
+        for server in stored.apply(config)? {
+            log::warn!("stored change has no effect, the pool has no such server: server=\"{server}\"");
+        }
+        Ok(Self { pools, level, stored, session: Overrides::default(), recent })
+    }
+}
+
+/// Returns the file of changes: `server.admin_changes`, or one beside the configuration file. `None`
+/// if there is no admin socket.
+pub(crate) fn stored_at(config: &Config, file: &Path) -> Option<PathBuf> {
+    config.server.admin_socket.as_ref()?;
+    Some(config.server.admin_changes.clone().unwrap_or_else(|| {
+        let mut name = file.as_os_str().to_owned();
+        name.push(".changes.json");
+        PathBuf::from(name)
+    }))
+}
+
+/// Reads a file of changes. Without one there are none.
+fn read(file: &Path) -> Result<Overrides, ChangeError> {
+    let text = match fs::read_to_string(file) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Overrides::default()),
+        Err(error) => Err(error),
+    };
+    let read = text.and_then(|text| serde_json::from_str(&text).map_err(io::Error::from));
+    read.map_err(|error| ChangeError::File { file: file.to_owned(), error })
+}
+
+/// Replaces the file atomically.
+fn write(file: &Path, overrides: &Overrides) -> io::Result<()> {
+    let mut temporary = file.as_os_str().to_owned();
+    temporary.push(".new");
+    let temporary = PathBuf::from(temporary);
+    let mut out = fs::File::create(&temporary)?;
+    serde_json::to_writer_pretty(&mut out, overrides)?;
+    out.write_all(b"\n")?;
+    out.sync_all()?;
+    fs::rename(&temporary, file)
+}

@@ -1,0 +1,219 @@
+//! `proxy ctl`: an operator drains, weights and ejects servers, and switches tools off, while the proxy
+//! runs.
+
+use std::{
+    fs,
+    os::unix::net::UnixStream,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+use shared::tool::Tool;
+use tempfile::TempDir;
+
+use tests::{
+    FakeTool, ToolBehavior,
+    grant::call,
+    process::binary,
+    proxy::{Proxy, ProxyConfig},
+    until,
+};
+
+struct Operator {
+    directory: TempDir,
+}
+
+impl Operator {
+    fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn config(&self, tools: &[&FakeTool]) -> ProxyConfig {
+        let (socket, changes) = (self.path("admin.sock"), self.path("changes.json"));
+        let lines = format!("admin_socket = {socket:?}\nadmin_changes = {changes:?}");
+        ProxyConfig::new().tool(Tool::Qr, tools).line("server", &lines)
+    }
+
+    /// Runs `proxy ctl`. Returns what it printed, as `Err` if it failed.
+    fn ctl(&self, arguments: &[&str]) -> Result<String, String> {
+        let mut command = Command::new(binary("proxy"));
+        command.arg("ctl").arg("--socket").arg(self.path("admin.sock")).args(arguments);
+        let output = command.output().unwrap();
+        match output.status.code() {
+            Some(0) => Ok(String::from_utf8(output.stdout).unwrap()),
+            Some(1) => Err(String::from_utf8(output.stderr).unwrap()),
+            other => panic!("{arguments:?}: {other:?} {output:?}"),
+        }
+    }
+
+    fn done(&self, arguments: &[&str]) {
+        self.ctl(arguments).unwrap_or_else(|error| panic!("{arguments:?}: {error}"));
+    }
+}
+
+async fn two() -> (Operator, FakeTool, FakeTool, Proxy) {
+    let operator = Operator::new();
+    let (one, other) =
+        (FakeTool::start(ToolBehavior::Describe).await, FakeTool::start(ToolBehavior::Describe).await);
+    let config = operator.config(&[&one, &other]).line("defaults", "slow_start = \"0s\"");
+    let proxy = config.ready().await;
+    (operator, one, other, proxy)
+}
+
+/// Returns how many of twelve calls each tool got.
+async fn shares(proxy: &Proxy, tools: [&FakeTool; 2]) -> [usize; 2] {
+    let before = tools.map(FakeTool::calls);
+    for _ in 0..12 {
+        assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    }
+    let [one, other] = tools.map(FakeTool::calls);
+    [one - before[0], other - before[1]]
+}
+
+async fn pools(proxy: &Proxy) -> Value {
+    proxy.admin_get("/pools").await.json()
+}
+
+#[tokio::test]
+async fn operator_drains_enables_and_weights_a_server() {
+    let (operator, one, other, proxy) = two().await;
+    let server = one.address.to_string();
+    operator.done(&["drain", "qr", &server, "--reason", "kernel update"]);
+    assert_eq!(shares(&proxy, [&one, &other]).await, [0, 12]);
+    let shown = pools(&proxy).await;
+    assert_eq!(shown["pools"]["qr"]["upstreams"][0]["duty"], "draining");
+    let recent = &shown["changes"]["recent"][0];
+    assert_eq!(
+        (&recent["do"]["drain"]["server"], &recent["reason"]),
+        (&server.into(), &"kernel update".into())
+    );
+    assert!(recent["by"].as_str().unwrap().starts_with("uid="), "{recent}");
+    let server = one.address.to_string();
+    operator.done(&["enable", "qr", &server]);
+    assert_eq!(shares(&proxy, [&one, &other]).await, [6, 6]);
+    operator.done(&["weight", "qr", &server, "3"]);
+    assert_eq!(shares(&proxy, [&one, &other]).await, [9, 3]);
+    operator.done(&["reset"]);
+    assert_eq!(shares(&proxy, [&one, &other]).await, [6, 6]);
+    let shown: Value = serde_json::from_str(&operator.ctl(&["show"]).unwrap()).unwrap();
+    assert_eq!(shown["recent"].as_array().unwrap().len(), 4);
+    proxy.logs("change applied: by=\"uid=").await;
+}
+
+#[tokio::test]
+async fn server_that_an_operator_ejects_stays_out_until_unejected() {
+    let (operator, one, other, proxy) = two().await;
+    let server = one.address.to_string();
+    operator.done(&["eject", "qr", &server, "--for", "1h"]);
+    assert_eq!(shares(&proxy, [&one, &other]).await, [0, 12]);
+    // Probes pass meanwhile, and do not bring it back.
+    let ejected = pools(&proxy).await["pools"]["qr"]["upstreams"][0]["ejected_for_ms"].as_u64().unwrap();
+    assert!(ejected > 3_000_000, "{ejected}");
+    operator.done(&["uneject", "qr", &server]);
+    assert_eq!(shares(&proxy, [&one, &other]).await, [6, 6]);
+}
+
+#[tokio::test]
+async fn tool_is_switched_off_with_a_reason_and_on() {
+    let (operator, _one, _other, proxy) = two().await;
+    operator.done(&["off", "qr", "--for", "1h", "--reason", "moving house"]);
+    let refused = proxy.send(call("GET", "/v1/qr/a")).await;
+    assert_eq!((refused.status, refused.problem().as_str()), (503, "tool-disabled"));
+    assert!(refused.text().contains("moving house"), "{}", refused.text());
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((3_500..=3_601).contains(&wait), "{wait}");
+    operator.done(&["on", "qr"]);
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+}
+
+#[tokio::test]
+async fn reload_drops_changes_unless_they_are_persisted() {
+    let (operator, one, other, mut proxy) = two().await;
+    let (server, second) = (one.address.to_string(), other.address.to_string());
+    operator.done(&["drain", "qr", &server]);
+    assert!(!operator.path("changes.json").exists());
+    operator.done(&["reload"]);
+    assert_eq!(shares(&proxy, [&one, &other]).await, [6, 6]);
+    operator.done(&["drain", "qr", &server, "--persist"]);
+    operator.done(&["weight", "qr", &second, "2"]);
+    operator.done(&["reload"]);
+    assert_eq!(shares(&proxy, [&one, &other]).await, [0, 12]);
+    let shown = pools(&proxy).await;
+    assert_eq!(shown["changes"]["until_reload"], serde_json::json!({}));
+    assert_eq!(shown["pools"]["qr"]["upstreams"][1]["weight"], 1);
+    // It outlives the process.
+    proxy.signal("TERM");
+    assert!(proxy.exited().await.success());
+    assert!(!operator.path("admin.sock").exists());
+    let proxy = operator.config(&[&one, &other]).line("defaults", "slow_start = \"0s\"").ready().await;
+    assert_eq!(shares(&proxy, [&one, &other]).await, [0, 12]);
+    // A file that was damaged is a fault: the running process keeps its changes.
+    fs::write(operator.path("changes.json"), "{").unwrap();
+    let refused = operator.ctl(&["reload"]).unwrap_err();
+    assert!(refused.contains("changes.json"), "{refused}");
+    assert_eq!(shares(&proxy, [&one, &other]).await, [0, 12]);
+    operator.done(&["reset", "--persist"]);
+    assert_eq!(shares(&proxy, [&one, &other]).await, [6, 6]);
+    operator.done(&["reload"]);
+}
+
+#[tokio::test]
+async fn invalid_change_is_refused_with_what_is_expected() {
+    let (operator, one, other, proxy) = two().await;
+    let server = one.address.to_string();
+    for (arguments, expected) in [
+        (&["drain", "qs", &server][..], "unknown tool `qs`"),
+        (&["drain", "qr", "10.0.0.1:1"], "expected one of"),
+        (&["eject", "qr", "10.0.0.1:1"], "expected one of"),
+        (&["eject", "qr", &server, "--persist"], "cannot be persisted"),
+        (&["weight", "qr", &server, "0"], "1 to 100"),
+        (&["off", "qr", "--until", "yesterday"], "RFC 3339"),
+        (&["log-level", "loud"], "off, error"),
+        (&["off", "qr", "--reason", "two\nlines"], "one line"),
+    ] {
+        let refused = operator.ctl(arguments).unwrap_err();
+        assert!(refused.starts_with("refused: ") && refused.contains(expected), "{refused}");
+    }
+    assert_eq!(shares(&proxy, [&one, &other]).await, [6, 6]);
+    assert_eq!(pools(&proxy).await["changes"]["recent"], serde_json::json!([]));
+    let nowhere =
+        Command::new(binary("proxy")).args(["ctl", "--socket", "/nowhere.sock", "show"]).output().unwrap();
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert!(String::from_utf8(nowhere.stderr).unwrap().contains("/nowhere.sock does not respond"));
+}
+
+#[tokio::test]
+async fn log_level_changes_at_run_time() {
+    let (operator, one, _other, proxy) = two().await;
+    operator.done(&["log-level", "off"]);
+    operator.done(&["drain", "qr", &one.address.to_string(), "--reason", "unheard"]);
+    operator.done(&["log-level", "info"]);
+    operator.done(&["enable", "qr", &one.address.to_string(), "--reason", "heard"]);
+    proxy.logs("\"reason\":\"heard\"").await;
+    assert!(!proxy.output().contains("unheard"));
+}
+
+#[tokio::test]
+async fn upgraded_process_takes_the_admin_socket_over() {
+    let operator = Operator::new();
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let upgrade = format!("upgrade_socket = {:?}", operator.path("upgrade.sock"));
+    let config = operator.config(&[&tool]).line("server", &upgrade);
+    let mut old = config.ready().await;
+    operator.done(&["show"]);
+    let new = config.upgrade();
+    new.ready().await;
+    assert!(old.exited().await.success());
+    until("the new process responds", || async { responds(&operator.path("admin.sock")) }).await;
+    operator.done(&["off", "qr"]);
+    assert_eq!(new.send(call("GET", "/v1/qr/a")).await.problem(), "tool-disabled");
+}
+
+fn responds(socket: &Path) -> bool {
+    UnixStream::connect(socket).is_ok()
+}
