@@ -267,6 +267,14 @@ impl LeaseCache {
         Some(self.request(key, None, rate, now))
     }
 
+    /// Returns the last report of a holder that ends, which returns all leases. `None` if it holds
+    /// nothing.
+    pub fn give_back(&mut self, key: &VerifiedKey, now: UnixMillis) -> Option<MeterRequest> {
+        let now = self.observe(now);
+        self.leases.end_all(now);
+        (!self.is_idle()).then(|| self.request(key, None, 0, now))
+    }
+
     /// Returns a request for no call, to read the meter's state with everything reported.
     pub fn read(&mut self, key: &VerifiedKey, now: UnixMillis) -> MeterRequest {
         let now = self.observe(now);

@@ -49,3 +49,43 @@ fn key_revoked_at_the_edge_is_401_in_direct_mode() {
     let response = Request::get("/v1/keys/me").key(&another).send(direct.listen);
     assert_eq!(response.status, 200, "{}", response.text());
 }
+
+/// The edge's isolates and proxies in direct mode are holders of the same meter.
+#[test]
+fn key_used_at_the_edge_and_in_direct_mode_has_one_limit() {
+    let tools = Tools::start();
+    let behind = ProxyConfig::for_tools(&tools).start_and_wait();
+    let edge = Edge::start(&behind.url());
+    let folder = tempfile::tempdir().unwrap();
+    let changes = format!("changes = \"http://{}\"", edge.addr);
+    let direct = ["a", "b"].map(|name| {
+        let config = ProxyConfig::for_tools(&tools).direct(&folder.path().join(name));
+        config.line("keys", &changes).section("limits", "authority = \"edge\"\n").start_and_wait()
+    });
+    let places = [edge.addr, direct[0].listen, direct[1].listen];
+    let issued = Request::post(
+        "/v1/keys/issue",
+        &json!({
+            "email": "ada@example.com", "name": "Ada", "tier": "pro", "admin_secret": ADMIN_SECRET,
+            "limits": { "minute": 60, "day": 60 }, "when_meter_unreachable": "refuse",
+        }),
+    );
+    let issued = issued.send(edge.addr).json();
+    let key = issued["key"].as_str().unwrap();
+    let call = |place: usize| {
+        let response = Request::get("/v1/idea/generate?topic=x").key(key).send(places[place % 3]);
+        assert!(matches!(response.status, 200 | 429), "{}", response.text());
+        response.status
+    };
+    let mut passed = 0;
+    // What a place holds when its calls are over passes with its next ones.
+    for round in 0.. {
+        let more = (0..30).filter(|&number| call(number) == 200).count();
+        passed += more;
+        if passed >= 60 && more == 0 {
+            break;
+        }
+        assert!(round < 500, "{passed}");
+    }
+    assert_eq!(passed, 60);
+}

@@ -1,17 +1,21 @@
 //! A Redis of its own for a test, as a process.
 
-use std::{net::TcpListener, path::Path, process::Command};
+use std::{fs, net::TcpListener, path::Path, process::Command};
 
 use tempfile::TempDir;
 
-use crate::process::Process;
+use crate::{process::Process, tls::Authority};
 
 /// A running `redis-server` without persistence. It is killed when it is dropped.
 pub struct Redis {
     process: Process,
     port: u16,
     folder: TempDir,
+    is_secured: bool,
 }
+
+/// The password of the user of a secured server.
+const PASSWORD: &str = "a-password-of-the-tests";
 
 impl Redis {
     /// Starts an empty server on a port that was free.
@@ -19,9 +23,31 @@ impl Redis {
     /// # Panics
     /// If `redis-server` is not installed: `scripts/system-packages.sh redis` does that.
     pub fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Self { process: serve(port, folder.path()), port, folder }
+        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+        Self { process: serve(port, folder.path()), port, folder, is_secured: false }
+    }
+
+    /// Starts an empty server that speaks TLS only, to one user of its access control list, who may do
+    /// what conf/README.md says.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    pub fn start_secured() -> Self {
+        let (folder, port, authority) = (tempfile::tempdir().unwrap(), free_port(), Authority::generate());
+        let identity = authority.identity("127.0.0.1");
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let mut command = command(folder.path());
+        command.args(["--port", "0", "--tls-port", &port.to_string(), "--tls-auth-clients", "no"]);
+        command.args(["--tls-ca-cert-file", &file("ca.pem", &authority.pem)]);
+        command.args(["--tls-cert-file", &file("server.pem", &identity.certificate)]);
+        command.args(["--tls-key-file", &file("server.key", &identity.key)]);
+        let list = format!("user default off\nuser proxy on >{PASSWORD} {PERMISSIONS}\n");
+        command.args(["--aclfile", &file("users.acl", &list)]);
+        Self { process: start(&mut command), port, folder, is_secured: true }
     }
 
     /// Kills the server at once, with all that it had in memory.
@@ -41,7 +67,16 @@ impl Redis {
 
     /// Returns the section of a configuration that names this server.
     pub fn section(&self) -> String {
-        format!("servers = [\"127.0.0.1:{}\"]\n", self.port)
+        let servers = format!("servers = [\"127.0.0.1:{}\"]\n", self.port);
+        match self.is_secured {
+            false => servers,
+            true => {
+                let authority = self.folder.path().join("ca.pem");
+                format!(
+                    "{servers}tls = true\ntls_ca = {authority:?}\nuser = \"proxy\"\npassword = {PASSWORD:?}\n"
+                )
+            }
+        }
     }
 }
 
@@ -51,9 +86,23 @@ impl Drop for Redis {
     }
 }
 
+/// What a user of the access control list must be allowed.
+const PERMISSIONS: &str = "~utg:* +get +set +getrange +eval +evalsha +time +wait";
+
 fn serve(port: u16, folder: &Path) -> Process {
+    start(command(folder).arg("--port").arg(port.to_string()))
+}
+
+fn command(folder: &Path) -> Command {
     let mut command = Command::new("redis-server");
-    command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port"]).arg(port.to_string());
-    command.arg("--dir").arg(folder);
-    Process::start(&mut command, |line| line.contains("Ready to accept connections").then_some(())).0
+    command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir"]).arg(folder);
+    command
+}
+
+fn start(command: &mut Command) -> Process {
+    Process::start(command, |line| line.contains("Ready to accept connections").then_some(())).0
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

@@ -88,6 +88,18 @@ impl LeaseCaches {
         reports
     }
 
+    /// Returns the last reports of this process, which return all leases.
+    pub(super) fn give_back(&self, now: UnixMillis) -> Vec<DueReport> {
+        let mut reports = Vec::new();
+        for shard in &self.shards {
+            for Entry { cache, key, .. } in shard.lock().entries.values_mut() {
+                let request = cache.give_back(key, now);
+                reports.extend(request.map(|request| DueReport { key: *key, request }));
+            }
+        }
+        reports
+    }
+
     /// Drops the caches of one shard that hold nothing and were not used for long. Every shard has
     /// its turn.
     pub(super) fn expire(&self, turn: usize, now: UnixMillis) {

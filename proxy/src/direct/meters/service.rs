@@ -4,20 +4,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::join_all;
 use pingora::server::ShutdownWatch;
 use pingora::services::background::BackgroundService;
 use shared::key::KeyRecord;
 use tokio::sync::mpsc;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::{Ends, Meters, Work, edge, exchange, valkey};
 use crate::config::{MeterAuthority, ValkeyConfig};
 use crate::direct::Direct;
 use crate::state::State;
+use transport::drain::{Drain, Phase, WorkKind};
 
 /// The interval at which due reports are looked for. A lease ends half a second earlier here than at
 /// its meter, so that its report is in time.
 const REPORT_EVERY: Duration = Duration::from_millis(25);
+/// Maximum time for which the exit waits for the return of leases.
+const GIVE_BACK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Number of records that are sent to the authority at once.
 const RECORDS: usize = 256;
 
@@ -38,7 +42,7 @@ impl MeterService {
 
 #[async_trait]
 impl BackgroundService for MeterService {
-    async fn start(&self, mut shutdown: ShutdownWatch) {
+    async fn start(&self, _shutdown: ShutdownWatch) {
         let Some(Ends { authority, work, lanes }) = self.meters.ends.lock().take() else { return };
         let (connected, connections) = mpsc::unbounded_channel();
         for jobs in lanes {
@@ -53,16 +57,28 @@ impl BackgroundService for MeterService {
         }
         drop(connected);
         tokio::spawn(restore(Arc::clone(&self.direct), Arc::clone(&self.meters), connections));
-        let run = run(&self.meters, work);
-        tokio::pin!(run);
-        loop {
-            tokio::select! {
-                () = &mut run => return,
-                // Continues during a graceful shutdown, until the process exits.
-                changed = shutdown.changed() => if changed.is_err() { return },
-            }
-        }
+        // Continues during a graceful shutdown, until the process exits.
+        tokio::join!(run(&self.meters, work), give_back(&self.meters, &self.state.drain));
     }
+}
+
+/// Returns all leases when the process shuts down and no call is in flight. The exit waits for it.
+async fn give_back(meters: &Arc<Meters>, drain: &Arc<Drain>) {
+    // Fails if the process never shuts down gracefully.
+    let mut phase = drain.phase();
+    if phase.wait_for(|phase| *phase == Phase::Closing).await.is_err() {
+        return;
+    }
+    let _unsent = drain.track(WorkKind::Sending);
+    while drain.requests() > 0 {
+        sleep(REPORT_EVERY).await;
+    }
+    let reports = meters.caches.give_back(meters.now()).into_iter().map(|report| {
+        let meters = Arc::clone(meters);
+        async move { meters.report(&report.key, report.request).await }
+    });
+    // What does not arrive counts as spent.
+    let _sent = timeout(GIVE_BACK_TIMEOUT, join_all(reports)).await;
 }
 
 async fn run(meters: &Arc<Meters>, mut work: mpsc::UnboundedReceiver<Work>) {

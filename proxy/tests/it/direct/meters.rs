@@ -23,7 +23,11 @@ struct Shared {
 
 impl Shared {
     async fn start(count: usize) -> Self {
-        let (redis, folder) = (Redis::start(), tempfile::tempdir().unwrap());
+        Self::start_with(Redis::start(), count).await
+    }
+
+    async fn start_with(redis: Redis, count: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
         let tool = FakeTool::start(ToolBehavior::Describe).await;
         let admin = format!("admin_secret = {:?}", keys::ADMIN_SECRET);
         let mut proxies = Vec::new();
@@ -151,6 +155,46 @@ async fn call_without_authority_is_503_for_free_and_degraded_for_paid_keys() {
     assert!((1..=25).contains(&degraded), "{degraded}");
     shared.redis.restart();
     until("the authority is back", || async { shared.call(0, &free).await.status == 200 }).await;
+}
+
+#[tokio::test]
+async fn authority_that_stalls_is_left_and_serves_again() {
+    let shared = Shared::start(1).await;
+    let ((free, _), (pro, _)) = (keys::fresh(Tier::Free), keys::fresh(Tier::Pro));
+    assert_eq!((shared.call(0, &free).await.status, shared.call(0, &pro).await.status), (200, 200));
+    shared.redis.signal("STOP");
+    let refused = shared.call(0, &free).await;
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (503, Some("meter-unavailable")));
+    let mut degraded = 0;
+    for _ in 0..30 {
+        let response = shared.call(0, &pro).await;
+        degraded += usize::from(response.header("x-gateway-degraded") == Some("meter"));
+    }
+    assert!((1..=25).contains(&degraded), "{degraded}");
+    shared.redis.signal("CONT");
+    until("the authority is back", || async { shared.call(0, &free).await.status == 200 }).await;
+}
+
+#[tokio::test]
+async fn authority_over_tls_serves_a_user_of_its_access_control_list() {
+    let shared = Shared::start_with(Redis::start_secured(), 2).await;
+    let (free, _) = keys::fresh(Tier::Free);
+    assert_eq!(pass(&shared.proxies, &free, 40).await, 10);
+    assert_eq!(shared.used(1, &free).await, 10);
+}
+
+/// What a proxy holds of a key is there for the others as soon as it shuts down.
+#[tokio::test]
+async fn proxy_that_shuts_down_returns_what_it_holds() {
+    let mut shared = Shared::start(2).await;
+    let pro = issue(&shared.proxies[1], EXACT).await;
+    let pro = pro["key"].as_str().unwrap();
+    let passed = pass(&shared.proxies[..1], pro, 30).await;
+    let mut first = shared.proxies.remove(0);
+    first.signal("TERM");
+    assert!(first.exited().await.success());
+    let used = shared.used(0, pro).await;
+    assert_eq!(usize::try_from(used).unwrap(), passed, "nothing is held");
 }
 
 /// The state of meters is gone, and keys older than an hour have no record anywhere.
