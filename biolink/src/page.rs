@@ -25,7 +25,9 @@ pub use id::{IdSource, ImageId, LinkId, PageId, ProductId, SourceId};
 pub use image_file::{IMAGE_TYPES, ImageFile, MAX_IMAGE_BYTES, image_headers};
 pub use image_url::ImageUrl;
 pub use qr::{Correction, QrOptions, qr_pdf, qr_png, qr_svg};
-pub(crate) use read::{InvalidValue, boolean, check_size, is_visible, name_of, parse_metadata, plain_text};
+pub(crate) use read::{
+    InvalidValue, boolean, check_size, is_visible, moment, name_of, parse_metadata, plain_text,
+};
 pub use read::{MAX_DOCUMENT, PageInput, Reader, StatusChange};
 pub use read::{MAX_LINKS, MAX_METADATA, MAX_PRODUCTS, MAX_SOCIALS, MAX_TAGS, READ_ONLY};
 pub use report::{AbuseReport, MAX_REPORT_DETAILS, ReportReason};

@@ -168,11 +168,11 @@ impl Fields {
 
     /// Takes a member that must be an array of at most `max` values. `parse` reads one of them. Their
     /// errors are added to this body's, each with its own pointer: `#/hosts/3`.
-    pub fn required_items<T>(
+    pub fn required_items<T, E: fmt::Display>(
         &mut self,
         name: &'static str,
         max: usize,
-        parse: impl Fn(&Value) -> Result<T, String>,
+        parse: impl Fn(&Value) -> Result<T, E>,
     ) -> Vec<T> {
         let Some(value) = self.take_required(name) else { return Vec::new() };
         let items = match value.as_array() {
@@ -190,8 +190,9 @@ impl Fields {
         for (at, item) in items.iter().enumerate() {
             match parse(item) {
                 Ok(item) => list.push(item),
-                Err(detail) => {
-                    self.errors.push(FieldError { pointer: format!("{}/{at}", pointer(name)), detail });
+                Err(error) => {
+                    let pointer = format!("{}/{at}", pointer(name));
+                    self.errors.push(FieldError { pointer, detail: error.to_string() });
                 }
             }
         }

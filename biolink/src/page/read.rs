@@ -16,7 +16,7 @@ use shared::{
 
 pub(crate) use self::{
     invalid_value::InvalidValue,
-    parts::{boolean, name_of},
+    parts::{boolean, moment, name_of},
     texts::{is_visible, plain_text},
 };
 use self::{

@@ -11,7 +11,7 @@ use shared::{
 
 use super::snapshot::Served;
 use crate::{
-    page::{Link, PageDocument, WebUrl, is_public_host},
+    page::{InvalidValue, Link, PageDocument, WebUrl, is_public_host},
     route::VisitPart,
 };
 
@@ -33,10 +33,10 @@ impl DeniedHosts {
     pub fn read(body: &[u8]) -> Result<Self, Problem> {
         let mut fields = Fields::read(body)?;
         let hosts = fields.required_items("hosts", Self::MAX, |value| {
-            let host = text(value).map_err(|error| error.to_string())?.to_ascii_lowercase();
+            let host = text(value)?.to_ascii_lowercase();
             let expected =
                 "must be a public host name such as example.com: no scheme, port, path or wildcard, international names in punycode";
-            if is_public_host(&host) { Ok(host) } else { Err(expected.to_owned()) }
+            if is_public_host(&host) { Ok(host) } else { Err(InvalidValue::from(expected)) }
         });
         fields.finish()?;
         let all = Self(hosts.into_iter().collect::<BTreeSet<_>>().into_iter().collect());

@@ -11,7 +11,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use crate::page::PageId;
+use crate::page::{InvalidValue, PageId};
 
 /// The longest reason, in characters.
 pub const MAX_REASON: usize = 500;
@@ -85,10 +85,10 @@ pub(super) fn read_reason(body: &[u8]) -> Result<Option<String>, Problem> {
     }
     let mut fields = Fields::read(body)?;
     let reason = fields.nullable("reason", |value| {
-        let reason = text(value).map_err(|error| error.to_string())?;
+        let reason = text(value)?;
         let fits = (1..=MAX_REASON).contains(&reason.chars().count()) && !reason.contains(char::is_control);
-        let expected = || format!("must have 1 to {MAX_REASON} characters without line breaks");
-        fits.then(|| reason.to_owned()).ok_or_else(expected)
+        let expected = || format!("must have 1 to {MAX_REASON} characters without line breaks").into();
+        fits.then(|| reason.to_owned()).ok_or_else::<InvalidValue, _>(expected)
     });
     fields.finish()?;
     Ok(reason)

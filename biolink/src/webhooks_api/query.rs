@@ -10,7 +10,7 @@ use shared::{
 
 use super::delivery::DeliveryState;
 use crate::{
-    page::PageId,
+    page::{InvalidValue, PageId, moment},
     webhooks::{DeliveryId, EventId, MAX_NUMBER, WebhookKind},
 };
 
@@ -140,19 +140,21 @@ impl Replay {
         let mut fields = Fields::read(body)?;
         let earliest = now.minus(REPLAY_MS);
         let since = fields.nullable("since", |value| {
-            let since = time(value)?;
+            let since = moment(value)?;
             match since < earliest {
-                true => Err(format!("must be within the last 14 days: {} or later", earliest.to_rfc3339())),
+                true => Err(InvalidValue::from(format!(
+                    "must be within the last 14 days: {} or later",
+                    earliest.to_rfc3339()
+                ))),
                 false => Ok(since),
             }
         });
-        let until = fields.nullable("until", time);
-        let only_failed =
-            fields.nullable("status", |value| match text(value).map_err(|e| e.to_string())? {
-                "failed" => Ok(true),
-                "all" => Ok(false),
-                other => Err(format!("must be failed or all, not `{other}`")),
-            });
+        let until = fields.nullable("until", moment);
+        let only_failed = fields.nullable("status", |value| match text(value)? {
+            "failed" => Ok(true),
+            "all" => Ok(false),
+            other => Err(InvalidValue::from(format!("must be failed or all, not `{other}`"))),
+        });
         let since = since.unwrap_or(earliest);
         if until.is_some_and(|until| until <= since) {
             fields.add_error("until", "must be later than since".to_owned());
@@ -160,12 +162,6 @@ impl Replay {
         fields.finish()?;
         Ok(Self { since, until: until.unwrap_or(now), only_failed: only_failed.unwrap_or(true) })
     }
-}
-
-fn time(value: &serde_json::Value) -> Result<UnixMillis, String> {
-    let text = text(value).map_err(|error| error.to_string())?;
-    UnixMillis::from_rfc3339(text)
-        .ok_or_else(|| "must be a time such as 2026-11-20T12:00:00Z (RFC 3339)".to_owned())
 }
 
 fn read_limit(text: &str) -> Result<u64, Problem> {

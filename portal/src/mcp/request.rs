@@ -179,12 +179,15 @@ mod tests {
 
     const PAGE: &str = "pg_0123456789abcdefg";
 
-    fn request_at(query: Option<&str>, name: &str, arguments: &Value) -> Option<Result<ToolRequest, String>> {
-        let request = ToolRequest::new(&requests(), &Toolsets::parse(query).unwrap(), name, arguments);
-        request.map(|request| request.map_err(|error| error.to_string()))
+    fn request_at(
+        query: Option<&str>,
+        name: &str,
+        arguments: &Value,
+    ) -> Option<Result<ToolRequest, ArgumentError>> {
+        ToolRequest::new(&requests(), &Toolsets::parse(query).unwrap(), name, arguments)
     }
 
-    fn request(name: &str, arguments: &Value) -> Result<ToolRequest, String> {
+    fn request(name: &str, arguments: &Value) -> Result<ToolRequest, ArgumentError> {
         request_at(None, name, arguments).unwrap()
     }
 

@@ -348,7 +348,11 @@ fn web_url(value: &Value) -> Result<WebUrl, InvalidValue> {
     Ok(WebUrl::parse(text(value)?)?)
 }
 
-fn moment(value: &Value) -> Result<UnixMillis, InvalidValue> {
+/// Reads a moment.
+///
+/// # Errors
+/// Returns what a time looks like.
+pub(crate) fn moment(value: &Value) -> Result<UnixMillis, InvalidValue> {
     UnixMillis::from_rfc3339(text(value)?)
         .ok_or_else(|| InvalidValue::from("must be a time such as 2027-01-31T12:00:00+01:00 (RFC 3339)"))
 }
