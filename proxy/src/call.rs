@@ -84,16 +84,12 @@ pub(crate) struct RequestLog {
 
 impl Call {
     /// Returns a call that has taken no slot yet.
-    pub fn new(
-        (method, tool, action): (CallMethod, Tool, &str),
-        pool: Arc<Pool>,
-        (key_id, tier): (KeyId, Tier),
-    ) -> Self {
+    pub fn new(called: &ToolCall<'_>, pool: Arc<Pool>, key_id: KeyId, tier: Tier) -> Self {
         Self {
-            method,
-            tool,
+            method: called.method,
+            tool: called.tool,
             pool,
-            action: action.into(),
+            action: called.action.as_str().into(),
             key_id,
             tier,
             charged: None,

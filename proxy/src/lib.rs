@@ -1,8 +1,10 @@
 //! The origin proxy: verifies grants of the edge, or keys in direct mode, and forwards calls to
 //! healthy upstreams.
 //!
-//! `shared` decides about keys, routes and problems. This crate owns upstreams, probes, retries,
-//! limits and metrics. The crate `transport` carries the bytes.
+//! **What belongs here**: upstreams, probes, retries, limits on clients, configuration, direct mode,
+//! upgrades and metrics. **What does not**: decisions about keys, quotas, routes and problems, which are in
+//! `shared` because the edge makes the same ones; bytes of connections, which the crate `transport`
+//! carries; and anything of `biolink` or `portal`.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod call;

@@ -75,11 +75,11 @@ pub fn run(mut config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunEr
     let watch = FileWatch::new(&file, &config.files);
     reload::survive_hangups()?;
     let signals = ExitSignals::catch()?;
-    let (mut old, listener) = open_upgrade(&config, upgrade)?;
+    let UpgradeEnds { mut old, listener } = open_upgrade(&config, upgrade)?;
     let control = bind_admin_socket(&config, old.is_some())?;
     let listen = socket(old.as_mut(), "proxy", config.server.listen)?;
     let admin = socket(old.as_mut(), "admin", config.server.admin)?;
-    let addresses = (listen.address, admin.address);
+    let (listen_address, admin_address) = (listen.address, admin.address);
     let changes = Changes::begin(&mut config, &file)?;
     log::set_max_level(config.log.level);
     let state = Arc::new(State::new(config, changes)?);
@@ -115,7 +115,7 @@ pub fn run(mut config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunEr
             Notifier { state: Arc::clone(&state), manager, open },
         ));
     }
-    announce(addresses)?;
+    announce(listen_address, admin_address)?;
 
     let log = {
         let state = Arc::clone(&state);
@@ -165,26 +165,31 @@ fn file_budget(state: &State) -> FileBudget {
     budget
 }
 
+/// The two ends of an upgrade: the process that this one takes over from, and the socket for the next
+/// one.
+#[derive(Default)]
+struct UpgradeEnds {
+    old: Option<OldProcess>,
+    listener: Option<PrivateListener>,
+}
+
 /// Connects to the running process if there is one to upgrade, and binds the upgrade socket for the
 /// next one.
-fn open_upgrade(
-    config: &Config,
-    upgrade: bool,
-) -> Result<(Option<OldProcess>, Option<PrivateListener>), SocketError> {
+fn open_upgrade(config: &Config, upgrade: bool) -> Result<UpgradeEnds, SocketError> {
     let Some(path) = &config.server.upgrade_socket else {
         if upgrade {
             log::warn!("upgrade not possible: server.upgrade_socket is not set");
         }
-        return Ok((None, None));
+        return Ok(UpgradeEnds::default());
     };
     let is_direct = matches!(config.callers, Callers::Clients(_));
     let old = if upgrade { OldProcess::connect(path, is_direct)? } else { None };
     match PrivateListener::bind(SocketKind::Upgrade, path, old.is_some()) {
-        Ok(listener) => Ok((old, Some(listener))),
+        Ok(listener) => Ok(UpgradeEnds { old, listener: Some(listener) }),
         // Upgrades are a convenience: a host that did not prepare for them still serves.
         Err(error) if old.is_none() && error.is_missing_directory() => {
             log::warn!("upgrade not possible, its directory is missing: error={:?}", error.to_string());
-            Ok((None, None))
+            Ok(UpgradeEnds::default())
         }
         Err(error) => Err(error),
     }
@@ -215,7 +220,7 @@ fn socket(
 }
 
 /// Prints the listening addresses as one line of JSON, before any other output.
-fn announce((listen, admin): (SocketAddr, SocketAddr)) -> io::Result<()> {
+fn announce(listen: SocketAddr, admin: SocketAddr) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, r#"{{"listen":"{listen}","admin":"{admin}"}}"#)?;
     out.flush()

@@ -187,8 +187,7 @@ fn call_tool<'a>(
             }
         }
     };
-    let of = (called.method, called.tool, called.action.as_str());
-    let mut call = Call { charged, ..Call::new(of, pool, (key_id, tier)) };
+    let mut call = Call { charged, ..Call::new(called, pool, key_id, tier) };
     // A denied call is not refused earlier, so that the access log names its key.
     let checked =
         denied.map_or(Ok(()), Err).and_then(|()| check(state, &config.clients, request, record, &mut call));

@@ -156,8 +156,8 @@ impl<P: Phases> Downstream<P> {
         };
         let this = Arc::clone(self);
         let exceeded = move |limit| this.phases.record(Event::LimitExceeded(limit));
-        let shared = (self.phases.drain(), self.phases.idle_clients());
-        let reason = http2::serve(stream, &options, shared, serve, exceeded).await;
+        let (drain, idle_clients) = (self.phases.drain(), self.phases.idle_clients());
+        let reason = http2::serve(stream, &options, drain, idle_clients, serve, exceeded).await;
         self.phases.record(Event::Http2Closed(reason));
         if reason == CloseReason::Flood {
             log::warn!("http2 connection closed: reason=\"too many streams reset by the client\"");

@@ -87,7 +87,8 @@ fn builder(options: &ClientOptions) -> Builder {
 pub(crate) async fn serve(
     connection: Stream,
     options: &ClientOptions,
-    (drain, idle_clients): (&Arc<Drain>, &IdleClients),
+    drain: &Arc<Drain>,
+    idle_clients: &IdleClients,
     mut serve: impl FnMut(Vec<u8>, Http2Stream) + Send,
     exceeded: impl Fn(Limit) + Send + Sync + 'static,
 ) -> CloseReason {

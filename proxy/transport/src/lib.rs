@@ -1,8 +1,9 @@
 //! The transport of the proxy: client connections, TLS, HTTP/1.1, HTTP/2, and the connections to
 //! upstreams.
 //!
-//! It knows nothing of keys, tiers, tools or pools. The product decides on connections and requests
-//! by implementing the traits in [`hooks`]. Dispatch is static.
+//! **What belongs here**: whatever reads, writes or times bytes of a connection. **What does not**: keys,
+//! tiers, tools and pools. The product decides on connections and requests by implementing the traits in
+//! [`hooks`]. Dispatch is static.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 pub mod accept;

@@ -177,7 +177,9 @@ mod tests {
     use shared::tier::Tier;
     use shared::trace::trace_id;
 
+    use shared::action::Action;
     use shared::problem::codes;
+    use shared::route::ToolCall;
 
     use super::*;
     use crate::config::{PoolConfig, PoolSettings};
@@ -204,8 +206,9 @@ mod tests {
     fn line_is_one_json_object() {
         let config = PoolConfig { tool: Tool::Qr, upstreams: Vec::new(), settings: PoolSettings::default() };
         let pool = Pool::new(config, &ResolvedNames::default(), None);
-        let of = (CallMethod::Post, Tool::Qr, "generate");
-        let call = Call::new(of, std::sync::Arc::new(pool), (KeyId::new([3; 12]), Tier::Pro));
+        let action = Action::parse("generate").unwrap();
+        let called = ToolCall { method: CallMethod::Post, tool: Tool::Qr, action };
+        let call = Call::new(&called, std::sync::Arc::new(pool), KeyId::new([3; 12]), Tier::Pro);
         for call in [None, Some(&call)] {
             let mut text = Vec::new();
             line(call).write(&mut text);

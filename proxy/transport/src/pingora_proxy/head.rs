@@ -33,10 +33,11 @@ impl RequestHead {
         phases: &P,
         call: &P::Call,
         record: &Record<P::Log>,
-        (raw, bytes): (&RawHead<'_>, &Bytes),
+        raw: &RawHead<'_>,
+        bytes: &Bytes,
         body: Framing,
     ) -> Result<Self> {
-        let header = write_request(phases, call, record, (raw, bytes), body)?;
+        let header = write_request(phases, call, record, raw, bytes, body)?;
         Ok(Self { header: Some(header), bytes: bytes.clone(), body })
     }
 
@@ -56,7 +57,7 @@ impl RequestHead {
             return Ok(header);
         }
         let raw = RawHead::parse(&self.bytes).map_err(|_| Error::new(ErrorType::InvalidHTTPHeader))?;
-        write_request(phases, call, record, (&raw, &self.bytes), self.body)
+        write_request(phases, call, record, &raw, &self.bytes, self.body)
     }
 }
 
@@ -67,7 +68,8 @@ fn write_request<P: Phases>(
     phases: &P,
     call: &P::Call,
     record: &Record<P::Log>,
-    (raw, bytes): (&RawHead<'_>, &Bytes),
+    raw: &RawHead<'_>,
+    bytes: &Bytes,
     body: Framing,
 ) -> Result<RequestHeader> {
     let method = Method::from_bytes(raw.method.as_bytes()).or_err(ErrorType::InvalidHTTPHeader, "method")?;

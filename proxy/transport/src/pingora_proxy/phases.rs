@@ -278,7 +278,7 @@ async fn filter_request<P: Phases>(exchange: &mut Exchange<P>) -> Option<Method>
     let Exchange { phases, client, record, is_last, .. } = exchange;
     let bytes = Bytes::from(client.take_head());
     let decision = decide(phases, client, &bytes, record, *is_last, |call, record, raw, body| {
-        RequestHead::write(phases, call, record, (raw, &bytes), body)
+        RequestHead::write(phases, call, record, raw, &bytes, body)
     })
     .await;
     drop(bytes);
