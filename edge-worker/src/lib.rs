@@ -1,6 +1,12 @@
 //! The edge: a thin shell around `shared`, `biolink` and `portal` that runs as a Cloudflare Worker. It
 //! does the I/O, and they decide.
 //!
+//! **What belongs here**: whatever knows the runtime. Bindings, requests and responses, Durable Objects
+//! with their storage and alarms, calls to origins, and the clock and entropy that decisions take as
+//! arguments. **What does not**: a limit, a status, the meaning of a tier, the text of a problem, the form
+//! of what is stored or sent to another object. Those of tool calls are in `shared`, those of pages in
+//! `biolink`, and what people read is in `portal`. `gateway/` imports nothing of `biolink/`.
+//!
 //! **Invariants.** No panic on the request path: it would take down every request of the isolate.
 //! No borrow of isolate memory across an `await`. No request awaits a future of another. A failing
 //! store or meter is a 503, never a refusal of the key. Keys, secrets, addresses and user agents
