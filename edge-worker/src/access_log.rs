@@ -40,8 +40,17 @@ pub(crate) struct AccessRecord {
     /// When the call was sent to an origin, and when the headers of its response arrived.
     pub(crate) origin_times: Option<(UnixMillis, UnixMillis)>,
     pub(crate) status: u16,
-    /// The status of the call that a message of MCP stands for. The message itself has 200.
-    pub(crate) call_status: Option<u16>,
+    /// The result of the call that a message of MCP stands for. The message itself has 200.
+    pub(crate) call: Option<CallResult>,
+    /// The code of the problem that the response is.
+    pub(crate) code: Option<Code>,
+}
+
+/// The result of a call that another request stands for.
+#[derive(Clone, Copy)]
+pub(crate) struct CallResult {
+    pub(crate) status: u16,
+    /// The code of the problem that the response is.
     pub(crate) code: Option<Code>,
 }
 

@@ -21,7 +21,7 @@ use crate::gateway::handlers::{
 use crate::gateway::meter_client;
 use crate::portal::assets;
 use crate::portal::mcp::{self, Step};
-use crate::respond::ClientResponse;
+use crate::respond::{ClientResponse, problem_of};
 use crate::runtime::client_request::ClientRequest;
 use crate::runtime::outline::{boxed, outlined};
 
@@ -130,16 +130,13 @@ async fn show(
     })
 }
 
-/// Logs a refusal for the holder of the key: the gateway's own, or the proxy's.
+/// Logs a refusal for the holder of the key, whoever has refused.
 fn log_refusal(
     context: &RequestContext<'_>,
     outcome: &Result<ClientResponse, Problem>,
     access: &AccessRecord,
 ) {
-    let code = match outcome {
-        Ok(_) => access.code,
-        Err(problem) => Some(problem.code()),
-    };
+    let code = problem_of(outcome).or_else(|| access.call?.code);
     if let (Some(key), Some(code), Some(endpoint)) = (&access.key, code, access.endpoint) {
         meter_client::record_refusal(context, key, code, endpoint);
     }

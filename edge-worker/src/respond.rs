@@ -1,10 +1,11 @@
 //! Outcome → response: the only place that builds one for a client.
 
+use biolink::codes;
 use biolink::page::problem_notice;
 use portal::endpoint::is_shown_as_page;
 use portal::route::ConsoleCall;
 use shared::headers::{self, Header};
-use shared::problem::Problem;
+use shared::problem::{Code, Problem};
 use shared::response::Response;
 use shared::url::Address;
 use worker::web_sys;
@@ -23,6 +24,29 @@ pub(crate) enum ClientResponse {
     Streamed { response: StreamedResponse, headers: Vec<Header> },
 }
 
+impl ClientResponse {
+    /// Returns the code of the problem that the response is: one that an object has rendered, or that a
+    /// proxy has refused a call with. `None` for one that is none, or that has a code of a newer version.
+    fn problem(&self) -> Option<Code> {
+        let code = match self {
+            Self::Own(own) => own.header(headers::PROBLEM),
+            Self::Streamed { headers, .. } => {
+                headers.iter().find(|(name, _)| name == headers::PROBLEM).map(|(_, code)| &**code)
+            }
+        };
+        code.and_then(codes::parse)
+    }
+}
+
+/// Returns the code of the problem that an outcome is, whether the request failed with it or somebody
+/// else has rendered it.
+pub(crate) fn problem_of(outcome: &Result<ClientResponse, Problem>) -> Option<Code> {
+    match outcome {
+        Ok(response) => response.problem(),
+        Err(problem) => Some(problem.code()),
+    }
+}
+
 /// Returns the response to send.
 ///
 /// # Errors
@@ -32,8 +56,8 @@ pub(crate) fn render(
     request: &ClientRequest,
     access: &mut AccessRecord,
 ) -> worker::Result<web_sys::Response> {
+    access.code = problem_of(&outcome).or_else(|| access.call?.code);
     let response = outcome.unwrap_or_else(|problem| {
-        access.code = Some(problem.code());
         let rendered = match is_shown_as_page(access.endpoint, request.header("accept")) {
             true => outlined(|| problem_notice(&problem, &request.id)),
             false => outlined(|| problem.render(&request.id)),
@@ -43,7 +67,7 @@ pub(crate) fn render(
     let timing = server_timing(request, access);
     match response {
         ClientResponse::Own(own) => {
-            access.status = access.call_status.unwrap_or(own.status);
+            access.status = access.call.map_or(own.status, |call| call.status);
             outlined(|| render_own(own, request, &timing))
         }
         ClientResponse::Streamed { response, headers } => {

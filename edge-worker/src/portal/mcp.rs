@@ -13,12 +13,12 @@ use shared::problem::{Problem, codes};
 use shared::request::Head;
 use shared::response::Response;
 
-use crate::access_log::AccessRecord;
+use crate::access_log::{AccessRecord, CallResult};
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::meter_client;
 use crate::portal::assets;
-use crate::respond::ClientResponse;
+use crate::respond::{ClientResponse, problem_of};
 use crate::runtime::client_request::ClientRequest;
 use crate::runtime::{body, calls, log};
 
@@ -181,24 +181,22 @@ pub(crate) async fn respond(
     outcome: Result<ClientResponse, Problem>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
+    let code = problem_of(&outcome);
     let response = match outcome {
         Ok(response) => response,
         Err(problem) if problem.status() == 401 => return Err(problem),
-        Err(problem) => {
-            access.code = Some(problem.code());
-            ClientResponse::Own(problem.render(&request.id).into_bytes())
-        }
+        Err(problem) => ClientResponse::Own(problem.render(&request.id).into_bytes()),
     };
     match response {
         ClientResponse::Own(own) => {
-            access.call_status = Some(own.status);
+            access.call = Some(CallResult { status: own.status, code });
             let headers: Vec<_> = own.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
             let media_type = own.header("content-type").unwrap_or_default();
             Ok(ToolOutcome { status: own.status, media_type, body: &own.body, headers: &headers }
                 .response(responder))
         }
         ClientResponse::Streamed { response, headers } => {
-            access.call_status = Some(response.raw.status());
+            access.call = Some(CallResult { status: response.raw.status(), code });
             let Some(body) = body::of_response(&response.raw, request, MAX_RESULT).await? else {
                 let reason = format!("the response has more than {MAX_RESULT} bytes; call the API itself");
                 return Ok(responder.failed(&reason));

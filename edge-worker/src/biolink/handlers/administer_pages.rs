@@ -46,7 +46,7 @@ pub(crate) async fn handle(
     let decision = pages_client::call(context, account, call).await?;
     suspensions::forget(&account);
     match decision {
-        Decision::Reply(reply) => Ok(pages_api::response(reply, access)),
+        Decision::Reply(reply) => Ok(reply.into_response()),
         // The account handles each operation of an operator itself.
         Decision::Admit(_) => Err(account_unavailable()),
     }

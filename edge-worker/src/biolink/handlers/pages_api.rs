@@ -1,13 +1,11 @@
 //! The REST API of bio-link pages, and `GET /account`.
 
-use biolink::codes;
-use biolink::pages_api::{Call, Decision, MAX_BODY, Once, Operation, Reply, plan_required};
+use biolink::pages_api::{Call, Decision, MAX_BODY, Once, Operation, plan_required};
 use biolink::route::{PagesCall, PagesEndpoint};
 use shared::idempotency::{IDEMPOTENCY_KEY, IdempotencyKey};
 use shared::key::{KeyId, KeyRecord};
 use shared::method::Method;
 use shared::problem::Problem;
-use shared::response::Response;
 
 use super::{analytics, export, images, product_sources};
 use crate::access_log::AccessRecord;
@@ -62,7 +60,7 @@ pub(crate) async fn handle(
             return Ok(ClientResponse::Own(response.into_bytes()));
         }
     };
-    let response = outlined(|| response(reply, access));
+    let response = outlined(|| reply.into_response());
     let response = match called.endpoint {
         _ if !(200..300).contains(&response.status) => response,
         // A HEAD is admitted like the GET, and nothing is read for it.
@@ -116,12 +114,6 @@ pub(super) fn call(
         once: None,
         claim: None,
     }
-}
-
-/// Returns the response of an account.
-pub(super) fn response(reply: Reply, access: &mut AccessRecord) -> Response {
-    access.code = reply.problem().and_then(codes::parse);
-    reply.into_response()
 }
 
 /// Reads the body of a call; an empty one if the endpoint takes none.

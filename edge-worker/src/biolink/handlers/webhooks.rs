@@ -1,13 +1,13 @@
 //! The REST API of webhooks and events. The account admits each call, and its webhooks handle it.
 
-use biolink::pages_api::{Decision, Operation, check_no_query, plan_required};
+use biolink::pages_api::{Decision, Operation, Reply, check_no_query, plan_required};
 use biolink::route::{WebhooksCall, WebhooksTarget};
 use biolink::webhooks::describe_schema;
 use biolink::webhooks_api::{WebhooksMessage, WebhooksOperation, WebhooksRequest};
 use shared::problem::Problem;
 use shared::response::Response;
 
-use super::pages_api::{call, key_record, once, read_body, response};
+use super::pages_api::{call, key_record, once, read_body};
 use crate::access_log::AccessRecord;
 use crate::biolink::{pages_client, webhooks_client};
 use crate::context::RequestContext;
@@ -35,7 +35,7 @@ pub(crate) async fn handle(
     let admission = call(context, account, Operation::Webhooks, [0; 16]);
     let admission = match pages_client::call(context, account, admission).await? {
         Decision::Admit(admission) => admission,
-        Decision::Reply(refusal) => return Ok(response(refusal, access)),
+        Decision::Reply(refusal) => return Ok(refusal.into_response()),
     };
     let request = WebhooksRequest {
         account,
@@ -49,5 +49,5 @@ pub(crate) async fn handle(
         once,
     };
     let reply = webhooks_client::request(context, account, &WebhooksMessage::Call(request)).await;
-    admission.complete(reply.map(|reply| response(reply, access)))
+    admission.complete(reply.map(Reply::into_response))
 }

@@ -3,7 +3,7 @@
 use shared::grant::Grant;
 use shared::headers;
 use shared::lease_cache::Admission;
-use shared::problem::{Code, Problem, codes};
+use shared::problem::{Problem, codes};
 use shared::quota::{CallEnd, QuotaStatus, is_uncharged};
 use shared::route::ToolCall;
 
@@ -40,8 +40,7 @@ pub(crate) async fn handle(
             let grant = |issued_at| Grant { key_id: key.id, tier, request_id: context.request.id, issued_at };
             let outcome = boxed(origin::forward(context, call, &grant, access)).await;
             let refusal = outcome.as_ref().ok().and_then(proxy_refusal);
-            let (ended, code) = call_outcome(&outcome, refusal.as_deref());
-            access.code = code;
+            let ended = call_outcome(&outcome, refusal.is_some());
             outlined(|| meter_client::record_outcome(context, &key, call.tool, &ended, charge));
             headers.extend(
                 access
@@ -77,18 +76,15 @@ fn proxy_refusal(response: &StreamedResponse) -> Option<String> {
     response.header(headers::PROBLEM).map(str::to_owned)
 }
 
-/// Returns the outcome of a call, and the gateway's own problem if it ended with one.
-fn call_outcome(
-    outcome: &Result<StreamedResponse, ForwardError>,
-    refusal: Option<&str>,
-) -> (CallOutcome, Option<Code>) {
-    let (status, end, code) = match outcome {
-        // A newer proxy may refuse with a code that is not known here.
-        Ok(response) => {
-            let end = refusal.map(|_| CallEnd::without_response(response.header(headers::SENT).is_some()));
-            (response.raw.status(), end.unwrap_or(CallEnd::Responded), refusal.and_then(codes::parse))
+/// Returns the outcome of a call. `is_refused` is whether the response is the proxy's.
+fn call_outcome(outcome: &Result<StreamedResponse, ForwardError>, is_refused: bool) -> CallOutcome {
+    let (status, end) = match outcome {
+        Ok(response) if is_refused => {
+            let is_sent = response.header(headers::SENT).is_some();
+            (response.raw.status(), CallEnd::without_response(is_sent))
         }
-        Err(error) => (error.problem.status(), error.end, Some(error.problem.code())),
+        Ok(response) => (response.raw.status(), CallEnd::Responded),
+        Err(error) => (error.problem.status(), error.end),
     };
-    (CallOutcome { status, uncharged: is_uncharged(status, end) }, code)
+    CallOutcome { status, uncharged: is_uncharged(status, end) }
 }
