@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs programs of the crate registry into .tools, once per version: the packagers, which `make dist` and its tests need, or with
+# Installs programs of the crate registry into .tools. Each version is built once for all checkouts of a user: the packagers, which `make dist` and its tests need, or with
 # `mutants` what `make mutants` needs.
 # They only drive a build, so they are compiled unoptimised: three times as quick to install, and no slower to use.
 set -euo pipefail
@@ -12,10 +12,22 @@ readonly CARGO_MUTANTS=27.1.0
 # installed program version [subcommand]
 installed() { [[ $("$TOOLS/bin/$1" "${@:3}" --version 2>/dev/null) == *"$2" ]]; }
 
+# Where they are built, or the checkout if there is no such place.
+CACHE=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/unified-tool-gateway
+mkdir -p "$CACHE" 2>/dev/null || CACHE=$TOOLS/build
+
 # install package version program option…
 install() {
-  CARGO_TARGET_DIR=$TOOLS/build CARGO_PROFILE_DEV_DEBUG=false CARGO_INCREMENTAL=0 \
-    cargo install --debug --force --root "$TOOLS" --bin "$3" "${@:4}" "$1@$2"
+  local built=$CACHE/$1-$2
+  if ! [[ -x $built/bin/$3 ]]; then
+    rm -rf "$built.new"
+    CARGO_TARGET_DIR=$TOOLS/build CARGO_PROFILE_DEV_DEBUG=false CARGO_INCREMENTAL=0 \
+      cargo install --debug --root "$built.new" --bin "$3" "${@:4}" "$1@$2"
+    rm -rf "$built"
+    mv "$built.new" "$built"
+  fi
+  mkdir -p "$TOOLS/bin"
+  cp "$built/bin/$3" "$TOOLS/bin/$3"
 }
 
 if [[ ${1:-} == mutants ]]; then
