@@ -36,6 +36,15 @@ pub(crate) struct Reloader {
 /// The background service of a [`Reloader`].
 pub(crate) struct ReloadService(pub(crate) Arc<Reloader>);
 
+/// The cause of a reload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trigger {
+    /// The configuration file has changed, or the operator asked for it.
+    Configuration,
+    /// A file that it names has changed: a certificate, a secret or the servers of a pool.
+    OtherFile,
+}
+
 /// The interval at which files are checked. A change is loaded after two checks that see the same
 /// file.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -58,17 +67,27 @@ impl Reloader {
     }
 
     /// Waits until one of the files has changed.
-    async fn wait_for_change(&self) {
-        while !self.watch.lock().poll_changed() {
+    async fn wait_for_change(&self) -> Trigger {
+        loop {
+            {
+                let mut watch = self.watch.lock();
+                if watch.poll_changed() {
+                    return if watch.has_first_changed() {
+                        Trigger::Configuration
+                    } else {
+                        Trigger::OtherFile
+                    };
+                }
+            }
             sleep(POLL_INTERVAL).await;
         }
     }
 
     /// Reads the file again and applies it.
-    pub(crate) async fn reload(&self) -> ReloadOutcome {
+    pub(crate) async fn reload(&self, trigger: Trigger) -> ReloadOutcome {
         let _reloading = self.reloading.lock().await;
         let outcome = match self.read() {
-            Ok(config) => self.apply(config).await,
+            Ok(config) => self.apply(config, trigger).await,
             Err(error) => self.reject(&error),
         };
         self.state.metrics.config.reloads.inc(outcome);
@@ -91,10 +110,10 @@ impl Reloader {
 
     /// Applies a configuration. New upstreams are probed once before they get calls, so that a pool
     /// of new upstreams only is available at once.
-    async fn apply(&self, mut config: Config) -> ReloadOutcome {
+    async fn apply(&self, mut config: Config, trigger: Trigger) -> ReloadOutcome {
         let needs_restart = config.keep_fixed(&self.state.config.load());
         let _changing = self.state.changing.lock().await;
-        match self.state.changes.reload(&mut config) {
+        match self.state.changes.reload(&mut config, trigger == Trigger::OtherFile) {
             Ok(true) => log::info!("changes dropped: reason=reload"),
             Ok(false) => {}
             Err(error) => return self.reject(&error),
@@ -140,13 +159,13 @@ impl BackgroundService for ReloadService {
             }
         };
         loop {
-            tokio::select! {
-                _ = hangup.recv() => {}
-                () = self.0.wait_for_change() => {}
+            let trigger = tokio::select! {
+                _ = hangup.recv() => Trigger::Configuration,
+                trigger = self.0.wait_for_change() => trigger,
                 // A process that shuts down keeps its configuration.
                 _ = shutdown.changed() => return,
-            }
-            self.0.reload().await;
+            };
+            self.0.reload(trigger).await;
         }
     }
 }

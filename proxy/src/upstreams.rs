@@ -2,6 +2,7 @@
 //! budgets and idle connections.
 
 mod balance;
+mod call_rate;
 mod half_open;
 mod health;
 mod outlier;
@@ -20,7 +21,7 @@ mod upstream;
 use std::sync::Arc;
 
 pub(crate) use health::{Evidence, Health};
-pub(crate) use pool::{Pool, PoolPermit};
+pub(crate) use pool::{Pool, PoolPermit, RateExceeded};
 pub(crate) use queued_call::{QueueOutcome, QueuedCall};
 pub(crate) use resolved_names::ResolvedNames;
 pub(crate) use selection::{TriedSet, UpstreamIndex};

@@ -2,6 +2,7 @@
 
 mod eject;
 mod probe;
+mod servers_file;
 mod statuses;
 mod upstream;
 
@@ -68,6 +69,10 @@ pub struct PoolSettings {
     pub passed_headers: PassedHeaders,
     /// Maximum number of calls in flight.
     pub calls_in_flight: usize,
+    /// Maximum rate of calls per second. 0 means none.
+    pub calls_per_second: u64,
+    /// Maximum rate of calls per second of one key. 0 means none.
+    pub calls_per_second_per_key: u32,
     /// Maximum number of calls that wait while the pool is at its limit of calls in flight.
     pub queue: usize,
     /// Maximum time that a call waits in the queue.
@@ -115,6 +120,8 @@ impl Default for PoolSettings {
             accept: Vec::new(),
             passed_headers: PassedHeaders::default(),
             calls_in_flight: 256,
+            calls_per_second: 0,
+            calls_per_second_per_key: 0,
             queue: 0,
             queue_timeout: Duration::from_secs(1),
             connect_timeout: Duration::from_secs(1),
@@ -150,6 +157,16 @@ impl PoolSettings {
             accept: section.read("accept", inherited.accept.clone(), media_types),
             passed_headers: section.read("pass_response_headers", inherited.passed_headers, passed_headers),
             calls_in_flight: section.read("calls_in_flight", inherited.calls_in_flight, count(1..=1_000_000)),
+            calls_per_second: section.read(
+                "calls_per_second",
+                inherited.calls_per_second,
+                count(0..=10_000_000),
+            ),
+            calls_per_second_per_key: section.read(
+                "calls_per_second_per_key",
+                inherited.calls_per_second_per_key,
+                count(0..=1_000_000),
+            ),
             queue: section.read("queue", inherited.queue, count(0..=1_000_000)),
             queue_timeout: section.read("queue_timeout", inherited.queue_timeout, duration_in(TIMEOUT)),
             connect_timeout: section.read("connect_timeout", inherited.connect_timeout, duration_in(TIMEOUT)),
@@ -182,9 +199,14 @@ impl PoolConfig {
     /// Reads the pool of one tool. Reports an error if it has no upstream.
     pub(super) fn read(tool: Tool, entry: Entry<'_>, defaults: &PoolSettings, transport: Transport) -> Self {
         let mut section = Section::of(entry);
-        let upstreams = match section.entry("upstreams") {
-            Some(entry) => upstream::all(&entry),
-            None => {
+        let upstreams = match (section.entry("upstreams"), section.entry("upstreams_file")) {
+            (Some(entry), None) => upstream::all(&entry),
+            (None, Some(entry)) => servers_file::read(&entry),
+            (Some(_), Some(entry)) => {
+                entry.fault("cannot be combined with `upstreams`: expected one of both");
+                Vec::new()
+            }
+            (None, None) => {
                 section.fault("", "has no `upstreams`; write upstreams = [\"host:port\"]");
                 Vec::new()
             }

@@ -15,7 +15,8 @@ use super::overrides::Overrides;
 use crate::config::{Config, PoolConfig};
 use crate::per_tool::PerTool;
 
-/// The changes of operators. Those of the file outlive the process, all others end with a reload.
+/// The changes of operators. Those of the file outlive the process, all others end when the
+/// configuration file is read again.
 #[derive(Debug)]
 pub struct Changes {
     file: Option<PathBuf>,
@@ -59,15 +60,19 @@ impl Changes {
         Ok(Self { file, inner: Mutex::new(inner) })
     }
 
-    /// Applies the stored changes to a configuration that was read again, and drops all others. Returns
-    /// true if there were any.
+    /// Applies the stored changes to a configuration that was read again. Applies or drops all others,
+    /// and returns true if any were dropped.
     ///
     /// # Errors
     /// Returns an error if the file of changes cannot be read or is invalid. Nothing is dropped then.
-    pub fn reload(&self, config: &mut Config) -> Result<bool, ChangeError> {
+    pub fn reload(&self, config: &mut Config, keep: bool) -> Result<bool, ChangeError> {
         let mut inner = self.inner.lock();
-        let next = Inner::of(config, self.file.as_deref(), inner.recent.clone())?;
-        let has_dropped = inner.session != Overrides::default();
+        let mut next = Inner::of(config, self.file.as_deref(), inner.recent.clone())?;
+        if keep {
+            next.session = inner.session.clone();
+            report_unknown(&next.session.apply(config)?);
+        }
+        let has_dropped = !keep && inner.session != Overrides::default();
         *inner = next;
         Ok(has_dropped)
     }
@@ -124,10 +129,14 @@ impl Inner {
     ) -> Result<Self, ChangeError> {
         let (pools, level) = (config.pools.clone(), config.log.level);
         let stored = file.map(read).transpose()?.unwrap_or_default();
-        for server in stored.apply(config)? {
-            log::warn!("stored change has no effect, the pool has no such server: server=\"{server}\"");
-        }
+        report_unknown(&stored.apply(config)?);
         Ok(Self { pools, level, stored, session: Overrides::default(), recent })
+    }
+}
+
+fn report_unknown(servers: &[String]) {
+    for server in servers {
+        log::warn!("change has no effect, the pool has no such server: server=\"{server}\"");
     }
 }
 

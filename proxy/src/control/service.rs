@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use super::action::{Action, ChangeError, ControlRequest, ControlResponse, Target, tool};
 use super::changes::AuditEntry;
 use crate::config::ReloadOutcome;
-use crate::reload::Reloader;
+use crate::reload::{Reloader, Trigger};
 use crate::state::State;
 use crate::upgrade::PrivateListener;
 use crate::upstreams::{Pools, Upstream, probe};
@@ -99,7 +99,7 @@ impl ControlService {
     }
 
     async fn reload(&self) -> Result<String, ChangeError> {
-        match self.reloader.reload().await {
+        match self.reloader.reload(Trigger::Configuration).await {
             ReloadOutcome::Applied => {
                 Ok(format!("generation {} is in use", self.state.report.load().generation))
             }

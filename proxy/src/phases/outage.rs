@@ -6,7 +6,7 @@ use shared::route::CallMethod;
 
 use crate::observe::metrics::LimitKind;
 use crate::state::State;
-use crate::upstreams::Pool;
+use crate::upstreams::{Pool, RateExceeded};
 use transport::clock::Monotonic;
 use transport::hooks::Cause;
 
@@ -73,6 +73,19 @@ pub(super) fn unavailable(pool: &Pool, method: CallMethod, what: &str) -> Proble
 pub(super) fn full(state: &State, limit: LimitKind, detail: &'static str) -> Problem {
     state.metrics.limits.record(limit);
     overloaded(detail)
+}
+
+/// Records that a limit on the rate of calls was exceeded, and returns the problem.
+pub(super) fn too_fast(state: &State, exceeded: RateExceeded) -> Problem {
+    let (limit, detail, wait_ms) = match exceeded {
+        RateExceeded::Pool(wait) => {
+            (LimitKind::CallsPerSecond, "the tool gets too many calls a second", wait)
+        }
+        RateExceeded::Key => {
+            (LimitKind::CallsPerSecondPerKey, "the key makes too many calls of the tool a second", 1_000)
+        }
+    };
+    full(state, limit, detail).retry_after(wait_ms.div_ceil(1_000).max(1))
 }
 
 /// Returns the problem of a limit on concurrent work.

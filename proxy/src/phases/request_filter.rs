@@ -218,11 +218,13 @@ fn check(
     if call.method == CallMethod::Post {
         head.check_media_type(&settings.accept)?;
     }
+    let now = Monotonic::at(record.started.instant);
+    pool.record_call(call.key_id, now).map_err(|exceeded| outage::too_fast(state, exceeded))?;
     call.key_permit = Some(state.limits.try_enter(call.key_id, clients).ok_or_else(|| {
         outage::full(state, LimitKind::CallsInFlightPerKey, "the key has too many calls in flight")
     })?);
     let has_body = head.chunked || head.content_length.is_some_and(|length| length > 0);
-    if has_body && pool.recovers_in(Monotonic::at(record.started.instant)) > 0 {
+    if has_body && pool.recovers_in(now) > 0 {
         return Err(upstream_peer::none(call));
     }
     Ok(())

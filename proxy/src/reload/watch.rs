@@ -45,6 +45,11 @@ impl FileWatch {
         self.files.iter().skip(1).eq(others)
     }
 
+    /// Returns true if the first file differs from the version that was read.
+    pub(super) fn has_first_changed(&self) -> bool {
+        self.seen.first() != self.read.first()
+    }
+
     /// Checks the files. Returns true if one differs from the version that was read and none has
     /// changed since the last check. This way a file is not loaded while it is being written.
     pub(super) fn poll_changed(&mut self) -> bool {
@@ -104,6 +109,18 @@ mod tests {
             watch.mark_read();
             assert!(!has_changed(&mut watch));
         }
+    }
+
+    #[test]
+    fn change_of_another_file_is_not_one_of_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, other) = (folder.path().join("proxy.toml"), folder.path().join("servers.json"));
+        fs::write(&file, "one").unwrap();
+        let mut watch = FileWatch::new(&file, std::slice::from_ref(&other));
+        fs::write(&other, "[]").unwrap();
+        assert!(has_changed(&mut watch) && !watch.has_first_changed());
+        fs::write(&file, "another").unwrap();
+        assert!(has_changed(&mut watch) && watch.has_first_changed());
     }
 
     #[test]

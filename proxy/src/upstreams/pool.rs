@@ -1,18 +1,30 @@
 //! The pool of one tool: its upstreams, its limit of calls in flight and its retry budget.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use pingora_limits::rate::Rate;
+use shared::key::KeyId;
 
+use super::call_rate::CallRate;
 use super::queue::Queue;
 use super::response_times;
 use super::retry_budget::RetryBudget;
 use super::{Evidence, Health, ResolvedNames, Upstream, resolved_names};
 use crate::config::{AdminState, PoolConfig};
 use transport::clock::Monotonic;
+
+/// A limit on the rate of calls that was exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateExceeded {
+    /// That of the pool. The next call passes after so many milliseconds.
+    Pool(u64),
+    /// That of one key.
+    Key,
+}
 
 /// The upstreams of one tool.
 #[derive(Debug)]
@@ -29,12 +41,15 @@ pub struct Pool {
 }
 
 /// The state of a pool that outlives its configuration.
-#[derive(Debug)]
 pub(super) struct SharedState {
     pub(super) next: AtomicUsize,
     in_flight: AtomicUsize,
     /// The calls that wait for a permit.
     pub(super) queue: Queue,
+    call_rate: Mutex<CallRate>,
+    /// The estimated rates of keys, if the pool limits them. Under a mutex, because `Rate` loses counts
+    /// if two threads end a second at once.
+    key_rates: OnceLock<Mutex<Rate>>,
     budget: Mutex<RetryBudget>,
     /// Held while an ejection is decided, so that two cannot exceed the limit together.
     ejecting: Mutex<()>,
@@ -154,6 +169,28 @@ impl Pool {
         Some(permit)
     }
 
+    /// Counts a call of a key towards the limits on rates.
+    ///
+    /// # Errors
+    /// Returns the limit that is exceeded. That of a key is an estimate, which collisions can raise.
+    pub fn record_call(&self, key: KeyId, now: Monotonic) -> Result<(), RateExceeded> {
+        let settings = &self.config.settings;
+        if settings.calls_per_second_per_key > 0 {
+            let rates = self.state.key_rates.get_or_init(|| {
+                Mutex::new(Rate::new_with_estimator_config(Duration::from_secs(1), 4, 1 << 12))
+            });
+            let limit = isize::try_from(settings.calls_per_second_per_key).unwrap_or(isize::MAX);
+            if rates.lock().observe(&key, 1) > limit {
+                return Err(RateExceeded::Key);
+            }
+        }
+        if settings.calls_per_second > 0 {
+            let mut rate = self.state.call_rate.lock();
+            *rate = rate.after_call(settings.calls_per_second, now).map_err(RateExceeded::Pool)?;
+        }
+        Ok(())
+    }
+
     /// Spends one retry from the budget. Returns false if the budget is empty.
     pub fn try_spend_retry(&self, now: Monotonic) -> bool {
         let mut budget = self.state.budget.lock();
@@ -172,12 +209,20 @@ impl Pool {
     }
 }
 
+impl fmt::Debug for SharedState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedState").field("in_flight", &self.in_flight).finish_non_exhaustive()
+    }
+}
+
 impl SharedState {
     fn new() -> Self {
         Self {
             next: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
             queue: Queue::default(),
+            call_rate: Mutex::new(CallRate::new(Monotonic::now())),
+            key_rates: OnceLock::new(),
             budget: Mutex::new(RetryBudget::new(Monotonic::now())),
             ejecting: Mutex::new(()),
         }

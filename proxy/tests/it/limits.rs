@@ -82,6 +82,13 @@ limits! {
         refused(429, "too-many-requests");
     call_over_the_pool_limit_is_503:
         CallsInFlight, [("defaults", "calls_in_flight = 1")], second_call, refused(503, "tool-overloaded");
+    call_over_the_rate_of_the_pool_is_503:
+        CallsPerSecond, [("defaults", "calls_per_second = 1")], calls_until_refused, refused(503, "tool-overloaded");
+    call_over_the_rate_of_the_key_is_503:
+        CallsPerSecondPerKey,
+        [("defaults", "calls_per_second_per_key = 1")],
+        calls_until_refused,
+        refused(503, "tool-overloaded");
     call_over_the_key_limit_is_503:
         CallsInFlightPerKey,
         [("clients", "calls_in_flight_per_key = 1")],

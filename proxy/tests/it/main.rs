@@ -36,6 +36,7 @@ mod responses;
 mod retries;
 mod routing;
 mod secrecy;
+mod servers_file;
 mod shutdown;
 mod splice;
 mod tls;

@@ -125,6 +125,13 @@ impl ProxyConfig {
         self
     }
 
+    /// Sets the file with the upstreams of a tool.
+    #[must_use]
+    pub fn upstreams_file(mut self, tool: Tool, file: &Path) -> Self {
+        self.pools.insert(tool, format!("upstreams_file = {file:?}\n"));
+        self
+    }
+
     /// Selects direct mode behind a TLS terminator, with its counters in the file `state`.
     #[must_use]
     pub fn direct(self, state: &Path) -> Self {

@@ -56,9 +56,11 @@ impl UpstreamConfig {
     }
 }
 
+/// Maximum number of servers of a pool.
+pub(super) const MAX: usize = 64;
+
 /// Reads the servers of a pool. Reports an error if there is none.
 pub(super) fn all(entry: &Entry<'_>) -> Vec<UpstreamConfig> {
-    const MAX: usize = 64;
     let elements = entry.read(|entry| match entry.elements()? {
         elements if elements.is_empty() => Err(ValueError::Empty { expected: "at least one upstream" }),
         elements if elements.len() > MAX => Err(ValueError::TooMany { count: elements.len(), most: MAX }),
@@ -67,20 +69,31 @@ pub(super) fn all(entry: &Entry<'_>) -> Vec<UpstreamConfig> {
     let mut upstreams = Vec::new();
     for element in elements.into_iter().flatten() {
         let Some(upstream) = element.read(|element| upstream(&element.text()?)) else { continue };
-        let is_same = |other: &UpstreamConfig| (&other.host, other.port) == (&upstream.host, upstream.port);
-        if upstream.port == 0 {
-            element.fault("invalid port `0`: expected 1 to 65535");
-        } else if upstreams.iter().any(is_same) {
-            element.fault(format!("duplicate upstream `{upstream}`: expected each server once in a pool"));
-        } else {
-            upstreams.push(upstream);
+        if let Err(fault) = add(&mut upstreams, upstream) {
+            element.fault(fault);
         }
     }
     upstreams
 }
 
+/// Adds a server to those of a pool.
+///
+/// # Errors
+/// Returns what is wrong if it has no port, or the pool has it already.
+pub(super) fn add(upstreams: &mut Vec<UpstreamConfig>, upstream: UpstreamConfig) -> Result<(), String> {
+    let is_same = |other: &UpstreamConfig| (&other.host, other.port) == (&upstream.host, upstream.port);
+    if upstream.port == 0 {
+        return Err("invalid port `0`: expected 1 to 65535".to_owned());
+    }
+    if upstreams.iter().any(is_same) {
+        return Err(format!("duplicate upstream `{upstream}`: expected each server once in a pool"));
+    }
+    upstreams.push(upstream);
+    Ok(())
+}
+
 /// Parses an address with options: `10.0.0.1:9100 weight=3 backup`.
-fn upstream(text: &str) -> Result<UpstreamConfig, ValueError> {
+pub(super) fn upstream(text: &str) -> Result<UpstreamConfig, ValueError> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let is_option =
         |word: &&&str| word.starts_with("weight=") || matches!(**word, "backup" | "drain" | "off");

@@ -43,6 +43,10 @@ pub enum LimitKind {
     CallsInFlight,
     /// Maximum number of calls in flight per key.
     CallsInFlightPerKey,
+    /// Maximum rate of calls per tool.
+    CallsPerSecond,
+    /// Maximum rate of calls per tool and key.
+    CallsPerSecondPerKey,
     /// Capacity of the replay cache.
     ReplayCapacity,
     /// Maximum rate of refused requests per address.

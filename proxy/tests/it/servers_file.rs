@@ -1,0 +1,91 @@
+//! A pool whose servers are in a file that another program writes.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use shared::tool::Tool;
+
+use tests::{
+    FakeTool, ToolBehavior,
+    grant::call,
+    proxy::{Proxy, ProxyConfig},
+    until,
+};
+
+fn write(path: &Path, servers: &[&FakeTool]) {
+    let addresses: Vec<_> = servers.iter().map(|server| server.address.to_string()).collect();
+    let temporary = path.with_extension("new");
+    fs::write(&temporary, serde_json::json!([{ "targets": addresses, "labels": {} }]).to_string()).unwrap();
+    fs::rename(&temporary, path).unwrap();
+}
+
+async fn upstreams(proxy: &Proxy) -> Vec<String> {
+    let pools = proxy.admin_get("/pools").await.json();
+    let upstreams = pools["pools"]["qr"]["upstreams"].as_array().unwrap();
+    upstreams.iter().map(|upstream| upstream["name"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn one_of(folder: &Path) -> (PathBuf, FakeTool, FakeTool, Proxy) {
+    let file = folder.join("qr.json");
+    let (one, other) =
+        (FakeTool::start(ToolBehavior::Describe).await, FakeTool::start(ToolBehavior::Describe).await);
+    write(&file, &[&one]);
+    let socket = folder.join("admin.sock");
+    let config = ProxyConfig::new().line("server", &format!("admin_socket = {socket:?}"));
+    let proxy = config.upstreams_file(Tool::Qr, &file).ready().await;
+    (file, one, other, proxy)
+}
+
+#[tokio::test]
+async fn written_file_changes_the_servers_of_a_pool() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, one, other, proxy) = one_of(folder.path()).await;
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    write(&file, &[&other]);
+    until("it is used", || async { upstreams(&proxy).await == [other.address.to_string()] }).await;
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    assert_eq!((one.calls(), other.calls()), (1, 1));
+}
+
+#[tokio::test]
+async fn faulty_or_empty_file_keeps_the_servers() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, one, other, proxy) = one_of(folder.path()).await;
+    for text in ["[]", "{", r#"[{"targets": []}]"#] {
+        fs::write(&file, text).unwrap();
+        until("it is reported", || async {
+            proxy.config_status().await["rejected"].as_str().is_some_and(|fault| fault.contains("qr.json"))
+        })
+        .await;
+        assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+        write(&file, &[&one, &other]);
+        until("it is used", || async { upstreams(&proxy).await.len() == 2 }).await;
+        write(&file, &[&one]);
+        until("it is used", || async { upstreams(&proxy).await.len() == 1 }).await;
+    }
+}
+
+#[tokio::test]
+async fn change_of_an_operator_outlives_a_change_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, one, other, proxy) = one_of(folder.path()).await;
+    let ctl = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(tests::process::binary("proxy"));
+        command.arg("ctl").arg("--socket").arg(folder.path().join("admin.sock")).args(arguments);
+        assert!(command.status().unwrap().success());
+    };
+    ctl(&["drain", "qr", &one.address.to_string()]);
+    write(&file, &[&one, &other]);
+    until("it is used", || async { upstreams(&proxy).await.len() == 2 }).await;
+    for _ in 0..4 {
+        assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    }
+    assert_eq!((one.calls(), other.calls()), (0, 4));
+    ctl(&["reload"]);
+    for _ in 0..4 {
+        assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    }
+    assert!(one.calls() > 0, "a reload of the configuration drops it");
+}
