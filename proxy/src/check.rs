@@ -132,6 +132,10 @@ fn obstacles(config: &Config, file: &Path) -> Vec<Finding> {
     if let Some(error) = admin_socket(server).filter(|error| !error.is_missing_directory()) {
         fail("server.admin_socket", error.to_string());
     }
+    if let Some(folder) = config.log_file.as_deref().and_then(Path::parent).filter(|folder| !folder.is_dir())
+    {
+        fail("log.file", format!("{} is no folder: make it, writable by the proxy", folder.display()));
+    }
     if let Err(error) = Changes::begin(&mut config.clone(), file) {
         fail("server.admin_changes", error.to_string());
     }

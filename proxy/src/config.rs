@@ -47,6 +47,8 @@ pub struct Config {
     pub clients: ClientConfig,
     /// The access log and the diagnostic log.
     pub log: LogConfig,
+    /// The file of the access log, if it is not standard output.
+    pub log_file: Option<PathBuf>,
     /// Maximum number of idle connections to all upstreams together.
     pub idle_upstream_connections: usize,
     /// The interval between two resolutions of upstream names.

@@ -49,7 +49,7 @@ pub(crate) enum Trigger {
 /// file.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Installs a handler for SIGHUP, which would otherwise end the process. A SIGHUP that arrives
+/// Installs handlers for SIGHUP and SIGUSR1, which would otherwise end the process. A SIGHUP that arrives
 /// before the [`Reloader`] starts has no effect. No change is lost, because the file was just read
 /// and is watched.
 ///
@@ -57,7 +57,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// If the handler cannot be installed.
 pub(crate) fn survive_hangups() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    runtime.block_on(async { signal(SignalKind::hangup()).map(drop) })
+    runtime.block_on(async {
+        let _hangup = signal(SignalKind::hangup())?;
+        signal(SignalKind::user_defined1()).map(drop)
+    })
 }
 
 impl Reloader {
@@ -151,16 +154,22 @@ impl Reloader {
 #[async_trait]
 impl BackgroundService for ReloadService {
     async fn start(&self, mut shutdown: ShutdownWatch) {
-        let mut hangup = match signal(SignalKind::hangup()) {
-            Ok(hangup) => hangup,
+        let signals = signal(SignalKind::hangup())
+            .and_then(|hangup| Ok((hangup, signal(SignalKind::user_defined1())?)));
+        let (mut hangup, mut reopen) = match signals {
+            Ok(signals) => signals,
             Err(error) => {
-                log::error!("reload unavailable, SIGHUP cannot be received: error=\"{error}\"");
+                log::error!("reload unavailable, signals cannot be received: error=\"{error}\"");
                 return;
             }
         };
         loop {
             let trigger = tokio::select! {
                 _ = hangup.recv() => Trigger::Configuration,
+                _ = reopen.recv() => {
+                    self.0.state.access_log.reopen();
+                    continue;
+                }
                 trigger = self.0.wait_for_change() => trigger,
                 // A process that shuts down keeps its configuration.
                 _ = shutdown.changed() => return,

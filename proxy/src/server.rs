@@ -24,7 +24,7 @@ use crate::config::{Callers, Config};
 use crate::control::service::ControlService;
 use crate::control::{ChangeError, Changes};
 use crate::direct::{MeterService, StateSaver};
-use crate::observe::access_log;
+use crate::observe::access_log::{self, LogFile, LogOutput};
 use crate::observe::admin::Admin;
 use crate::phases::Gateway;
 use crate::reload::{self, FileWatch, ReloadService, Reloader};
@@ -56,6 +56,14 @@ pub enum RunError {
     /// The state cannot be created.
     #[error(transparent)]
     Init(#[from] InitError),
+    /// The file of the access log cannot be opened.
+    #[error("cannot open the access log {}: {error}", file.display())]
+    AccessLog {
+        /// The file.
+        file: PathBuf,
+        /// The error of the operating system.
+        error: io::Error,
+    },
     /// The operating system reported another error.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -77,6 +85,7 @@ pub fn run(mut config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunEr
     let signals = ExitSignals::catch()?;
     let UpgradeEnds { mut old, listener } = open_upgrade(&config, upgrade)?;
     let control = bind_admin_socket(&config, old.is_some())?;
+    let mut output = access_log_output(&config)?;
     let listen = socket(old.as_mut(), "proxy", config.server.listen)?;
     let admin = socket(old.as_mut(), "admin", config.server.admin)?;
     let (listen_address, admin_address) = (listen.address, admin.address);
@@ -119,7 +128,7 @@ pub fn run(mut config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunEr
 
     let log = {
         let state = Arc::clone(&state);
-        thread::spawn(move || state.access_log.write_until_closed(access_log::WRITE_EVERY, &mut io::stdout()))
+        thread::spawn(move || state.access_log.write_until_closed(access_log::WRITE_EVERY, &mut output))
     };
     let signals = SignalWatch::new(Arc::clone(&state), reasons, signals);
     // Pingora's own shutdown sleeps for the whole grace period. The process exits when this
@@ -192,6 +201,15 @@ fn open_upgrade(config: &Config, upgrade: bool) -> Result<UpgradeEnds, SocketErr
             Ok(UpgradeEnds::default())
         }
         Err(error) => Err(error),
+    }
+}
+
+/// Opens the output of the access log.
+fn access_log_output(config: &Config) -> Result<Box<dyn LogOutput + Send>, RunError> {
+    let Some(path) = &config.log_file else { return Ok(Box::new(io::stdout())) };
+    match LogFile::open(path) {
+        Ok(file) => Ok(Box::new(file)),
+        Err(error) => Err(RunError::AccessLog { file: path.clone(), error }),
     }
 }
 

@@ -16,6 +16,7 @@ impl Config {
                 &mut self.idle_upstream_connections,
                 &running.idle_upstream_connections,
             ),
+            keep("log.file", &mut self.log_file, &running.log_file),
             keep("server.listen", &mut server.listen, &running.server.listen),
             keep("server.admin", &mut server.admin, &running.server.admin),
             keep("server.threads", &mut server.threads, &running.server.threads),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -51,7 +52,7 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
     let server = section(root, "server", server);
     let callers = callers(root);
     let clients = section(root, "clients", clients);
-    let log = section(root, "log", log);
+    let (log, log_file) = section(root, "log", |section| (log(section), log_file(section)));
     let idle_upstream_connections = root.read("idle_upstream_connections", 4_096, count(0..=1_000_000));
     let resolve_interval = root.read(
         "resolve_interval",
@@ -68,6 +69,7 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
         callers: callers?,
         clients,
         log,
+        log_file,
         idle_upstream_connections,
         resolve_interval,
         max_body: defaults.max_body,
@@ -171,6 +173,10 @@ fn log(section: &mut Section<'_>) -> LogConfig {
             level.ok_or_else(|| ValueError::invalid("log level", text, "off, error, warn, info or debug"))
         }),
     }
+}
+
+fn log_file(section: &mut Section<'_>) -> Option<PathBuf> {
+    section.read("file", None, |entry| entry.absolute_path().map(Some))
 }
 
 fn pools(

@@ -2,8 +2,8 @@
 //! wait for the reader of the log. If it does not keep up, lines are dropped and counted.
 
 mod line;
+mod output;
 
-use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::thread::{self, Thread};
@@ -16,6 +16,7 @@ use crate::config::{AccessDetail, AccessTarget, LogConfig};
 use transport::record::Aborted;
 
 pub use line::{Line, Timings};
+pub use output::{LogFile, LogOutput};
 
 /// The buffers of lines to write.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct AccessLog {
     buffers: [Mutex<Buffer>; BUFFERS],
     dropped: AtomicU64,
     closed: AtomicBool,
+    /// Whether the output is to be opened anew.
+    reopen: AtomicBool,
     /// The writing thread, once it has started.
     writer: OnceLock<Thread>,
 }
@@ -53,6 +56,7 @@ impl AccessLog {
             buffers: std::array::from_fn(|_| Mutex::new(Vec::new())),
             dropped: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            reopen: AtomicBool::new(false),
             writer: OnceLock::new(),
         }
     }
@@ -98,6 +102,12 @@ impl AccessLog {
         self.dropped.load(Ordering::Relaxed)
     }
 
+    /// Lets the writer open its file anew. Lines that were added before may be in either file.
+    pub fn reopen(&self) {
+        self.reopen.store(true, Ordering::Release);
+        self.wake_writer();
+    }
+
     /// Closes the log. Lines that were added before are still written.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
@@ -106,11 +116,14 @@ impl AccessLog {
 
     /// Writes lines at least once per interval until the log is closed and empty. Blocks, so it
     /// needs a thread of its own.
-    pub fn write_until_closed(&self, every: Duration, out: &mut impl Write) {
+    pub fn write_until_closed(&self, every: Duration, out: &mut impl LogOutput) {
         self.writer.get_or_init(thread::current);
         let (mut taken, mut is_torn) = (Vec::new(), false);
         loop {
             let closed = self.closed.load(Ordering::Acquire);
+            if self.reopen.swap(false, Ordering::AcqRel) {
+                out.reopen();
+            }
             for buffer in &self.buffers {
                 std::mem::swap(&mut *buffer.lock(), &mut taken);
                 if !taken.is_empty() {
@@ -127,7 +140,7 @@ impl AccessLog {
 
     /// Writes lines. If an earlier write tore a line, as a full disk does, it is ended first. Returns
     /// false if it fails, which cannot be reported anywhere: the lines count as dropped.
-    fn write(&self, lines: &[u8], is_torn: bool, out: &mut impl Write) -> bool {
+    fn write(&self, lines: &[u8], is_torn: bool, out: &mut impl LogOutput) -> bool {
         let end: &[u8] = if is_torn { b"\n" } else { b"" };
         let is_written = out.write_all(end).and_then(|()| out.write_all(lines)).is_ok();
         if !is_written {
@@ -155,7 +168,7 @@ const fn level(config: LogConfig) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
+    use std::io::{self, Write};
     use std::sync::mpsc;
 
     use shared::request_id::RequestId;
@@ -213,6 +226,7 @@ mod tests {
     #[test]
     fn full_buffer_is_written_early() {
         struct Pipe(mpsc::Sender<usize>);
+        impl LogOutput for Pipe {}
         impl Write for Pipe {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
                 self.0.send(bytes.len()).map_err(io::Error::other)?;
@@ -243,6 +257,7 @@ mod tests {
             room: usize,
             bytes: Vec<u8>,
         }
+        impl LogOutput for Disk {}
         impl Write for Disk {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
                 let taken = bytes.len().min(self.room);

@@ -27,6 +27,7 @@ mod grants;
 mod health;
 mod http2;
 mod limits;
+mod log_file;
 mod open_files;
 mod operations;
 mod pools;
