@@ -141,6 +141,7 @@ Make a QR code, with a key that was issued just now (Free: 10 calls a minute):
     -d '{"url": "https://example.com", "size": 256}' -o qr.svg
 ${DIRECT ? "" : pages(key)}
 In your shell:        . ${path.relative(process.cwd(), VARIABLES)}     (sets BASE and KEY)
+What the tools do:    ${at(ports[FRONT], DIRECT ? "/tools" : "/docs/tools")}     (they say so themselves; for programs: /tools, /tools/openapi.json)
 What it has used:     curl ${at(ports[FRONT], "/v1/keys/me")} -H 'X-API-Key: ${key}'
 Stop the qr tool:     curl -X POST ${at(ports.control, "/qr/stop")}     (its calls become 503; /qr/start heals them)
 

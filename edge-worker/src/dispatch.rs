@@ -16,7 +16,7 @@ use crate::bindings::Bindings;
 use crate::biolink::handlers::{administer_pages, images, pages_api, push_products, visit, webhooks};
 use crate::context::RequestContext;
 use crate::gateway::handlers::{
-    call_tool, change_key, issue_key, key_changes, list_keys, meters, read_own_key, status,
+    call_tool, change_key, issue_key, key_changes, list_keys, meters, read_own_key, status, tools,
 };
 use crate::gateway::meter_client;
 use crate::portal::assets;
@@ -83,6 +83,8 @@ async fn respond(
         Route::Health => Ok(Response::health()),
         Route::Status => boxed(status::tools(context)).await,
         Route::StatusPage => boxed(status::page(context)).await,
+        Route::Tools(route) => boxed(tools::read(context, route)).await,
+        Route::ToolsPage => boxed(tools::page(context)).await,
         Route::Preflight(methods) => Ok(Response::preflight(methods)),
         Route::Site(route) => {
             let contact = context.bindings.security_contact.as_ref();

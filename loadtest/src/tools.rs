@@ -5,6 +5,7 @@
 mod accept_loop;
 mod actions;
 mod control;
+mod description;
 mod error_rate;
 mod fault;
 mod latency;

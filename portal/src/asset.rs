@@ -21,6 +21,8 @@ pub enum Asset {
     Problem(Code),
     /// `GET /status`, without the status
     StatusPage,
+    /// `GET /docs/tools`, without the tools
+    ToolsPage,
     /// `GET /llms.txt`
     LlmsTxt,
     /// `GET /.well-known/api-catalog`
@@ -47,6 +49,7 @@ impl Asset {
         let others = [
             Self::Landing,
             Self::StatusPage,
+            Self::ToolsPage,
             Self::LlmsTxt,
             Self::ApiCatalog,
             Self::McpTools,
@@ -71,7 +74,7 @@ impl Asset {
             Self::Script(script) => script.path(),
             Self::OpenApi => "/openapi.json",
             Self::PagesOpenApi => "/biolink/openapi.json",
-            Self::StatusPage | Self::McpTools | Self::McpRequests => return None,
+            Self::StatusPage | Self::ToolsPage | Self::McpTools | Self::McpRequests => return None,
         };
         Some(path.to_owned())
     }
@@ -83,6 +86,7 @@ impl Asset {
             Self::Docs(page) => format!("{}.html", page.path().trim_start_matches('/')).into(),
             Self::Problem(code) => format!("problems/{}.html", code.as_str()).into(),
             Self::StatusPage => "status.html".into(),
+            Self::ToolsPage => "tools.html".into(),
             Self::LlmsTxt => "llms.txt".into(),
             Self::ApiCatalog => "api-catalog.json".into(),
             Self::McpTools => "mcp-tools.tsv".into(),

@@ -13,6 +13,7 @@ mod script;
 mod snippet;
 mod status_page;
 mod text;
+mod tools_page;
 
 pub(crate) use discovery::{CATALOG_LINK, CATALOG_TYPE};
 pub use discovery::{SERVICE_LINKS, api_catalog, llms_txt};
@@ -23,6 +24,7 @@ pub use problem_page::problem_page;
 pub use reference::{reference, serve, text};
 pub use script::script;
 pub use status_page::{status_page, status_template};
+pub use tools_page::{tools_page, tools_template};
 
 #[cfg(test)]
 mod tests;

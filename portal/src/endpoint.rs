@@ -2,8 +2,9 @@
 //! from.
 
 use biolink::route::{self as biolink_route, AdminEndpoint, PagesEndpoint, VisitEndpoint, WebhooksEndpoint};
+use shared::catalog::CATALOG_PATH;
 use shared::method::Method;
-use shared::route::{CallMethod, KeysRoute};
+use shared::route::{CallMethod, KeysRoute, ToolsRoute};
 use shared::tool::Tool;
 
 use crate::asset::Asset;
@@ -30,6 +31,10 @@ pub enum Endpoint {
     Asset(Asset),
     ProblemPage,
     StatusPage,
+    ListTools,
+    ReadTool,
+    ToolsOpenApi,
+    ToolsPage,
     Site(SiteRoute),
     Pages(PagesEndpoint),
     Webhooks(WebhooksEndpoint),
@@ -63,6 +68,10 @@ impl Endpoint {
             Route::Asset(Asset::Problem(_)) => Self::ProblemPage,
             Route::Asset(asset) => Self::Asset(*asset),
             Route::StatusPage => Self::StatusPage,
+            Route::Tools(ToolsRoute::List) => Self::ListTools,
+            Route::Tools(ToolsRoute::Read(_)) => Self::ReadTool,
+            Route::Tools(ToolsRoute::OpenApi) => Self::ToolsOpenApi,
+            Route::ToolsPage => Self::ToolsPage,
             Route::Site(route) => Self::Site(*route),
             Route::Console(call) => Self::Console(call.view),
             Route::Mcp => Self::Mcp,
@@ -79,7 +88,7 @@ impl Endpoint {
     /// Returns every endpoint once; the tools' first. `Preflight` lies on every path and is not
     /// among them.
     pub fn all() -> impl Iterator<Item = Self> {
-        const OTHERS: [Endpoint; 18] = [
+        const OTHERS: [Endpoint; 22] = [
             Endpoint::IssueKey,
             Endpoint::ReadOwnKey,
             Endpoint::RotateOwnKey,
@@ -95,6 +104,10 @@ impl Endpoint {
             Endpoint::Status,
             Endpoint::ProblemPage,
             Endpoint::StatusPage,
+            Endpoint::ListTools,
+            Endpoint::ReadTool,
+            Endpoint::ToolsOpenApi,
+            Endpoint::ToolsPage,
             Endpoint::Mcp,
             Endpoint::PushProducts,
             Endpoint::Image,
@@ -144,6 +157,10 @@ impl Endpoint {
             | Self::Asset(_)
             | Self::ProblemPage
             | Self::StatusPage
+            | Self::ListTools
+            | Self::ReadTool
+            | Self::ToolsOpenApi
+            | Self::ToolsPage
             | Self::Site(_)
             | Self::Console(_) => Method::Get,
         }
@@ -168,6 +185,10 @@ impl Endpoint {
             Self::Asset(asset) => return asset.path().unwrap_or_default(),
             Self::ProblemPage => "/problems/{code}",
             Self::StatusPage => "/status",
+            Self::ListTools => "/tools",
+            Self::ReadTool => "/tools/{tool}",
+            Self::ToolsOpenApi => CATALOG_PATH,
+            Self::ToolsPage => "/docs/tools",
             Self::Mcp => "/mcp",
             Self::PushProducts => "/hooks/products/{source_id}",
             Self::Image => "/i/{image_id}",
@@ -224,6 +245,7 @@ mod tests {
                 .replace("{source_id}", &SourceId::new([1; 12]).to_string())
                 .replace("{image_id}", &ImageId::new([1; 12]).to_string())
                 .replace("{revision}", "7")
+                .replace("{tool}", "qr")
                 .replace("{slug}", "ada");
             let route = Route::parse(endpoint.method().as_str(), &path).unwrap();
             assert_eq!(Endpoint::of(&route), endpoint);

@@ -6,6 +6,7 @@
 //!
 //! Why: docs/decisions/portal.md, "MCP has no sessions and no streams".
 
+mod actions;
 mod hints;
 mod known_actions;
 mod message;
@@ -19,6 +20,7 @@ mod selection;
 mod table;
 mod toolset;
 
+pub use actions::{action_request, action_tools};
 pub use message::{Message, MessageHeaders, Method};
 pub use outcome::ToolOutcome;
 pub use request::{ArgumentError, ToolRequest};

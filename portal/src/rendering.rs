@@ -14,6 +14,7 @@ pub fn render(asset: Asset) -> String {
         Asset::Docs(page) => docs::reference(page, Host::Edge, SERVER),
         Asset::Problem(code) => docs::problem_page(code, Host::Edge),
         Asset::StatusPage => return docs::status_template(),
+        Asset::ToolsPage => return docs::tools_template(),
         Asset::LlmsTxt => return docs::llms_txt(SERVER),
         Asset::ApiCatalog => return docs::api_catalog(SERVER),
         Asset::McpTools => return mcp::tools(),
@@ -32,7 +33,7 @@ pub fn respond(asset: Asset, file: &str, server: &str) -> Response {
     let text = file.replace(SERVER, server);
     match asset {
         Asset::Landing | Asset::Docs(_) => docs::respond(text).with_headers([("link", docs::SERVICE_LINKS)]),
-        Asset::Problem(_) | Asset::StatusPage => docs::respond(text),
+        Asset::Problem(_) | Asset::StatusPage | Asset::ToolsPage => docs::respond(text),
         Asset::LlmsTxt => Response::public("text/plain; charset=utf-8", text),
         Asset::ApiCatalog => {
             Response::public(docs::CATALOG_TYPE, text).with_headers([("link", docs::CATALOG_LINK)])

@@ -7,7 +7,7 @@ use biolink::codes;
 use biolink::route::{self as biolink_route, ServedBy};
 use shared::method::{Method, Methods};
 use shared::problem::Problem;
-use shared::route::{self as gateway, KeysRoute, Path, Target, ToolCall, on_path};
+use shared::route::{self as gateway, KeysRoute, Path, Target, ToolCall, ToolsRoute, on_path};
 
 use crate::asset::Asset;
 use crate::docs_page::DocsPage;
@@ -36,6 +36,10 @@ pub enum Route<'a> {
     Asset(Asset),
     /// `GET /status`
     StatusPage,
+    /// A read of the catalog of the tools' actions.
+    Tools(ToolsRoute),
+    /// `GET /docs/tools`
+    ToolsPage,
     /// A file of the host itself.
     Site(SiteRoute),
     /// A view of the console.
@@ -109,6 +113,7 @@ impl<'a> Route<'a> {
             gateway::Route::Meters => Self::Meters,
             gateway::Route::Health => Self::Health,
             gateway::Route::Status => Self::Status,
+            gateway::Route::Tools(route) => Self::Tools(route),
             gateway::Route::Preflight(methods) => Self::Preflight(methods),
             gateway::Route::Other(method, path) => return Self::parse_other(method, path),
         })
@@ -167,6 +172,7 @@ fn own_route<'a>(path: Path<'_>) -> Option<(Route<'a>, Method)> {
     match path.segments() {
         [Some("mcp"), None, ..] => Some((Route::Mcp, Method::Post)),
         [Some("status"), None, ..] => get(Route::StatusPage),
+        [Some("docs"), Some("tools"), None, ..] => get(Route::ToolsPage),
         [Some("robots.txt"), None, ..] => get(Route::Site(SiteRoute::Robots)),
         [Some("favicon.ico"), None, ..] => get(Route::Site(SiteRoute::Favicon)),
         [Some(".well-known"), Some("security.txt"), None, ..] => get(Route::Site(SiteRoute::SecurityTxt)),

@@ -273,9 +273,8 @@ mod tests {
 
     #[test]
     fn pool_inherits_from_defaults() {
-        let text = format!(
-            "{SAMPLE}\n[pools.qr.probe]\nfall = 7\n[defaults]\nmax_body = \"1MiB\"\n[defaults.probe]\nrise = 4\n"
-        );
+        let defaults = SAMPLE.replace("[defaults]", "[defaults]\nmax_body = \"1MiB\"");
+        let text = format!("{defaults}\n[pools.qr.probe]\nfall = 7\n[defaults.probe]\nrise = 4\n");
         let config = parse(&text).unwrap_or_else(|faults| panic!("{faults}"));
         let (qr, pdf) = (&config.pools[Tool::Qr].settings, &config.pools[Tool::Pdf].settings);
         assert_eq!((qr.max_body, qr.probe.rise, qr.probe.fall), (1 << 20, 4, 7));

@@ -23,6 +23,7 @@ mod replay;
 mod request_id;
 pub mod server;
 mod state;
+mod tool_catalog;
 mod upgrade;
 mod upstreams;
 mod valkey;

@@ -16,6 +16,7 @@ use crate::direct::StateError;
 use crate::limits::ClientLimits;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
+use crate::tool_catalog::ToolCatalog;
 use crate::upstreams::{Pool, Pools, ResolvedNames};
 use transport::clock;
 use transport::drain::Drain;
@@ -47,6 +48,8 @@ pub struct State {
     pub drain: Arc<Drain>,
     /// The client connections that wait for a request.
     pub idle_clients: IdleClients,
+    /// What the tools say of themselves.
+    pub catalog: ToolCatalog,
 }
 
 /// An error of creating the state.
@@ -75,6 +78,7 @@ impl State {
             changes,
             drain: Arc::default(),
             idle_clients: IdleClients::default(),
+            catalog: ToolCatalog::default(),
             pools: ArcSwap::from_pointee(pools),
             pools_changed: Notify::new(),
             changing: AsyncMutex::default(),

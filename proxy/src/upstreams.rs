@@ -3,8 +3,10 @@
 
 mod balance;
 mod call_rate;
+mod description;
 mod half_open;
 mod health;
+mod last_description;
 mod outlier;
 mod pool;
 pub(crate) mod probe;

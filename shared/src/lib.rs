@@ -15,6 +15,8 @@
 pub mod action;
 pub mod base62;
 pub mod caller;
+pub mod catalog;
+pub mod catalog_cache;
 pub mod counter;
 pub mod document;
 pub mod fields;

@@ -6,12 +6,14 @@ mod path;
 mod place;
 mod refusal;
 mod target;
+mod tools_route;
 
 pub use malformed_id::malformed_id;
 pub use path::Path;
 use place::Place;
 pub use refusal::unknown_route;
 pub use target::{MAX_TARGET, Target};
+pub use tools_route::ToolsRoute;
 
 use crate::action::Action;
 use crate::key::KeyId;
@@ -82,6 +84,8 @@ pub enum Route<'a> {
     Health,
     /// `GET /v1/status`
     Status,
+    /// A read of the catalog of the tools' actions.
+    Tools(ToolsRoute),
     /// `OPTIONS` on one of these: the methods that the path takes, none if it is malformed.
     Preflight(Methods),
     /// A well-formed path of none of these, with the method if it is a known one. Another part of the
@@ -192,6 +196,7 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::Meters, Method::Post) => Some(Route::Meters),
         (Place::Health, Method::Get) => Some(Route::Health),
         (Place::Status, Method::Get) => Some(Route::Status),
+        (Place::Tools(route), Method::Get) => Some(Route::Tools(route)),
         _ => None,
     }
 }

@@ -39,6 +39,7 @@ mod site;
 mod stalls;
 mod streams;
 mod surface;
+mod tools;
 mod two_workers;
 mod uploads;
 mod vectors;

@@ -129,6 +129,7 @@ const RESERVED: &[&str] = &[
     "sw.js",
     "system",
     "terms",
+    "tools",
     "webhooks",
     "webmaster",
     "www",

@@ -8,3 +8,4 @@ pub(crate) mod list_keys;
 pub(crate) mod meters;
 pub(crate) mod read_own_key;
 pub(crate) mod status;
+pub(crate) mod tools;

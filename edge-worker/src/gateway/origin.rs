@@ -8,6 +8,7 @@ mod upload;
 
 use std::cell::RefCell;
 
+use shared::catalog::{CATALOG_PATH, Catalog};
 use shared::grant::Grant;
 use shared::headers;
 use shared::origin::{CONNECT_TIMEOUT_MS, OriginError, Reachability, ToolOutages, has_other_origin};
@@ -119,14 +120,27 @@ fn lacks_server(response: &StreamedResponse) -> bool {
 
 /// Returns the status report of the first origin that responds, or `None`.
 pub(crate) async fn status(context: &RequestContext<'_>) -> Option<StatusReport> {
+    read(context, "/v1/status", StatusReport::from_json).await
+}
+
+/// Returns the catalog of the first origin that responds, or `None`.
+pub(crate) async fn catalog(context: &RequestContext<'_>) -> Option<Catalog> {
+    read(context, CATALOG_PATH, Catalog::from_json).await
+}
+
+/// Returns what the first origin responds on a path that needs no grant, or `None`.
+async fn read<T>(context: &RequestContext<'_>, path: &str, parse: fn(&str) -> Option<T>) -> Option<T> {
     let order = REACHABILITY.with_borrow(|seen| seen.order(&context.bindings.origins, clock::now()));
     for index in order {
         let Some(origin) = context.bindings.origins.all().get(index) else { continue };
-        let report = promise::timeout(CONNECT_TIMEOUT_MS, probe::status(context, origin)).await;
-        if let Some(Ok(Some(report))) = report {
-            return Some(report);
+        let text = promise::timeout(CONNECT_TIMEOUT_MS, probe::read(context, origin, path)).await;
+        if let Some(Ok(Some(text))) = text
+            && let Some(parsed) = parse(&text)
+        {
+            return Some(parsed);
         }
-        log::error("origin status failed", Some(context.request.id), &[("origin", &origin.name)]);
+        let fields: [log::Field<'_>; 2] = [("origin", &origin.name), ("path", &path)];
+        log::error("origin status failed", Some(context.request.id), &fields);
     }
     None
 }

@@ -1,12 +1,15 @@
 //! `POST /mcp`: the Model Context Protocol.
 
+use std::rc::Rc;
+
 use biolink::pages_api::plan_required;
 use portal::asset::Asset;
 use portal::mcp::{
     ACCEPT, CHALLENGE, MAX_MESSAGE, MAX_RESULT, METHOD_HEADER, Message, MessageHeaders, Method, NAME_HEADER,
-    REVISION_HEADER, Responder, ToolOutcome, ToolRequest, Toolsets, select,
+    REVISION_HEADER, Responder, ToolOutcome, ToolRequest, Toolsets, action_request, action_tools, select,
 };
 use shared::caller::bearer_token;
+use shared::catalog::Catalog;
 use shared::headers::API_KEY;
 use shared::key::KeyRecord;
 use shared::problem::{Problem, codes};
@@ -16,6 +19,7 @@ use shared::response::Response;
 use crate::access_log::{AccessRecord, CallResult};
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
+use crate::gateway::handlers::tools;
 use crate::gateway::meter_client;
 use crate::portal::assets;
 use crate::respond::{ClientResponse, problem_of};
@@ -91,7 +95,13 @@ pub(crate) async fn read(
             }
             Method::CallTool { name, arguments } => {
                 let requests = assets::text(context, Asset::McpRequests).await?;
-                match ToolRequest::new(&requests, &toolsets, &name, &arguments) {
+                let call = match ToolRequest::new(&requests, &toolsets, &name, &arguments) {
+                    None => catalog(context)
+                        .await
+                        .and_then(|catalog| action_request(&catalog, &toolsets, &name, &arguments)),
+                    known => known,
+                };
+                match call {
                     Some(Ok(call)) => {
                         access.action = Some(name);
                         return Ok(Step::Call { responder, call });
@@ -118,7 +128,14 @@ async fn list(
     let record = usable(context, access).await?;
     let has_plan = record.is_none_or(|record| plan_required(record.biolink_plan).is_ok());
     let table = assets::text(context, Asset::McpTools).await?;
-    Ok(responder.listed(&select(&table, toolsets, has_plan)))
+    let actions = catalog(context).await.map(|catalog| action_tools(&catalog, toolsets)).unwrap_or_default();
+    Ok(responder.listed(&select(&table, toolsets, has_plan, &actions)))
+}
+
+/// Returns what the tools say of themselves, or `None` if no origin responds: `call_tool` calls them all
+/// the same.
+async fn catalog(context: &RequestContext<'_>) -> Option<Rc<Catalog>> {
+    tools::catalog(context).await.ok()
 }
 
 /// Returns the request that a call stands for, with the headers of the message.

@@ -8,6 +8,7 @@ use hyper::{Method, Request, StatusCode};
 use serde_json::json;
 
 use super::actions;
+use super::description;
 use super::fault::{Fault, FaultKind, InjectFaultError};
 use super::response::{ToolResponse, error, json, method_not_allowed};
 use super::settings::Settings;
@@ -30,6 +31,12 @@ pub(super) async fn respond(
     if request.uri().path() == "/healthz" {
         state.counters().probes += 1;
         return probe(request, &state, &settings).await;
+    }
+    if request.uri().path() == description::PATH
+        && request.method() == Method::GET
+        && settings.fault.is_none()
+    {
+        return Ok(json(StatusCode::OK, &description::description(state.tool)));
     }
     let nth = state.count_call();
     if let Some(fault) = settings.fault {

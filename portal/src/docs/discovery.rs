@@ -53,7 +53,7 @@ pub fn llms_txt(server: &str) -> String {
         Tool::ALL.len()
     );
     text.push_str(&calls(server));
-    text.push_str("\n## Tools\n\nThe actions are the tool's own. `qr` and `image` have `generate`.\n\n");
+    text.push_str("\n## Tools\n\nThe actions are the tool's own. `qr` and `image` have `generate`. `GET /tools` lists the actions that tools describe, and `GET /tools/{tool}` their schemas and examples.\n\n");
     for tool in Tool::ALL {
         // Writing to a text cannot fail.
         let _written = writeln!(text, "- `{tool}`: {}", tool.purpose());
@@ -65,6 +65,7 @@ pub fn llms_txt(server: &str) -> String {
         text,
         "\n## Links\n\n\
          - [OpenAPI of tools and keys]({server}/openapi.json): every operation and schema\n\
+         - [OpenAPI of the tools' actions]({server}/tools/openapi.json): the paths, schemas and examples that the tools publish\n\
          - [OpenAPI of bio-link pages]({server}/biolink/openapi.json): pages, links, analytics, webhooks, with examples\n\
          - [MCP]({server}/mcp): the same as tools of the Model Context Protocol (streamable HTTP, POST, header X-API-Key or Authorization: Bearer)\n\
          - [API catalog]({server}/.well-known/api-catalog): the descriptions as a linkset\n\

@@ -25,7 +25,7 @@ pub(super) struct Guide {
 /// Every guide, in the order of the pages.
 const GUIDES: [Guide; 13] = [
     guide(DocsPage::Gateway, "start", "First call", gateway::start),
-    guide(DocsPage::Gateway, "tools", "Tools", |_| gateway::tools()),
+    guide(DocsPage::Gateway, "tools", "Tools", |source| gateway::tools(source.host)),
     guide(DocsPage::Gateway, "limits", "Limits and headers", gateway::limits),
     guide(DocsPage::Gateway, "errors", "Errors and retries", gateway::errors),
     guide(DocsPage::Gateway, "rotation", "Rotate a key", gateway::rotation),

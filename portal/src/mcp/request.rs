@@ -70,7 +70,8 @@ impl ToolRequest {
         toolsets.allow(toolset).then(|| Self::of(row, arguments)?.held_to(row))
     }
 
-    fn of(row: &Value, arguments: &Map<String, Value>) -> Result<Self, ArgumentError> {
+    /// Returns the request of a row, before it is held to the operation.
+    pub(super) fn of(row: &Value, arguments: &Map<String, Value>) -> Result<Self, ArgumentError> {
         let names = |member: &str| {
             let list = row.get(member).and_then(Value::as_array).into_iter().flatten();
             list.filter_map(Value::as_str).collect::<Vec<_>>()

@@ -3,13 +3,13 @@
 use super::toolset::{Toolset, Toolsets};
 
 /// Returns the tools of these toolsets, as the text of a JSON array. `table` is the text of
-/// [`tools`](super::tools). Without a plan, those that need one are left out.
-pub fn select(table: &str, toolsets: &Toolsets, has_plan: bool) -> String {
+/// [`tools`](super::tools). Without a plan, those that need one are left out. `actions` follow.
+pub fn select(table: &str, toolsets: &Toolsets, has_plan: bool, actions: &[String]) -> String {
     let listed = table.lines().filter_map(|line| {
         let (toolset, rest) = line.split_once('\t')?;
         let (plan, tool) = rest.split_once('\t')?;
         let is_listed = toolsets.list(toolset.parse::<Toolset>().ok()?) && (has_plan || plan == "any");
         is_listed.then_some(tool)
     });
-    format!("[{}]", listed.collect::<Vec<_>>().join(","))
+    format!("[{}]", listed.chain(actions.iter().map(String::as_str)).collect::<Vec<_>>().join(","))
 }

@@ -73,6 +73,10 @@ fn is_described(endpoint: Endpoint) -> bool {
         | Endpoint::Asset(_)
         | Endpoint::Mcp
         | Endpoint::StatusPage
+        | Endpoint::ListTools
+        | Endpoint::ReadTool
+        | Endpoint::ToolsOpenApi
+        | Endpoint::ToolsPage
         | Endpoint::Site(_)
         | Endpoint::Pages(_)
         | Endpoint::Webhooks(_)

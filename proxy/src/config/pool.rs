@@ -61,6 +61,8 @@ pub struct PoolSettings {
     /// The prefix of `/{action}` in requests to the tool. Empty, or a path without a trailing
     /// slash.
     pub path: String,
+    /// The path at the tool of its OpenAPI description. Empty if it publishes none.
+    pub describe: String,
     /// Maximum size of a request body, in bytes.
     pub max_body: u64,
     /// Media types of request bodies that are accepted besides JSON.
@@ -116,6 +118,7 @@ impl Default for PoolSettings {
     fn default() -> Self {
         Self {
             path: String::new(),
+            describe: String::new(),
             max_body: MAX_BODY_BYTES,
             accept: Vec::new(),
             passed_headers: PassedHeaders::default(),
@@ -153,6 +156,7 @@ impl PoolSettings {
         let mut probe = section.section("probe");
         let settings = Self {
             path: section.read("path", inherited.path.clone(), prefix),
+            describe: section.read("describe", inherited.describe.clone(), description),
             max_body: section.read("max_body", Size(inherited.max_body), size).0,
             accept: section.read("accept", inherited.accept.clone(), media_types),
             passed_headers: section.read("pass_response_headers", inherited.passed_headers, passed_headers),
@@ -252,6 +256,13 @@ fn prefix(entry: &Entry<'_>) -> Result<String, ValueError> {
     match entry.text()? {
         path if path.is_empty() || (is_path(&path) && !path.ends_with('/')) => Ok(path),
         path => Err(ValueError::invalid("path prefix", path, "a path such as /api/v2, or an empty string")),
+    }
+}
+
+fn description(entry: &Entry<'_>) -> Result<String, ValueError> {
+    match entry.text()? {
+        path if path.is_empty() || is_path(&path) => Ok(path),
+        path => Err(ValueError::invalid("path", path, "for example /openapi.json, or an empty string")),
     }
 }
 

@@ -126,6 +126,8 @@ fn show(pool: &Pool, now: Monotonic) -> Value {
     json!({
         "in_flight": pool.in_flight(),
         "in_flight_limit": pool.config.settings.calls_in_flight,
+        "described_actions": pool.description().map(|description| description.actions()),
+        "description_error": pool.description_error(),
         "queued": pool.queued(),
         "panic": pool.is_panicking(now),
         "upstreams": upstreams.collect::<Vec<_>>(),

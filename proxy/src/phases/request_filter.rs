@@ -89,6 +89,10 @@ fn decide<'a>(
             record.log.proof = probe_proof(state, raw);
             Response::json(status(state).to_json())
         }
+        Route::Tools(route) => {
+            record.log.proof = probe_proof(state, raw);
+            state.catalog.get(&state.pools.load()).respond(route, "/")
+        }
         Route::Preflight(methods) => Response::preflight(methods),
     };
     Ok(RequestAction::Respond(respond(state, None, record, response.into()), None))

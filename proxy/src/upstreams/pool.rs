@@ -10,6 +10,7 @@ use pingora_limits::rate::Rate;
 use shared::key::KeyId;
 
 use super::call_rate::CallRate;
+use super::last_description::LastDescription;
 use super::queue::Queue;
 use super::response_times;
 use super::retry_budget::RetryBudget;
@@ -53,6 +54,8 @@ pub(super) struct SharedState {
     budget: Mutex<RetryBudget>,
     /// Held while an ejection is decided, so that two cannot exceed the limit together.
     ejecting: Mutex<()>,
+    /// What the tool says of itself.
+    pub(super) description: Mutex<LastDescription>,
 }
 
 /// A permit for one call in flight in a pool. Dropping it releases the permit, also on a panic.
@@ -225,6 +228,7 @@ impl SharedState {
             key_rates: OnceLock::new(),
             budget: Mutex::new(RetryBudget::new(Monotonic::now())),
             ejecting: Mutex::new(()),
+            description: Mutex::default(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Health checks: probes every upstream periodically.
 
+mod describe;
 mod http2;
 
 use std::io;
@@ -120,7 +121,12 @@ async fn probe_periodically(pool: Arc<Pool>, index: usize) {
     loop {
         let started = Instant::now();
         let outcome = probe(upstream, &pool.config.settings.probe).await;
+        let has_passed = outcome.is_ok();
         record(&pool, upstream, outcome);
+        if has_passed && pool.claim_description(Monotonic::now()) {
+            // Not awaited: a slow description must not delay the next probe.
+            tokio::spawn(describe::refresh(Arc::clone(&pool), index));
+        }
         upstream.sweep_idle(Monotonic::now());
         // The interval is from start to start, so that a probe that times out does not delay the
         // next.

@@ -19,6 +19,7 @@ mod check;
 mod command;
 mod configuration;
 mod ctl;
+mod describe;
 mod differential;
 mod direct;
 mod failures;

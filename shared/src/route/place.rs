@@ -3,6 +3,7 @@
 use super::malformed_id::malformed_id;
 use super::path::Path;
 use super::refusal::{malformed, unknown_route};
+use super::tools_route::ToolsRoute;
 use crate::action::Action;
 use crate::key::KeyId;
 use crate::method::{Method, Methods};
@@ -24,6 +25,7 @@ pub(super) enum Place<'a> {
     Meters,
     Health,
     Status,
+    Tools(ToolsRoute),
 }
 
 impl<'a> Place<'a> {
@@ -38,6 +40,7 @@ impl<'a> Place<'a> {
             [Some("internal"), Some("keys"), Some("changes"), None, ..] => Ok(Some(Self::KeyChanges)),
             [Some("internal"), Some("meter"), None, ..] => Ok(Some(Self::Meters)),
             [Some("v1"), Some("status"), None, ..] => Ok(Some(Self::Status)),
+            [Some("tools"), rest @ ..] => Self::parse_tools(rest).map(Some),
             [Some("v1"), Some("keys"), rest @ ..] => Self::parse_keys(rest).map(Some),
             [Some("v1"), Some(tool), Some(action), None, ..] => Self::parse_tool(tool, action).map(Some),
             [Some("v1"), Some(tool), None, ..] if tool.parse::<Tool>().is_ok() => Err(Problem::new(
@@ -66,6 +69,18 @@ impl<'a> Place<'a> {
         }
     }
 
+    fn parse_tools(segments: [Option<&str>; 4]) -> Result<Self, Problem> {
+        match segments {
+            [None, ..] => Ok(Self::Tools(ToolsRoute::List)),
+            [Some("openapi.json"), None, ..] => Ok(Self::Tools(ToolsRoute::OpenApi)),
+            [Some(tool), None, ..] => match tool.parse::<Tool>() {
+                Ok(tool) => Ok(Self::Tools(ToolsRoute::Read(tool))),
+                Err(_) => Err(unknown_tool(tool)),
+            },
+            _ => Err(unknown_route()),
+        }
+    }
+
     fn parse_tool(tool: &str, action: &'a str) -> Result<Self, Problem> {
         let tool = tool.parse::<Tool>().map_err(|_| unknown_tool(tool))?;
         match Action::parse(action) {
@@ -85,7 +100,9 @@ impl<'a> Place<'a> {
             Self::Issue | Self::OwnRotate | Self::KeyRevoke(_) | Self::KeyRotate(_) | Self::Meters => {
                 Methods::of([Post])
             }
-            Self::Keys | Self::KeyChanges | Self::Health | Self::Status => Methods::of([Get]).with_head(),
+            Self::Keys | Self::KeyChanges | Self::Health | Self::Status | Self::Tools(_) => {
+                Methods::of([Get]).with_head()
+            }
         }
     }
 }

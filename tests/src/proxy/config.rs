@@ -69,6 +69,7 @@ impl ProxyConfig {
     pub fn for_tools(tools: &Tools) -> Self {
         let mut config = Self { replay_capacity: None, ..Self::new() };
         config.sections.remove("defaults.probe");
+        let config = config.line("defaults", "describe = \"/openapi.json\"");
         let config = config.section("server", "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\n");
         let pool = |config: Self, tool| config.upstreams(tool, &[&tools.addr(tool).to_string()]);
         Tool::ALL.into_iter().fold(config, pool)

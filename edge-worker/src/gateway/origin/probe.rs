@@ -3,7 +3,6 @@
 use shared::headers;
 use shared::origin::{CONNECT_TIMEOUT_MS, Origin};
 use shared::proof::Proof;
-use shared::status::StatusReport;
 use wasm_bindgen::JsValue;
 use worker::web_sys;
 
@@ -22,18 +21,17 @@ pub(super) async fn is_reachable(context: &RequestContext<'_>, origin: &Origin) 
     }
 }
 
-/// Returns the origin's status report. Returns `None` if the response has no valid proof or is not
-/// a report.
+/// Returns the text of a path that needs no grant. Returns `None` if the response has no valid proof.
 ///
 /// # Errors
 /// Returns the exception of the runtime if no response arrives.
-pub(super) async fn status(
+pub(super) async fn read(
     context: &RequestContext<'_>,
     origin: &Origin,
-) -> Result<Option<StatusReport>, JsValue> {
-    let Some(response) = probe(context, origin, "/v1/status").await? else { return Ok(None) };
-    let text = promise::settled(response.text()?).await?;
-    Ok(text.as_string().and_then(|text| StatusReport::from_json(&text)))
+    path: &str,
+) -> Result<Option<String>, JsValue> {
+    let Some(response) = probe(context, origin, path).await? else { return Ok(None) };
+    Ok(promise::settled(response.text()?).await?.as_string())
 }
 
 /// Sends a GET. Returns `None` if the response has no valid proof.

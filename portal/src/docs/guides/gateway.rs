@@ -36,9 +36,17 @@ pub(super) fn start(source: &Source<'_>) -> Markup {
     }
 }
 
-pub(super) fn tools() -> Markup {
+pub(super) fn tools(host: Host) -> Markup {
     html! {
         p { "Each tool takes GET and POST and defines its actions itself. qr and image have " code { "generate" } "." }
+        p {
+            "What the tools say of their actions, with schemas and examples, is "
+            @match host {
+                Host::Edge => { a href="/docs/tools" { "on a page of its own" } " and for programs at " }
+                Host::Direct => "at "
+            }
+            a href="/tools" { code { "/tools" } } " and, as OpenAPI, at " a href="/tools/openapi.json" { code { "/tools/openapi.json" } } "."
+        }
         (tables::tools())
     }
 }

@@ -8,7 +8,7 @@ const EVERY: &str = "toolsets=tools,pages,analytics,webhooks,keys,account";
 const MAX_DEFAULT: usize = 30_000;
 
 fn listed(query: Option<&str>, has_plan: bool) -> Vec<Value> {
-    let list = select(&tools(), &Toolsets::parse(query).unwrap(), has_plan);
+    let list = select(&tools(), &Toolsets::parse(query).unwrap(), has_plan, &[]);
     serde_json::from_str(&list).unwrap()
 }
 
@@ -47,7 +47,7 @@ fn schemas_are_valid_and_hints_follow_the_method() {
 
 #[test]
 fn default_list_is_small() {
-    let bytes = select(&tools(), &Toolsets::parse(None).unwrap(), true).len();
+    let bytes = select(&tools(), &Toolsets::parse(None).unwrap(), true, &[]).len();
     println!("{bytes} bytes");
     assert!(bytes <= MAX_DEFAULT, "{bytes}");
 }
@@ -103,7 +103,7 @@ fn named_toolset_is_the_whole_list() {
     assert_eq!(names(&listed(Some("toolsets=tools"), true)), ["call_tool"].into_iter().collect());
     let webhooks = listed(Some("toolsets=webhooks"), true);
     assert!(names(&webhooks).contains("list_events") && !names(&webhooks).contains("list_pages"));
-    assert!(select(&tools(), &Toolsets::parse(Some("toolsets=pages")).unwrap(), false) == "[]");
+    assert!(select(&tools(), &Toolsets::parse(Some("toolsets=pages")).unwrap(), false, &[]) == "[]");
 }
 
 #[test]
