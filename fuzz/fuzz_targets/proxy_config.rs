@@ -1,6 +1,6 @@
 #![no_main]
 
-use std::{fs, sync::LazyLock};
+use std::{fs, path::Path, sync::LazyLock};
 
 use libfuzzer_sys::fuzz_target;
 use proxy::{check::findings, config::Config};
@@ -27,7 +27,7 @@ fn check(text: &str) {
     };
     text.parse::<toml::Table>().unwrap_or_else(|error| panic!("{error}: {text}"));
     assert!(!format!("{config:?}").contains(SECRET));
-    let _findings = findings(&config, fuzz::NOW);
+    let _findings = findings(&config, Path::new("proxy.toml"), fuzz::NOW);
     let dump = |text: &str| {
         fs::write(FILE.path(), text).expect("a file that is written");
         Config::dump(FILE.path(), &env).unwrap_or_else(|error| panic!("{error}: {text}"))
