@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make dist`: a release in target/dist: a tarball, a Debian package, and their checksums.
+# `make dist`: a release in target/dist: a tarball, a Debian package, the Worker, and their checksums.
 # SIGNING_KEY=FILE signs the checksums with that SSH key (docs/operating.md, "Packages"). It may be a public key whose private
 # half an agent has. PROGRAMS=FOLDER takes the programs from there instead of building them, and OUT=FOLDER is where the release
 # goes, for the tests.
@@ -9,7 +9,7 @@ source "$here/lib.sh"
 
 readonly OUT=${OUT:-$ROOT/target/dist}
 # The Debian package names its files below this folder (proxy/Cargo.toml).
-readonly STAGE=$ROOT/target/dist-stage
+readonly STAGE=$ROOT/target/dist-stage WORKER=$ROOT/target/dist-worker
 VERSION=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' "$ROOT/Cargo.toml")
 HOST=$(rustc -vV | sed -n 's/^host: //p')
 readonly VERSION HOST NAME=unified-tool-gateway-$VERSION-$HOST
@@ -55,16 +55,39 @@ stage_texts() {
   # With the layout of the checkout, so that links between the texts hold.
   cp -r "$ROOT"/{conf,docs} "$ROOT"/LICENSE-* "$ROOT"/{README,CHANGELOG,ARCHITECTURE,CONTRIBUTING,SECURITY}.md "$STAGE"
   cp "$ROOT/packaging/Containerfile" "$STAGE"
+  mkdir "$STAGE/man"
+  "$STAGE/bin/proxy" man "$STAGE/man"
+  "$STAGE/bin/loadtest" man "$STAGE/man"
   mkdir "$STAGE/loadtest"
   cp -r "$ROOT"/loadtest/{README.md,scenarios,prices.json} "$STAGE/loadtest"
   # That of the Debian package, whose program has another place and name.
   sed 's#/usr/local/bin/proxy#/usr/bin/utg-proxy#' "$ROOT/conf/proxy.service" >"$STAGE/utg-proxy@.service"
 }
 
-pack_tarball() {
-  tar --create --directory "$STAGE" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
-    --exclude='./utg-proxy@.service' --transform="s#^\.#$NAME#" . | gzip --no-name >"$OUT/$NAME.tar.gz"
+# The changelog that Debian's tools read. Ours is CHANGELOG.md.
+stage_debian_changelog() {
+  printf 'utg-proxy (%s-1) unstable; urgency=medium\n\n  * /usr/share/doc/utg-proxy/CHANGELOG.md says what has changed.\n\n -- %s  %s\n' \
+    "$VERSION" "The Unified Tool Gateway authors <utg-proxy@localhost>" "$(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")" \
+    >"$STAGE/debian-changelog"
 }
+
+# The Worker with the layout of the checkout, and the configuration without the command that builds it.
+stage_worker() {
+  "$here/build-edge.sh"
+  rm -rf "$WORKER"
+  mkdir -p "$WORKER/edge-worker/build"
+  cp -r "$ROOT"/edge-worker/build/{index.js,index_bg.wasm,site} "$WORKER/edge-worker/build"
+  awk '/^\[/ { of_build = $0 == "[build]" } !of_build' "$ROOT/wrangler.toml" >"$WORKER/wrangler.toml"
+  cp "$ROOT"/LICENSE-* "$WORKER"
+}
+
+# pack folder name option…
+pack() {
+  tar --create --directory "$1" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
+    --transform="s#^\.#${2%%.t*}#" "${@:3}" . | gzip --no-name >"$OUT/$2"
+}
+pack_tarball() { pack "$STAGE" "$NAME.tar.gz" --exclude='./utg-proxy@.service' --exclude='./debian-changelog'; }
+pack_worker() { pack "$WORKER" "unified-tool-gateway-worker-$VERSION.tgz"; }
 
 pack_debian() {
   (cd "$ROOT" && "$TOOLS/bin/cargo-deb" --quiet --package proxy --no-build --no-strip --output "$OUT")
@@ -79,17 +102,20 @@ if [[ -n ${SIGNING_KEY:-} && ! -r $SIGNING_KEY ]]; then fail "SIGNING_KEY: no fi
 "$here/cargo-tools.sh"
 rm -rf "$STAGE"
 mkdir -p "$STAGE" "$OUT"
-rm -f "$OUT"/*.tar.gz "$OUT"/*.deb "$OUT"/SHA256SUMS*
+rm -f "$OUT"/*.tar.gz "$OUT"/*.tgz "$OUT"/*.deb "$OUT"/SHA256SUMS*
 if [[ -z ${PROGRAMS:-} ]]; then step "building the proxy and the load generator" build_programs; fi
 stage_programs
 step "listing what is linked (SBOM)" stage_sbom
 step "collecting license texts" stage_texts
 step "packing the tarball" pack_tarball
+step "building the Worker" stage_worker
+step "packing the Worker" pack_worker
 if command -v dpkg-shlibdeps >/dev/null; then
+  stage_debian_changelog
   step "packing the Debian package" pack_debian
 else
   echo "      no Debian package: dpkg-shlibdeps (dpkg-dev) is missing"
 fi
-(cd "$OUT" && shopt -s nullglob && sha256sum -- *.tar.gz *.deb >SHA256SUMS)
+(cd "$OUT" && shopt -s nullglob && sha256sum -- *.tar.gz *.tgz *.deb >SHA256SUMS)
 if [[ -n ${SIGNING_KEY:-} ]]; then step "signing the checksums" sign_checksums; fi
 ls -l "$OUT" "$STAGE/bin"

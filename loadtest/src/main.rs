@@ -3,9 +3,10 @@
 use std::error::Error;
 use std::io::{self, Write};
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use loadtest::tools::{self, BindAddress};
 use loadtest::{certify, run, saved, scenario};
 use tokio::runtime;
@@ -58,6 +59,9 @@ enum Command {
     Compare(saved::CompareArguments),
     /// Put the raw logs of several drivers together.
     Merge(saved::MergeArguments),
+    /// Write the man pages to a folder.
+    #[command(hide = true)]
+    Man { folder: PathBuf },
 }
 
 fn main() -> ExitCode {
@@ -69,6 +73,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => saved::report(&arguments),
         Command::Compare(arguments) => saved::compare(&arguments),
         Command::Merge(arguments) => saved::merge(&arguments),
+        Command::Man { folder } => write_manual(&folder),
     };
     result.unwrap_or_else(|error| {
         // There is nowhere left to say that it fails.
@@ -81,6 +86,11 @@ type CommandResult = Result<ExitCode, Box<dyn Error>>;
 
 fn block_on(command: impl Future<Output = CommandResult>) -> CommandResult {
     runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(command)
+}
+
+fn write_manual(folder: &Path) -> CommandResult {
+    clap_mangen::generate_to(Arguments::command(), folder)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn run_tools(bind: BindAddress) -> CommandResult {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use mimalloc::MiMalloc;
 use proxy::check::{self, Severity};
 use proxy::config::{Config, LoadError};
@@ -49,6 +49,9 @@ struct Arguments {
 enum Command {
     /// Act on the proxy that runs, through its admin socket (`server.admin_socket`).
     Ctl(Ctl),
+    /// Write the man pages of the installed program to a folder.
+    #[command(hide = true)]
+    Man { folder: PathBuf },
 }
 
 /// Exit code if the file or another resource of the machine is not available.
@@ -82,8 +85,10 @@ fn main() -> ExitCode {
             Err(error) => not_loaded(&error),
         };
     }
-    if let Some(Command::Ctl(ctl)) = &arguments.command {
-        return run_ctl(ctl, &arguments.config);
+    match &arguments.command {
+        Some(Command::Ctl(ctl)) => return run_ctl(ctl, &arguments.config),
+        Some(Command::Man { folder }) => return write_manual(folder),
+        None => {}
     }
     let config = match Config::load(&arguments.config, &env) {
         Ok(config) => config,
@@ -161,6 +166,17 @@ fn run_ctl(ctl: &Ctl, file: &Path) -> ExitCode {
         }
         Err(error) => {
             eprintln!("{error}");
+            ExitCode::from(UNAVAILABLE)
+        }
+    }
+}
+
+#[allow(clippy::print_stderr, reason = "what the operator asked for on the command line")]
+fn write_manual(folder: &Path) -> ExitCode {
+    match clap_mangen::generate_to(Arguments::command().name("utg-proxy"), folder) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("proxy: {}: {error}", folder.display());
             ExitCode::from(UNAVAILABLE)
         }
     }

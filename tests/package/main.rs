@@ -70,7 +70,7 @@ fn checksums_are_those_of_tarball_and_package() {
     let checked = run(Command::new("sh")
         .arg("-c")
         .arg(format!("cd '{}' && sha256sum --check --strict SHA256SUMS", RELEASE.folder.path().display())));
-    assert_eq!(checked.lines().filter(|line| line.ends_with(": OK")).count(), 2, "{checked}");
+    assert_eq!(checked.lines().filter(|line| line.ends_with(": OK")).count(), 3, "{checked}");
 }
 
 /// Returns true if the commands of the guide that verify a release succeed in a folder.
@@ -112,6 +112,51 @@ fn tarball_has_stripped_programs_that_run() {
         let sections = run(Command::new("readelf").arg("--sections").arg(&path));
         assert!(!sections.contains(".debug_info") && !sections.contains(".symtab"), "{program} is stripped");
     }
+}
+
+/// The Worker is deployed by wrangler in a folder that has nothing but the artifact.
+#[test]
+fn worker_is_deployed_without_a_checkout() {
+    let folder = tempfile::tempdir().unwrap();
+    let packed = file_of(RELEASE.folder.path(), ".tgz");
+    run(Command::new("tar").args(["--strip-components=1", "-xzf"]).arg(&packed).arg("-C").arg(folder.path()));
+    for environment in ["staging", "production"] {
+        let mut wrangler = Command::new(root().join("node_modules/.bin/wrangler"));
+        wrangler.args(["deploy", "--dry-run", "--strict", "--env", environment, "--outdir", "out", "--cwd"]);
+        let output = run(wrangler.arg(folder.path()).env("WRANGLER_SEND_METRICS", "false"));
+        assert!(output.contains("env.METER") && output.contains("--dry-run: exiting now"), "{output}");
+        let wasm = file_of(&folder.path().join("out"), ".wasm");
+        let built = fs::read(root().join("edge-worker/build/index_bg.wasm")).unwrap();
+        assert!(fs::read(wasm).unwrap() == built, "{environment}: the module of the build");
+        fs::remove_dir_all(folder.path().join("out")).unwrap();
+    }
+}
+
+#[test]
+fn manual_describes_every_option_of_the_programs() {
+    let unpacked = tempfile::tempdir().unwrap();
+    run(Command::new("dpkg-deb").arg("--extract").arg(&RELEASE.debian).arg(unpacked.path()));
+    let manual = unpacked.path().join("usr/share/man/man1");
+    for page in ["utg-proxy.1.gz", "utg-proxy-ctl.1.gz"] {
+        assert!(manual.join(page).exists(), "{page}");
+    }
+    for (program, page) in [("proxy", "utg-proxy.1"), ("loadtest", "loadtest-run.1")] {
+        // roff writes a hyphen of an option with a backslash.
+        let page = read(&format!("man/{page}")).replace('\\', "");
+        let arguments = if program == "proxy" { vec!["--help"] } else { vec!["run", "--help"] };
+        let help = run(Command::new(binary(program)).args(arguments));
+        let options = help
+            .split_whitespace()
+            .filter(|word| word.starts_with("--"))
+            .map(|word| word.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '-'));
+        for option in options {
+            assert!(page.contains(option), "{program}: {option}");
+        }
+    }
+    let changelog = unpacked.path().join("usr/share/doc/utg-proxy/changelog.Debian.gz");
+    let parsed =
+        run(Command::new("sh").args(["-c", "gunzip -c \"$0\" | dpkg-parsechangelog -l-"]).arg(changelog));
+    assert!(parsed.starts_with("Source: utg-proxy\n"), "{parsed}");
 }
 
 /// Every crate of the bill of materials that is linked has its license in the release.
