@@ -54,6 +54,13 @@ shared::problem_codes! {
         "An account has at most 200 images with 100 MiB in all. GET /account shows what is used. Delete an image first.",
         "Delete one that you do not need, or send a smaller one.",
     );
+    DOMAIN_LIMIT_REACHED = Row::new(
+        "domain-limit-reached",
+        403,
+        "The account has all the domains it may have",
+        "An account has at most 10 domains. Delete one, or change one.",
+        "Delete one that you do not need, or change it.",
+    );
     ANALYTICS_WINDOW_EXCEEDED = Row::new(
         "analytics-window-exceeded",
         403,
@@ -117,6 +124,20 @@ shared::problem_codes! {
         "There is no image with this id",
         "The account has no image with this id. GET /images lists those that it has.",
         "Read the list that has the id, and drop what you have stored of this one.",
+    );
+    DOMAIN_UNKNOWN = Row::new(
+        "domain-unknown",
+        404,
+        "There is no domain with this id",
+        "The account has no domain with this id. GET /domains lists those that it has.",
+        "Read the list that has the id, and drop what you have stored of this one.",
+    );
+    DOMAIN_TAKEN = Row::new(
+        "domain-taken",
+        409,
+        "The domain is taken",
+        "The account has the domain already, or another account shows its page there. A host belongs to one account. It is free when that account removes it, or a day after its TXT record is gone.",
+        "Remove the domain where it is, then verify it again.",
     );
     SLUG_TAKEN = Row::new(
         "slug-taken",

@@ -13,7 +13,9 @@ use std::{fmt, net::Ipv4Addr};
 use thiserror::Error;
 
 pub use self::policy::FetchPolicy;
-use crate::page::{UrlError, UrlParts, WebUrl, is_at_or_below, is_domain_name, is_private_name};
+use crate::page::{
+    UrlError, UrlParts, WebUrl, is_at_or_below, is_domain_name, is_ip_address, is_private_name,
+};
 
 /// A URL that the gateway may call, in the normal form of the URL standard. It can only be made by
 /// [`FetchUrl::parse`], so what was stored as text is checked again at each use.
@@ -165,15 +167,6 @@ fn check_host(parts: &UrlParts, policy: &FetchPolicy) -> Result<(), FetchUrlErro
         return Err(FetchUrlError::TrailingDot { host: host() });
     }
     Ok(())
-}
-
-/// Returns true if the URL standard reads the host as an address: brackets, or a last label that is
-/// a number (decimal, octal or hexadecimal).
-fn is_ip_address(name: &str) -> bool {
-    let last = name.rsplit('.').next().unwrap_or_default();
-    let is_hex = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let is_decimal = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
-    name.starts_with('[') || is_decimal || last.strip_prefix("0x").is_some_and(is_hex)
 }
 
 /// Returns true for the machine itself. Browsers resolve names below `localhost` to it too.

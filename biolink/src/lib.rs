@@ -9,6 +9,7 @@
 
 pub mod analytics;
 pub mod codes;
+pub mod domains;
 pub mod events;
 pub mod fetch_url;
 pub mod page;

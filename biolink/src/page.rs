@@ -21,7 +21,7 @@ mod web_url;
 pub use document::{Link, PageDocument};
 pub use html::{PageView, confirm, gone, not_found, problem_notice, render, report_form, report_received};
 pub(crate) use id::id;
-pub use id::{IdSource, ImageId, LinkId, PageId, ProductId, SourceId};
+pub use id::{DomainId, IdSource, ImageId, LinkId, PageId, ProductId, SourceId};
 pub use image_file::{IMAGE_TYPES, ImageFile, MAX_IMAGE_BYTES, image_headers};
 pub use image_url::ImageUrl;
 pub use qr::{Correction, QrOptions, qr_pdf, qr_png, qr_svg};
@@ -36,4 +36,6 @@ pub use slug::{Slug, SlugError};
 pub use vcard::card;
 pub use via::Via;
 pub use web_url::{UrlError, WebUrl};
-pub(crate) use web_url::{UrlParts, is_at_or_below, is_domain_name, is_private_name, is_public_host};
+pub(crate) use web_url::{
+    UrlParts, host_to_ascii, is_at_or_below, is_domain_name, is_ip_address, is_private_name, is_public_host,
+};

@@ -24,8 +24,8 @@ mod suspension;
 mod visit;
 
 pub use account::{
-    Account, AccountMessage, Call, Claim, ClaimOutcome, ImageFate, Loaded, Needs, Once, Operation,
-    SourceCall, Step, StoredReply, Task, Write, check_no_query,
+    Account, AccountMessage, Call, Claim, ClaimOutcome, DomainInput, ImageFate, Loaded, Needs, Once,
+    Operation, SourceCall, Step, StoredReply, Task, Write, check_no_query, host_owner,
 };
 pub use admission::{Admission, Decision};
 pub use denied_hosts::DeniedHosts;

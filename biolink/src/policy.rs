@@ -17,6 +17,8 @@ pub const CALLS_PER_HOUR: u32 = 1_000;
 pub const PAGES: u32 = 25;
 /// Images of an account.
 pub const IMAGES: u32 = 200;
+/// Domains of an account.
+pub const DOMAINS: usize = 10;
 /// Bytes of all images of an account: 100 MiB.
 pub const IMAGE_BYTES: u64 = 104_857_600;
 /// Events of one visitor of a page that count within a minute.

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use biolink::domains::{DomainHosts, HostName};
 use biolink::fetch_url::FetchPolicy;
 use biolink::route::PagesHost;
 use biolink::webhooks::EncryptionKeys;
@@ -58,6 +59,9 @@ pub(crate) struct Bindings {
     pub(crate) public_url: Option<String>,
     /// Variable `PAGES_HOST`: the host for pages alone. By default every host serves both.
     pub(crate) pages_host: Option<PagesHost>,
+    /// Variable `DOMAINS_TARGET`: the host name to which domains of accounts point, with the hosts of the
+    /// service itself. By default accounts have no domains, and every host is the service's.
+    domain_hosts: Option<DomainHosts>,
     /// Variable `SECURITY_CONTACT`: who takes reports of vulnerabilities.
     pub(crate) security_contact: Option<SecurityContact>,
     /// Variable `ALLOW_HTTP`: `1` accepts keys over plain HTTP, for development under another host
@@ -121,6 +125,8 @@ const IMAGES: &str = "IMAGES";
 const PUBLIC_URL: &str = "PUBLIC_URL";
 const ORIGIN_URLS: &str = "ORIGIN_URLS";
 const PAGES_HOST: &str = "PAGES_HOST";
+const DOMAINS_TARGET: &str = "DOMAINS_TARGET";
+const DNS_URL: &str = "DNS_URL";
 const ALLOW_PRIVATE_FETCH: &str = "ALLOW_PRIVATE_FETCH";
 
 /// Returns the KV namespace alone, for the Durable Objects.
@@ -225,12 +231,25 @@ pub(crate) fn max_body(env: &Env) -> u64 {
 
 /// Returns which URLs of customers may be called, for the Durable Objects.
 pub(crate) fn fetch_policy(env: &Env) -> FetchPolicy {
-    let text = |name| variable(env, name);
-    let own = [text(PUBLIC_URL), text(PAGES_HOST), text(ORIGIN_URLS)];
-    let hosts = own.iter().flatten().flat_map(|hosts| hosts.split(','));
+    let own = own_hosts(env);
+    FetchPolicy::new(hosts_of(&own), is_private_fetch_allowed(env))
+}
+
+/// Returns the resolver that looks up the proof of domains.
+pub(crate) fn dns_url(env: &Env) -> String {
+    variable(env, DNS_URL).unwrap_or_else(|| biolink::domains::DNS_URL.to_owned())
+}
+
+/// Returns the variables that have hosts of the service itself.
+fn own_hosts(env: &Env) -> [Option<String>; 3] {
+    [PUBLIC_URL, PAGES_HOST, ORIGIN_URLS].map(|name| variable(env, name))
+}
+
+/// Returns the hosts in these variables, each as a host or a URL.
+fn hosts_of(variables: &[Option<String>]) -> impl Iterator<Item = &str> {
+    let hosts = variables.iter().flatten().flat_map(|hosts| hosts.split(','));
     // An origin may have a name: `a=https://…`.
-    let hosts = hosts.map(|host| host.split_once('=').map_or(host, |(_, url)| url).trim());
-    FetchPolicy::new(hosts, is_private_fetch_allowed(env))
+    hosts.map(|host| host.split_once('=').map_or(host, |(_, url)| url).trim())
 }
 
 fn is_private_fetch_allowed(env: &Env) -> bool {
@@ -293,6 +312,20 @@ impl Bindings {
         self.biolink.as_ref().ok_or_else(|| not_configured("bio-link pages are not set up on this gateway"))
     }
 
+    /// Returns the hosts of the service, for domains of accounts.
+    ///
+    /// # Errors
+    /// `not-configured`.
+    pub(crate) fn domain_hosts(&self) -> Result<&DomainHosts, Problem> {
+        let missing = || not_configured("domains of accounts are not set up on this gateway");
+        self.domain_hosts.as_ref().ok_or_else(missing)
+    }
+
+    /// Returns the host of a request if it is a domain of an account.
+    pub(crate) fn customer_host(&self, address: &Address<'_>) -> Option<HostName> {
+        self.domain_hosts.as_ref().and_then(|hosts| hosts.customer(address.host()))
+    }
+
     /// Returns the bucket of images.
     ///
     /// # Errors
@@ -348,6 +381,7 @@ impl Bindings {
         let host = "a host name such as pages.example, and not that of PUBLIC_URL";
         let pages_host =
             pages.optional(PAGES_HOST, host, |text| PagesHost::parse(text, public_url.as_deref()));
+        let domain_hosts = read_domain_hosts(&mut pages, env);
         let biolink = BiolinkBindings::read(&mut pages);
         let are_pages_complete = pages.finish();
         if !is_complete {
@@ -368,6 +402,7 @@ impl Bindings {
             assets,
             public_url,
             pages_host,
+            domain_hosts,
             security_contact,
             http_allowed: http_allowed.unwrap_or(false),
             fetch_policy: fetch_policy(env),
@@ -402,6 +437,19 @@ impl BiolinkBindings {
             events: events?,
         })
     }
+}
+
+/// Reads the variables of domains of accounts.
+fn read_domain_hosts(reader: &mut Reader<'_>, env: &Env) -> Option<DomainHosts> {
+    let https = "a URL of DNS over HTTPS with JSON, such as https://cloudflare-dns.com/dns-query";
+    reader.optional(DNS_URL, https, |text| Address::parse(text).map(drop));
+    let target = "a host name such as customers.example.net, together with PUBLIC_URL or PAGES_HOST";
+    let own = own_hosts(env);
+    reader.optional(DOMAINS_TARGET, target, |text| match own {
+        // The service would take requests for itself for those of a customer.
+        [None, None, _] => None,
+        _ => DomainHosts::new(text, hosts_of(&own)),
+    })
 }
 
 fn not_configured(detail: &'static str) -> Problem {

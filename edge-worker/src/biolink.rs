@@ -1,6 +1,7 @@
 //! Bio-link: pages, their visitors and events, webhooks and product sync.
 
 pub(crate) mod denied_hosts;
+pub(crate) mod domains;
 mod durable;
 pub(crate) mod event_delivery;
 pub(crate) mod event_queue;

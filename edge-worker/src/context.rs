@@ -33,8 +33,12 @@ impl RequestContext<'_> {
     /// empty string, so that paths are relative, if the latter contains characters that need
     /// escaping.
     pub(crate) fn public_url(&self) -> &str {
-        let called = self.address.is_plain().then_some(self.address.base);
-        self.bindings.public_url.as_deref().or(called).unwrap_or("")
+        self.bindings.public_url.as_deref().unwrap_or_else(|| self.called_url())
+    }
+
+    /// Returns the base URL of this request, or an empty string as [`public_url`](Self::public_url).
+    pub(crate) fn called_url(&self) -> &str {
+        if self.address.is_plain() { self.address.base } else { "" }
     }
 
     /// Returns the base URL of pages.

@@ -1,6 +1,8 @@
 //! Route → handler.
 
-use biolink::route::corrected;
+use biolink::domains::HostName;
+use biolink::pages_api::page_not_found;
+use biolink::route::{Route as BiolinkRoute, VisitEndpoint, address_on_own_host, corrected};
 use portal::endpoint::Endpoint;
 use portal::route::{ConsoleCall, Route};
 use portal::{console, site};
@@ -13,7 +15,9 @@ use worker::{Context, Env};
 
 use crate::access_log::AccessRecord;
 use crate::bindings::Bindings;
-use crate::biolink::handlers::{administer_pages, images, pages_api, push_products, visit, webhooks};
+use crate::biolink::domains;
+use crate::biolink::handlers::visit::{self, VisitHost};
+use crate::biolink::handlers::{administer_pages, images, pages_api, push_products, webhooks};
 use crate::context::RequestContext;
 use crate::gateway::handlers::{
     call_tool, change_key, issue_key, key_changes, list_keys, meters, read_own_key, status, tools,
@@ -33,6 +37,12 @@ pub(crate) async fn dispatch(
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
     let address = Address::parse(&request.url).ok_or_else(malformed_url)?;
+    let bindings = outlined(|| Bindings::of_isolate(env));
+    if let Ok(bindings) = &bindings
+        && let Some(host) = outlined(|| bindings.customer_host(&address))
+    {
+        return boxed(respond_on_domain(request, &host, (bindings, execution), access)).await;
+    }
     let (route, Target { query, .. }) = match outlined(|| Route::read(&request.method, address.target)) {
         Ok(read) => read,
         Err(problem) => return redirect_to_page(request, &address).ok_or(problem),
@@ -42,7 +52,7 @@ pub(crate) async fn dispatch(
         access.record_call(&route);
     });
     let head = outlined(|| Head::read(request.lines()))?;
-    let bindings = outlined(|| Bindings::of_isolate(env))?;
+    let bindings = bindings?;
     if let Some(host) = &bindings.pages_host
         && let Some(url) = outlined(|| host.redirect(&address, route.served_by()))?
     {
@@ -59,6 +69,37 @@ pub(crate) async fn dispatch(
     };
     outlined(|| log_refusal(context, &outcome, access));
     outcome
+}
+
+/// Handles a request to a domain of an account: its page, the page's parts, and files of the host.
+async fn respond_on_domain(
+    request: &ClientRequest,
+    host: &HostName,
+    (bindings, execution): (&Bindings, &Context),
+    access: &mut AccessRecord,
+) -> Result<ClientResponse, Problem> {
+    let address = Address::parse(&request.url).ok_or_else(malformed_url)?;
+    // Whatever is wrong is shown as a page.
+    access.endpoint = Some(Endpoint::Visit(VisitEndpoint::Page));
+    let head = outlined(|| Head::read(request.lines()))?;
+    let context = &RequestContext { request, address, head, bindings, execution };
+    let found = boxed(domains::find(context, host)).await?;
+    let Some(slug) = found else { return Err(page_not_found()) };
+    let target = outlined(|| address_on_own_host(address.target, &slug));
+    let (route, Target { query, .. }) =
+        outlined(|| Route::read(&request.method, target.as_deref().unwrap_or(address.target)))?;
+    access.endpoint = Some(Endpoint::of(&route));
+    let response = match route {
+        Route::Biolink(BiolinkRoute::Visit(visit)) => {
+            let response = boxed(visit::handle(context, &visit, query, VisitHost::Own)).await;
+            response.map(ClientResponse::Own)
+        }
+        Route::Biolink(BiolinkRoute::Image(_)) | Route::Site(_) | Route::Preflight(_) => {
+            boxed(respond(context, route, query, access)).await
+        }
+        _ => Err(page_not_found()),
+    };
+    response.map(|response| outlined(|| conditional(request, response)))
 }
 
 /// Returns the redirect of an address that is no route, but means a page.
@@ -100,21 +141,22 @@ async fn respond(
 /// Handles a request for bio-link, which needs its stores.
 async fn respond_biolink(
     context: &RequestContext<'_>,
-    route: biolink::route::Route<'_>,
+    route: BiolinkRoute<'_>,
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
-    use biolink::route::Route;
     context.biolink()?;
     let response = match route {
-        Route::Visit(visit) => {
-            return boxed(visit::handle(context, &visit, query)).await.map(ClientResponse::Own);
+        BiolinkRoute::Visit(visit) => {
+            return boxed(visit::handle(context, &visit, query, VisitHost::Shared))
+                .await
+                .map(ClientResponse::Own);
         }
-        Route::Image(id) => return boxed(images::serve(context, &id)).await,
-        Route::Pages(call) => return boxed(pages_api::handle(context, &call, query, access)).await,
-        Route::Admin(call) => boxed(administer_pages::handle(context, &call, query, access)).await,
-        Route::PushProducts(id) => boxed(push_products::handle(context, &id)).await,
-        Route::Webhooks(call) => boxed(webhooks::handle(context, &call, query, access)).await,
+        BiolinkRoute::Image(id) => return boxed(images::serve(context, &id)).await,
+        BiolinkRoute::Pages(call) => return boxed(pages_api::handle(context, &call, query, access)).await,
+        BiolinkRoute::Admin(call) => boxed(administer_pages::handle(context, &call, query, access)).await,
+        BiolinkRoute::PushProducts(id) => boxed(push_products::handle(context, &id)).await,
+        BiolinkRoute::Webhooks(call) => boxed(webhooks::handle(context, &call, query, access)).await,
     };
     response.map(|response| ClientResponse::Own(response.into_bytes()))
 }

@@ -56,5 +56,5 @@ fn body_of(text: &str) -> Value {
 pub fn with_view<R>(document: &PageDocument, read: impl FnOnce(&PageView<'_>) -> R) -> R {
     let slug = Slug::parse("ada").expect("a slug");
     let base = "https://p.example";
-    read(&PageView { document, slug: &slug, base, now: NOW, published_at: NOW, image: None })
+    read(&PageView { document, slug: &slug, base, path: "/ada", now: NOW, published_at: NOW, image: None })
 }

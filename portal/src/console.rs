@@ -4,6 +4,7 @@
 
 mod analytics;
 mod chart;
+mod domains;
 mod keys;
 mod moderation;
 mod page;
@@ -47,6 +48,7 @@ fn render(call: &ConsoleCall<'_>, query: Option<&str>, value: &Value) -> Markup 
         ConsoleView::Key => keys::one(value),
         ConsoleView::Status => status::tools(value),
         ConsoleView::Account => pages::account(value),
+        ConsoleView::Domains => domains::all(value),
         ConsoleView::Pages => pages::all(path, query, value),
         ConsoleView::Page => pages::one(value),
         ConsoleView::Analytics => analytics::report(query, value),

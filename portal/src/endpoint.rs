@@ -218,7 +218,7 @@ pub fn is_shown_as_page(endpoint: Option<Endpoint>, accept: Option<&str>) -> boo
 mod tests {
     use std::collections::HashSet;
 
-    use biolink::page::{ImageId, LinkId, PageId, ProductId, Slug, SourceId};
+    use biolink::page::{DomainId, ImageId, LinkId, PageId, ProductId, Slug, SourceId};
     use biolink::webhooks::{DeliveryId, EndpointId, EventId};
     use shared::key::KeyId;
 
@@ -244,6 +244,7 @@ mod tests {
                 .replace("{token}", "AAAAAAAAAAAAAAAAAAAAAA")
                 .replace("{source_id}", &SourceId::new([1; 12]).to_string())
                 .replace("{image_id}", &ImageId::new([1; 12]).to_string())
+                .replace("{domain_id}", &DomainId::new([1; 12]).to_string())
                 .replace("{revision}", "7")
                 .replace("{tool}", "qr")
                 .replace("{slug}", "ada");

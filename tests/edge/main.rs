@@ -13,6 +13,7 @@ mod counting;
 mod delivery;
 mod deployment;
 mod direct_delivery;
+mod domains;
 mod far;
 mod faults;
 mod functions;

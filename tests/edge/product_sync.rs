@@ -8,7 +8,7 @@ use tests::{
     http::{Request, Response},
     objects::Object,
     shop::{Page, Shop},
-    stack::Edge,
+    stack::{Edge, NOWHERE},
     wait::wait_for,
 };
 
@@ -326,6 +326,9 @@ fn source_that_leads_inside_is_refused() {
         "https://169.254.169.254/".to_owned(),
         format!("http://{}/pages", edge.addr),
         "ftp://shop.example/".to_owned(),
+        "https://shop.example/feed\r\nhost: 127.0.0.1".to_owned(),
+        // A host of ORIGIN_URLS.
+        format!("{NOWHERE}/feed"),
     ] {
         let response = create(&url);
         assert_eq!((response.status, response.code().as_str()), (422, "fields-invalid"), "{url}");

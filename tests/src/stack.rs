@@ -162,6 +162,11 @@ impl Edge {
         Self::launch(origins, None, &["--env", environment].into_iter().chain(variables).collect::<Vec<_>>())
     }
 
+    /// Starts the worker with options of `scripts/edge.mjs`.
+    pub fn start_with_options(origins: &str, options: &[&str]) -> Self {
+        Self::launch(origins, None, options)
+    }
+
     /// Starts two workers, with fault injection into the bindings of the gateway: `edge`, and the one
     /// of the host `pages.example`, which owns the objects of bio-link.
     pub fn start_two_with_faults(origins: &str, faults: &Faults) -> Self {

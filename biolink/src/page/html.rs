@@ -40,6 +40,8 @@ pub struct PageView<'a> {
     pub slug: &'a Slug,
     /// The address below which pages are shown, without a slash at its end.
     pub base: &'a str,
+    /// The path of the page, below which its parts are: `/ada`, or an empty one on a domain of its own.
+    pub path: &'a str,
     /// The moment: links outside their schedule are left out.
     pub now: UnixMillis,
     /// The moment at which the document went live.
@@ -51,7 +53,7 @@ pub struct PageView<'a> {
 impl PageView<'_> {
     /// Returns the page's own address, without a query.
     pub(super) fn address(&self) -> String {
-        format!("{}/{}", self.base, self.slug)
+        format!("{}{}", self.base, self.path)
     }
 }
 
@@ -80,10 +82,10 @@ pub fn render(view: &PageView<'_>) -> Response {
         }
         footer {
             // Fetched for print alone.
-            img.qr src={ "/" (view.slug) "/qr.svg" } alt=(words.code) width="160" height="160" loading="lazy";
-            a lang=[words.foreign(&document.locale)] rel="nofollow" href={ "/" (view.slug) "/report" } { (words.report) }
+            img.qr src={ (view.path) "/qr.svg" } alt=(words.code) width="160" height="160" loading="lazy";
+            a lang=[words.foreign(&document.locale)] rel="nofollow" href={ (view.path) "/report" } { (words.report) }
             @if let Some(token) = view.image {
-                img src={ "/" (view.slug) "/seen/" (token) } alt="" width="1" height="1";
+                img src={ (view.path) "/seen/" (token) } alt="" width="1" height="1";
             }
         }
     };

@@ -78,6 +78,11 @@ id! {
     ImageId "img_" 12
 }
 
+id! {
+    /// The name of a domain of an account, `dom_` and 17 of `[0-9A-Za-z]`.
+    DomainId "dom_" 12
+}
+
 impl ImageId {
     /// Returns the id of an account's image. The same bytes have the same id, so that an image is stored
     /// once.

@@ -126,6 +126,7 @@ mod tests {
             document,
             slug: &slug,
             base: "https://p.example",
+            path: "/ada",
             now: NOW,
             published_at: NOW,
             image: None,

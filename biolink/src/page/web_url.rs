@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub(crate) use international::to_ascii as host_to_ascii;
 pub(crate) use parts::UrlParts;
 
 /// A public `http` or `https` address in a form that the URL standard leaves as it is: the host in
@@ -132,6 +133,15 @@ pub(crate) fn is_domain_name(name: &str) -> bool {
 /// Returns true for a name that is private everywhere, and for each below it.
 pub(crate) fn is_private_name(name: &str) -> bool {
     WebUrl::PRIVATE.iter().any(|private| is_at_or_below(name, private))
+}
+
+/// Returns true if the URL standard reads the host as an address: brackets, or a last label that is
+/// a number (decimal, octal or hexadecimal).
+pub(crate) fn is_ip_address(name: &str) -> bool {
+    let last = name.rsplit('.').next().unwrap_or_default();
+    let is_hex = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_decimal = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
+    name.starts_with('[') || is_decimal || last.strip_prefix("0x").is_some_and(is_hex)
 }
 
 /// Returns true if a name is `parent` or lies below it.

@@ -12,6 +12,8 @@
 
 mod administration;
 mod analytics;
+mod domain_input;
+mod domains;
 mod export;
 mod images;
 mod message;
@@ -26,6 +28,8 @@ mod webhooks;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+pub use domain_input::DomainInput;
+pub use domains::host_owner;
 pub use message::{AccountMessage, Call, Claim, ClaimOutcome, Once, Operation, check_no_query};
 use outbox::Outbox;
 pub use outbox::Task;
@@ -53,13 +57,14 @@ use super::{
     edit::revision_unknown,
     page::{Content, FormerSlug, PageMeta},
     precondition::{check_match, etag},
-    problems::{idempotency_key_reused, page_unknown},
+    problems::{domain_unknown, idempotency_key_reused, page_unknown},
     reply::Reply,
     slug::{Owner, SlugMessage},
     snapshot::{FOREVER, Snapshot, SnapshotState},
     suspension::Suspension,
 };
 use crate::{
+    domains::Domain,
     page::{PageId, Slug},
     policy,
     product_sync::Source,
@@ -78,6 +83,9 @@ pub struct Account {
     /// Uploaded images, the oldest first.
     #[serde(default)]
     images: Vec<StoredImage>,
+    /// Host names of its own, the oldest first.
+    #[serde(default)]
+    domains: Vec<Domain>,
     /// Slugs of deleted pages, while they are reserved.
     #[serde(default)]
     freed: Vec<FormerSlug>,
@@ -138,6 +146,12 @@ impl Account {
             Err(Unfinished::Refused(problem)) => self.finish(call, Err(problem), now),
             Err(Unfinished::Admitted(pages)) => {
                 Step::Admit(Admission { pages, hour: self.calls.status(now) })
+            }
+            Err(Unfinished::Check(id)) => {
+                match self.check_domain(call.account, &id, call.claim_number(), now) {
+                    Some(check) => Step::Check(check),
+                    None => self.finish(call, Err(domain_unknown(&id)), now),
+                }
             }
             Err(Unfinished::Claim(slug, page)) => {
                 let (owner, claim) = (Owner { account: call.account, page }, call.claim_number());
@@ -208,7 +222,10 @@ impl Account {
     /// Returns the tasks that are due.
     #[must_use]
     pub fn due(&mut self, now: UnixMillis) -> Vec<Task> {
-        self.outbox.due(now)
+        let checks = self.domains.iter().filter(|domain| domain.next_check.is_some_and(|at| at <= now));
+        let mut due: Vec<_> = checks.map(|domain| Task::CheckDomain(domain.id)).collect();
+        due.extend(self.outbox.due(now));
+        due
     }
 
     /// Takes in how a task ended. One that failed is due again later.
@@ -218,7 +235,8 @@ impl Account {
 
     /// Returns the moment at which the next task is due.
     pub fn next_due(&self) -> Option<UnixMillis> {
-        self.outbox.next_due()
+        let checks = self.domains.iter().filter_map(|domain| domain.next_check);
+        checks.chain(self.outbox.next_due()).min()
     }
 
     /// Counts the call, unless it was counted, and finds the reply to an earlier one with the same
@@ -229,7 +247,7 @@ impl Account {
         stored: Option<&StoredReply>,
         now: UnixMillis,
     ) -> Result<Option<Response>, Problem> {
-        if call.claim.is_none() && call.operation.is_charged() {
+        if call.claim.is_none() && call.proof.is_none() && call.operation.is_charged() {
             self.calls.admit(now)?;
         }
         let Some(once) = &call.once else { return Ok(None) };
@@ -256,6 +274,7 @@ impl Account {
     ) -> Step {
         self.busy.retain(|busy| busy.seed != call.seed);
         self.outbox.take_back_now(call.claim_number(), now);
+        self.serve_domains(call.account, now);
         let (outcome, mut writes) = match outcome {
             Ok((response, writes)) => (Ok(response), writes),
             Err(problem) => (Err(problem), Vec::new()),
@@ -301,6 +320,7 @@ impl Account {
                     "suspended": self.suspended.is_some(),
                     "pages": { "used": self.pages.len(), "limit": policy::PAGES },
                     "images": self.describe_image_usage(),
+                    "domains": { "used": self.domains.len(), "limit": policy::DOMAINS },
                     "calls": {
                         "limit": policy::CALLS_PER_HOUR,
                         "window_seconds": 3600,
@@ -343,6 +363,12 @@ impl Account {
             Operation::AddImage(file) => read(self.add_image(call, file, now)?),
             Operation::ReadImage(id) => read(self.read_image(id, &call.base)?),
             Operation::DeleteImage(id) => read(self.delete_image(call, id, now)?),
+            Operation::ListDomains => read(self.list_domains()),
+            Operation::AddDomain(input) => read(self.add_domain(call, input, now)?),
+            Operation::ReadDomain(id) => read(self.read_domain(id)?),
+            Operation::PatchDomain(id, page) => read(self.patch_domain(call, id, *page)?),
+            Operation::DeleteDomain(id) => read(self.delete_domain(call, id, now)?),
+            Operation::VerifyDomain(id) => read(self.verify_domain(call, id, now)?),
             Operation::Export => read(self.begin_export(call, now)),
             Operation::Erase(confirmation) => Ok(self.erase(call, confirmation.as_deref(), now)?),
             Operation::Inspect(page) => read(self.inspect(call, *page)?),

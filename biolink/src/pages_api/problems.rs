@@ -4,8 +4,9 @@ use crate::codes;
 use shared::{key::BiolinkPlan, problem::Problem};
 
 use crate::{
-    page::{ImageId, PageId, Slug, SourceId},
-    policy::{IMAGE_BYTES, IMAGES, PAGES},
+    domains::HostName,
+    page::{DomainId, ImageId, PageId, Slug, SourceId},
+    policy::{DOMAINS, IMAGE_BYTES, IMAGES, PAGES},
     product_sync::MAX_SOURCES,
 };
 
@@ -116,6 +117,26 @@ pub fn push_limited() -> Problem {
 /// Returns the refusal of a push that is not signed by the shop.
 pub fn push_unsigned(detail: String) -> Problem {
     Problem::new(codes::SIGNATURE_INVALID, detail)
+}
+
+pub(super) fn domain_unknown(id: &DomainId) -> Problem {
+    Problem::new(codes::DOMAIN_UNKNOWN, format!("this account has no domain {id}"))
+}
+
+pub(super) fn domain_limit_reached() -> Problem {
+    let detail = format!("the account has {DOMAINS} domains, which is the limit; delete one first");
+    Problem::new(codes::DOMAIN_LIMIT_REACHED, detail)
+}
+
+pub(super) fn domain_exists(host: &HostName) -> Problem {
+    Problem::new(codes::DOMAIN_TAKEN, format!("this account has the domain `{host}` already"))
+}
+
+pub(super) fn domain_taken(host: &HostName) -> Problem {
+    let detail = format!(
+        "another account shows `{host}`, although its record names this one; have it removed there, or remove the record of the other account"
+    );
+    Problem::new(codes::DOMAIN_TAKEN, detail)
 }
 
 pub(super) fn page_limit_reached() -> Problem {

@@ -28,6 +28,8 @@ pub struct Opened<'a> {
     pub query: Option<&'a str>,
     /// The address below which pages are shown.
     pub base: &'a str,
+    /// Whether the host shows this page alone: its address has no slug.
+    pub is_own_host: bool,
     /// Whether the browser only thinks that the visitor might open it.
     pub speculative: bool,
     /// The visitor, to whom the single-use image of a page is bound.
@@ -57,13 +59,13 @@ pub fn respond(
         Served::Gone => return Err(page_gone()),
         Served::Moved { to, owner: (account, page) } if is_code(part) => {
             let scan = scan(account, page, slug, part);
-            let redirect = scanned(&to, part);
+            let redirect = opened.scanned(&to);
             let redirect = if scan.is_some() { opened.unless_speculative(redirect) } else { redirect };
             return Ok((redirect, scan));
         }
         Served::Moved { to, .. } => {
             let query = query.map(|query| format!("?{query}")).unwrap_or_default();
-            return Ok((Response::redirect(301, path(&to, part) + &query).into_bytes(), None));
+            return Ok((Response::redirect(301, opened.path_at(&to, part) + &query).into_bytes(), None));
         }
         Served::Page { account, page, document, published_at, code, .. } => {
             (account, page, document, published_at, code)
@@ -71,28 +73,26 @@ pub fn respond(
     };
     if let Some(link) = opened.named_link(&document) {
         let query = query.unwrap_or_default();
-        return Ok((away(format!("{}?{query}", path(slug, VisitPart::Link(link)))), None));
+        return Ok((away(format!("{}?{query}", opened.path_at(slug, VisitPart::Link(link)))), None));
     }
     // What a visitor confirms is in the address, so that nothing is stored with the visitor.
     let is_confirmed = query.is_some_and(|query| query.split('&').any(|pair| pair == "confirmed=yes"));
     if let Some(gate) = gate(&document, part).filter(|_| !is_confirmed) {
-        return Ok((confirm(&document, gate, &path(slug, part)).into_bytes(), None));
+        return Ok((confirm(&document, gate, &opened.path_at(slug, part)).into_bytes(), None));
     }
+    let home = opened.home(slug);
+    let path = home.as_str();
     let occurred = |kind| Occurrence::new(account, page, kind);
     let followed = |target: String| Occurrence { target: Some(target), ..occurred(EventKind::Click) };
+    let view = |image| PageView { document: &document, slug, base, path, now, published_at, image };
     let (response, occurrence) = match part {
         VisitPart::Page => {
             // A view that does not count is not confirmed either.
             let image = (!is_own_visit(query))
                 .then(|| SeenToken::issue(keys, &page, opened.seer, opened.drawn, now).to_string());
-            let view =
-                PageView { document: &document, slug, base, now, published_at, image: image.as_deref() };
-            (render(&view).into_bytes(), Some(occurred(EventKind::View)))
+            (render(&view(image.as_deref())).into_bytes(), Some(occurred(EventKind::View)))
         }
-        VisitPart::Card => {
-            let view = PageView { document: &document, slug, base, now, published_at, image: None };
-            (card(&view).into_bytes(), None)
-        }
+        VisitPart::Card => (card(&view(None)).into_bytes(), None),
         VisitPart::Link(id) => {
             let (response, variant) = follow(&document, id, opened)?;
             (response, Some(Occurrence { variant, ..followed(id.to_string()) }))
@@ -108,15 +108,15 @@ pub fn respond(
             (Response::pixel(), seen)
         }
         VisitPart::QrSvg | VisitPart::QrPng | VisitPart::QrPdf => {
-            (code_image(part, code.as_ref().unwrap_or(slug), base, query)?, None)
+            (code_image(opened, code.as_ref().unwrap_or(slug))?, None)
         }
         VisitPart::ProductsXml | VisitPart::ProductsJson => {
             (products(&document, opened, published_at).into_bytes(), None)
         }
         VisitPart::Code | VisitPart::NamedCode(_) | VisitPart::ShortLink(_) => {
-            (scanned(slug, part), scan(account, page, slug, part))
+            (opened.scanned(slug), scan(account, page, slug, part))
         }
-        VisitPart::ReportForm => (report_form(slug).into_bytes(), None),
+        VisitPart::ReportForm => (report_form(path).into_bytes(), None),
         VisitPart::Report => (report_received().into_bytes(), None),
     };
     Ok((if occurrence.is_some() { opened.unless_speculative(response) } else { response }, occurrence))
@@ -138,6 +138,45 @@ impl Opened<'_> {
         let via = Via::of_query(self.query);
         let via = via.as_ref().map(Via::as_str).unwrap_or_default();
         utm.add_to(url, &UtmValues { slug: self.slug.as_str(), link, title, via })
+    }
+
+    /// Returns the path of a page, below which its parts are: none on a host of its own.
+    fn home(&self, slug: &Slug) -> String {
+        if self.is_own_host { String::new() } else { format!("/{slug}") }
+    }
+
+    /// Returns the path of a part of a page.
+    fn path_at(&self, slug: &Slug, part: VisitPart) -> String {
+        let home = self.home(slug);
+        match part {
+            VisitPart::Page if self.is_own_host => "/".to_owned(),
+            VisitPart::Page => home,
+            VisitPart::Link(id) => format!("{home}/l/{id}"),
+            VisitPart::Product(id) => format!("{home}/p/{id}"),
+            VisitPart::Ping(id) => format!("{home}/ping/{id}"),
+            VisitPart::Seen(token) => format!("{home}/seen/{token}"),
+            VisitPart::Card => format!("{home}/card.vcf"),
+            VisitPart::QrSvg => format!("{home}/qr.svg"),
+            VisitPart::QrPng => format!("{home}/qr.png"),
+            VisitPart::QrPdf => format!("{home}/qr.pdf"),
+            VisitPart::ProductsXml => format!("{home}/products.xml"),
+            VisitPart::ProductsJson => format!("{home}/products.json"),
+            VisitPart::Code => format!("/q{home}"),
+            VisitPart::NamedCode(via) => format!("/q{home}/{via}"),
+            VisitPart::ShortLink(via) => format!("/s{home}/{via}"),
+            VisitPart::ReportForm | VisitPart::Report => format!("{home}/report"),
+        }
+    }
+
+    /// Returns the redirect of a QR code or short link. The page's address says how it was reached; its
+    /// canonical address does not.
+    fn scanned(&self, slug: &Slug) -> Response<Vec<u8>> {
+        let page = self.path_at(slug, VisitPart::Page);
+        away(match self.part {
+            VisitPart::NamedCode(via) => format!("{page}?via=qr&via={via}"),
+            VisitPart::ShortLink(via) => format!("{page}?via={via}"),
+            _ => format!("{page}?via=qr"),
+        })
     }
 
     /// Returns the response, or 503 if the request is speculative: the browser then asks again when
@@ -191,32 +230,15 @@ fn scan(account: KeyId, page: PageId, code: &Slug, part: VisitPart) -> Option<Oc
 /// Returns the image of a QR code. Not inlined, as all that only some visits run: a new isolate
 /// optimizes large functions for long.
 #[inline(never)]
-fn code_image(
-    part: VisitPart,
-    code: &Slug,
-    base: &str,
-    query: Option<&str>,
-) -> Result<Response<Vec<u8>>, Problem> {
-    let options = QrOptions::parse(query)?;
-    let address = match options.via {
-        Some(via) => format!("{base}/q/{code}/{via}"),
-        None => format!("{base}/q/{code}"),
-    };
-    match part {
+fn code_image(opened: &Opened<'_>, code: &Slug) -> Result<Response<Vec<u8>>, Problem> {
+    let options = QrOptions::parse(opened.query)?;
+    let part = options.via.map_or(VisitPart::Code, VisitPart::NamedCode);
+    let address = format!("{}{}", opened.base, opened.path_at(code, part));
+    match opened.part {
         VisitPart::QrPng => qr_png(&address, &options),
         VisitPart::QrPdf => qr_pdf(&address, &options),
         _ => Ok(qr_svg(&address, &options)?.into_bytes()),
     }
-}
-
-/// Returns the redirect of a QR code or short link. The page's address says how it was reached; its
-/// canonical address does not.
-fn scanned(slug: &Slug, part: VisitPart) -> Response<Vec<u8>> {
-    away(match part {
-        VisitPart::NamedCode(via) => format!("/{slug}?via=qr&via={via}"),
-        VisitPart::ShortLink(via) => format!("/{slug}?via={via}"),
-        _ => format!("/{slug}?via=qr"),
-    })
 }
 
 /// Returns the products as a feed. It is good for a minute, and says when the page was published.
@@ -224,10 +246,11 @@ fn scanned(slug: &Slug, part: VisitPart) -> Response<Vec<u8>> {
 fn products(document: &PageDocument, opened: &Opened<'_>, published_at: UnixMillis) -> Response {
     let (slug, base) = (opened.slug, opened.base);
     let response = match opened.part {
-        VisitPart::ProductsXml => {
-            Response::feed("application/rss+xml; charset=utf-8", products_xml(document, slug, base))
-        }
-        _ => Response::feed("application/json", products_json(document, slug, base)),
+        VisitPart::ProductsXml => Response::feed(
+            "application/rss+xml; charset=utf-8",
+            products_xml(document, &opened.home(slug), base),
+        ),
+        _ => Response::feed("application/json", products_json(document, &opened.home(slug), base)),
     };
     response.with_headers([("last-modified", published_at.to_http_date())])
 }
@@ -263,26 +286,6 @@ fn follow_product(
 /// Returns a redirect that crawlers do not list.
 fn away(to: String) -> Response<Vec<u8>> {
     Response::redirect(302, to).with_headers([("x-robots-tag", "noindex")]).into_bytes()
-}
-
-fn path(slug: &Slug, part: VisitPart) -> String {
-    match part {
-        VisitPart::Page => format!("/{slug}"),
-        VisitPart::Link(id) => format!("/{slug}/l/{id}"),
-        VisitPart::Product(id) => format!("/{slug}/p/{id}"),
-        VisitPart::Ping(id) => format!("/{slug}/ping/{id}"),
-        VisitPart::Seen(token) => format!("/{slug}/seen/{token}"),
-        VisitPart::Card => format!("/{slug}/card.vcf"),
-        VisitPart::QrSvg => format!("/{slug}/qr.svg"),
-        VisitPart::QrPng => format!("/{slug}/qr.png"),
-        VisitPart::QrPdf => format!("/{slug}/qr.pdf"),
-        VisitPart::ProductsXml => format!("/{slug}/products.xml"),
-        VisitPart::ProductsJson => format!("/{slug}/products.json"),
-        VisitPart::Code => format!("/q/{slug}"),
-        VisitPart::NamedCode(via) => format!("/q/{slug}/{via}"),
-        VisitPart::ShortLink(via) => format!("/s/{slug}/{via}"),
-        VisitPart::ReportForm | VisitPart::Report => format!("/{slug}/report"),
-    }
 }
 
 #[cfg(test)]
@@ -324,6 +327,7 @@ mod tests {
             part,
             query,
             base: "https://p.example",
+            is_own_host: false,
             speculative: false,
             seer: Seer { address: None, user_agent: None },
             follower: Follower::default(),
@@ -358,7 +362,18 @@ mod tests {
         // What a QR code takes is no query of a visitor.
         let query = query.filter(|_| !matches!(part, VisitPart::QrSvg | VisitPart::QrPng | VisitPart::QrPdf));
         let follower = Follower::default();
-        let opened = Opened { slug: &slug, part, query, base, speculative, seer, follower, drawn, now: NOW };
+        let opened = Opened {
+            slug: &slug,
+            part,
+            query,
+            base,
+            is_own_host: false,
+            speculative,
+            seer,
+            follower,
+            drawn,
+            now: NOW,
+        };
         let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
         match respond(served, &opened, &keys) {
             Ok((response, occurrence)) => {
@@ -390,8 +405,18 @@ mod tests {
         let follower = Follower { country: Some("DE"), ..Follower::default() };
         let seer = Seer { address: None, user_agent: None };
         let (query, base, drawn) = (Some(query), "https://p.example", [3; 8]);
-        let opened =
-            Opened { slug: &slug, part, query, base, speculative: false, seer, follower, drawn, now: NOW };
+        let opened = Opened {
+            slug: &slug,
+            part,
+            query,
+            base,
+            is_own_host: false,
+            speculative: false,
+            seer,
+            follower,
+            drawn,
+            now: NOW,
+        };
         let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
         let (response, occurrence) = respond(served, &opened, &keys).unwrap();
         (response.header("location").unwrap_or_default().to_owned(), occurrence)
@@ -459,6 +484,48 @@ mod tests {
             let speculative = if event.is_some() { 503 } else { status };
             assert_eq!(visit(served(), part, true).0, speculative, "{part:?}");
         }
+    }
+
+    #[test]
+    fn page_on_a_host_of_its_own_has_no_slug_in_its_addresses() {
+        let slug = Slug::parse("ada").unwrap();
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let open = |part, query| {
+            let (seer, follower) = (Seer { address: None, user_agent: None }, Follower::default());
+            let base = "https://own.example";
+            let opened = Opened {
+                slug: &slug,
+                part,
+                query,
+                base,
+                is_own_host: true,
+                speculative: false,
+                seer,
+                follower,
+                drawn: [3; 8],
+                now: NOW,
+            };
+            let (response, _) = respond(served(), &opened, &keys).unwrap();
+            let to = response.header("location").unwrap_or_default().to_owned();
+            (to, String::from_utf8(response.body).unwrap())
+        };
+        let (_, page) = open(VisitPart::Page, None);
+        for text in [
+            "href=\"/l/lnk_",
+            "ping=\"/ping/lnk_",
+            "src=\"/qr.svg\"",
+            "src=\"/seen/",
+            "href=\"/report\"",
+            "href=\"https://own.example\"",
+        ] {
+            assert!(page.contains(text), "{text}: {page}");
+        }
+        assert!(!page.contains("/ada"), "{page}");
+        assert!(open(VisitPart::ReportForm, None).1.contains("action=\"/report\""));
+        assert_eq!(open(VisitPart::Code, None).0, "/?via=qr");
+        assert_eq!(open(VisitPart::NamedCode(via()), None).0, "/?via=qr&via=flyer");
+        assert_eq!(open(VisitPart::ShortLink(via()), None).0, "/?via=flyer");
+        assert!(open(VisitPart::ProductsJson, None).1.contains("\"url\":\"https://own.example\""));
     }
 
     #[test]

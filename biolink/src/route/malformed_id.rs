@@ -8,12 +8,12 @@ use shared::{
 
 use super::{admin::AdminTarget, place::Place};
 use crate::{
-    page::{ImageId, LinkId, PageId, SourceId},
+    page::{DomainId, ImageId, LinkId, PageId, SourceId},
     webhooks::{DeliveryId, EndpointId, EventId},
 };
 
 /// The first segments of paths that have ids.
-const ROOTS: [&str; 7] = ["pages", "webhooks", "events", "admin", "hooks", "images", "i"];
+const ROOTS: [&str; 8] = ["pages", "webhooks", "events", "admin", "hooks", "images", "i", "domains"];
 
 /// Returns the refusal of a path that is a route with an id in place of one of its segments; `None`
 /// if there is none. The segment is shown, unless it looks like an API key.
@@ -30,6 +30,7 @@ pub(super) fn explain(path: &str) -> Option<Problem> {
         ("an event", EventId::new([0; 16]).to_string()),
         ("a product source", SourceId::new([0; 12]).to_string()),
         ("an image", ImageId::new([0; 12]).to_string()),
+        ("a domain", DomainId::new([0; 12]).to_string()),
         ("a link", LinkId::new([0; 12]).to_string()),
     ];
     kinds.iter().find_map(|(owner, example)| {

@@ -3,7 +3,7 @@
 use shared::method::Method;
 
 use super::endpoints::EndpointCall;
-use crate::page::{ImageId, LinkId, PageId, SourceId};
+use crate::page::{DomainId, ImageId, LinkId, PageId, SourceId};
 
 /// A call of the pages API.
 pub type PagesCall = EndpointCall<PagesEndpoint, PagesTarget>;
@@ -23,6 +23,8 @@ pub enum PagesTarget {
     Source(PageId, SourceId),
     /// An uploaded image.
     Image(ImageId),
+    /// A domain of the account.
+    Domain(DomainId),
 }
 
 endpoints! {
@@ -57,6 +59,12 @@ endpoints! {
     UploadImage: Post "/images",
     ReadImage: Get "/images/{image_id}",
     DeleteImage: Delete "/images/{image_id}",
+    ListDomains: Get "/domains",
+    CreateDomain: Post "/domains",
+    ReadDomain: Get "/domains/{domain_id}",
+    PatchDomain: Patch "/domains/{domain_id}",
+    DeleteDomain: Delete "/domains/{domain_id}",
+    VerifyDomain: Post "/domains/{domain_id}/verify",
     Account: Get "/account",
     Export: Get "/account/export",
     Erase: Delete "/account/data",
@@ -75,10 +83,13 @@ impl PagesEndpoint {
     }
 
     /// Returns true if a retry with the same `Idempotency-Key` gets the first response. A reset, a
-    /// refresh and the upload of an image may be repeated without one.
+    /// refresh, a check and the upload of an image may be repeated without one.
     pub const fn takes_idempotency_key(self) -> bool {
         matches!(self.method(), Method::Post)
-            && !matches!(self, Self::ResetAnalytics | Self::RefreshSource | Self::UploadImage)
+            && !matches!(
+                self,
+                Self::ResetAnalytics | Self::RefreshSource | Self::UploadImage | Self::VerifyDomain
+            )
     }
 
     /// Returns true if it is about product sources, and not about the page itself.
@@ -107,6 +118,8 @@ impl PagesEndpoint {
                 | Self::OrderLinks
                 | Self::CreateSource
                 | Self::PatchSource
+                | Self::CreateDomain
+                | Self::PatchDomain
         )
     }
 }
@@ -116,6 +129,9 @@ impl PagesTarget {
     pub(super) fn parse(segments: [Option<&str>; 5]) -> Option<Self> {
         if let [Some("images"), Some(image), ..] = segments {
             return ImageId::parse(image).map(Self::Image);
+        }
+        if let [Some("domains"), Some(domain), ..] = segments {
+            return DomainId::parse(domain).map(Self::Domain);
         }
         let [Some("pages"), Some(page), part, name, _] = segments else { return Some(Self::Account) };
         let page = PageId::parse(page)?;

@@ -38,7 +38,7 @@ impl<'a> Place<'a> {
                 let target = WebhooksTarget::parse(segments);
                 EndpointPath::find::<WebhooksEndpoint>(segments, target).map(Self::Webhooks)
             }
-            [Some("pages" | "account" | "analytics" | "images"), ..] => {
+            [Some("pages" | "account" | "analytics" | "images" | "domains"), ..] => {
                 EndpointPath::find::<PagesEndpoint>(segments, PagesTarget::parse(segments)).map(Self::Pages)
             }
             [Some("hooks"), Some("products"), Some(source), None, ..] => {

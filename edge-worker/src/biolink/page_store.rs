@@ -1,6 +1,7 @@
 //! Published snapshots in KV, one for each slug; which account has a page; and the deny list. KV is eventually consistent and caches absence, so
 //! a missing snapshot proves nothing: the account knows.
 
+use biolink::domains::{DomainSnapshot, HostName};
 use biolink::page::{PageId, Slug};
 use biolink::pages_api::Snapshot;
 use shared::key::KeyId;
@@ -56,6 +57,31 @@ pub(crate) async fn index(store: &KvStore, page: PageId, account: Option<KeyId>)
     let name = index_key(page);
     match account {
         Some(account) => Ok(store.put(&name, &account.to_string(), None).await?),
+        None => Ok(store.delete(&name).await?),
+    }
+}
+
+/// Returns what visitors of a host see; `None` if KV shows nothing.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) async fn find_domain(store: &KvStore, host: &HostName) -> Result<Option<DomainSnapshot>, KvError> {
+    let text = read(store, &DomainSnapshot::key(host), CACHE_S).await?;
+    Ok(outlined(|| text.as_deref().and_then(DomainSnapshot::from_json)))
+}
+
+/// Stores what visitors of a host see, or removes it.
+///
+/// # Errors
+/// As KV says.
+pub(crate) async fn put_domain(
+    store: &KvStore,
+    host: &HostName,
+    snapshot: Option<&DomainSnapshot>,
+) -> worker::Result<()> {
+    let name = DomainSnapshot::key(host);
+    match snapshot {
+        Some(snapshot) => Ok(store.put(&name, &snapshot.to_json(), None).await?),
         None => Ok(store.delete(&name).await?),
     }
 }

@@ -1,6 +1,7 @@
 //! The client of accounts and slugs, which are Durable Objects.
 
 use biolink::analytics::Labels;
+use biolink::domains::{DomainSnapshot, HostName};
 use biolink::page::{ImageId, PageId, Slug};
 use biolink::pages_api::{
     AccountMessage, Call, Decision, Owner, SlugMessage, SlugReply, Snapshot, SuspendedPages,
@@ -61,6 +62,24 @@ pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Op
 pub(crate) async fn owner(context: &RequestContext<'_>, slug: &Slug) -> Result<Option<Owner>, Problem> {
     let found = locate(&context.biolink()?.slugs, slug).await;
     found.map_err(|error| unavailable("slug lookup failed", &error, context))
+}
+
+/// Returns what visitors of a host see, from its account; `None` if no account shows it. For when KV fails.
+///
+/// # Errors
+/// `pages-unavailable`.
+pub(crate) async fn find_domain(
+    context: &RequestContext<'_>,
+    host: &HostName,
+) -> Result<Option<DomainSnapshot>, Problem> {
+    let biolink = context.biolink()?;
+    let found = async {
+        let located = object_call(&biolink.slugs, &host.object_name(), SlugMessage::Locate).await?;
+        let SlugReply::Owner(Some(Owner { account, .. })) = located else { return Ok(None) };
+        let message = AccountMessage::ServeDomain { account, host: host.clone() };
+        Ok(json::from_str(&account_call(&biolink.accounts, account, &message).await?)?)
+    };
+    found.await.map_err(|error| unavailable("domain lookup failed", &error, context))
 }
 
 async fn locate(slugs: &ObjectNamespace, slug: &Slug) -> Result<Option<Owner>, RpcError> {
@@ -130,8 +149,20 @@ pub(crate) async fn slug_call(
     slug: &Slug,
     message: SlugMessage,
 ) -> Result<SlugReply, RpcError> {
+    object_call(slugs, slug.as_str(), message).await
+}
+
+/// Sends a message to the object that knows who has a slug, or a host, by its name.
+///
+/// # Errors
+/// As [`slug_call`].
+pub(crate) async fn object_call(
+    slugs: &ObjectNamespace,
+    name: &str,
+    message: SlugMessage,
+) -> Result<SlugReply, RpcError> {
     let message = serde_json::to_string(&message)?;
-    let reply = durable_rpc::call(slugs, slug.as_str(), &message);
+    let reply = durable_rpc::call(slugs, name, &message);
     Ok(json::from_str(&durable_rpc::timeout(SLUG_TIMEOUT_MS, reply).await?)?)
 }
 

@@ -19,6 +19,7 @@ pub(super) fn account(account: &Value) -> Markup {
             ("Id", html! { code { (text(account, "/id")) } }),
             ("Plan", html! { (text(account, "/plan")) }),
             ("Pages", html! { (count(account, "/pages/used")) " of " (count(account, "/pages/limit")) }),
+            ("Domains", html! { (count(account, "/domains/used")) " of " (count(account, "/domains/limit")) }),
             ("Calls", html! { (count(account, "/calls/remaining")) " of " (count(account, "/calls/limit")) " remain this hour" }),
             ("Analytics", html! { (count(account, "/analytics/window_days")) " days" }),
         ]))
@@ -46,7 +47,7 @@ pub(super) fn all(path: &str, query: Option<&str>, pages: &Value) -> Markup {
         }
         (table("Pages", &["Title", "Address", "Status", "Visits", "Changed"], &rows, "No pages. POST /pages makes one."))
         (pager(path, query, text(pages, "/next_cursor")))
-        p { a href="#/account" { "Plan and limits of the account" } }
+        p { a href="#/account" { "Plan and limits of the account" } " · " a href="#/domains" { "Domains" } }
     }
 }
 

@@ -197,6 +197,21 @@ fn report_has_charts_with_a_table() {
 }
 
 #[test]
+fn domain_has_its_records_and_can_be_checked_and_removed() {
+    let html = view("/console/domains", &example("/domains"));
+    for text in [
+        "links.ada.example",
+        "_utg-verify.links.ada.example",
+        "customers.example.net",
+        "data-method=\"POST\" data-action=\"/domains/dom_",
+        "/verify\"",
+        "data-method=\"DELETE\"",
+    ] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+}
+
+#[test]
 fn failed_delivery_can_be_retried() {
     let html = view(
         "/console/webhooks/whe_F8ilatlehuG4fNrZJ/deliveries",

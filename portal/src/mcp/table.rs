@@ -14,12 +14,13 @@ use crate::openapi::{self, biolink};
 
 /// The tags under which the operations of tools are listed in the bio-link description, and their
 /// toolsets.
-const TAGS: [(&str, Toolset); 9] = [
+const TAGS: [(&str, Toolset); 10] = [
     ("pages", Toolset::Pages),
     ("links", Toolset::Pages),
     ("revisions", Toolset::Pages),
     ("products", Toolset::Pages),
     ("images", Toolset::Pages),
+    ("domains", Toolset::Domains),
     ("analytics", Toolset::Analytics),
     ("webhooks", Toolset::Webhooks),
     ("events", Toolset::Webhooks),

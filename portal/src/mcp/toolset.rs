@@ -16,6 +16,8 @@ pub(super) enum Toolset {
     Analytics,
     /// Webhooks and the event log.
     Webhooks,
+    /// Host names of the account, under which pages are shown.
+    Domains,
     /// Usage of the key, and the account.
     Keys,
     /// What must not be in a conversation unless somebody wants it there: secrets, and all that the
@@ -27,13 +29,13 @@ shared::named!(Toolset);
 
 impl Toolset {
     /// Every toolset once.
-    pub(super) const ALL: [Self; 6] = *Self::VARIANTS.as_array().unwrap();
+    pub(super) const ALL: [Self; 7] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns true if its tools are listed for a client that names no toolsets.
     const fn is_listed_by_default(self) -> bool {
         match self {
             Self::Tools | Self::Pages | Self::Analytics | Self::Keys => true,
-            Self::Webhooks | Self::Account => false,
+            Self::Webhooks | Self::Domains | Self::Account => false,
         }
     }
 }
@@ -108,7 +110,10 @@ mod tests {
     fn account_is_neither_listed_nor_allowed_unless_it_is_named() {
         for query in [None, Some("")] {
             assert_eq!(sets(query, Toolsets::list), ["tools", "pages", "analytics", "keys"]);
-            assert_eq!(sets(query, Toolsets::allow), ["tools", "pages", "analytics", "webhooks", "keys"]);
+            assert_eq!(
+                sets(query, Toolsets::allow),
+                ["tools", "pages", "analytics", "webhooks", "domains", "keys"]
+            );
         }
     }
 

@@ -20,7 +20,7 @@ use crate::route::Route;
 
 /// Codes that no response to these operations has: those between edge and proxy, those of the pages
 /// API, that of a WebSocket, and that of an event.
-pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 28] = [
+pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 31] = [
     codes::SIGNATURE_INVALID,
     codes::GRANT_INVALID,
     codes::ORIGIN_TOKEN_INVALID,
@@ -31,6 +31,9 @@ pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 28] = [
     codes::SOURCE_LIMIT_REACHED,
     codes::IMAGE_LIMIT_REACHED,
     codes::IMAGE_UNKNOWN,
+    codes::DOMAIN_LIMIT_REACHED,
+    codes::DOMAIN_UNKNOWN,
+    codes::DOMAIN_TAKEN,
     codes::ANALYTICS_WINDOW_EXCEEDED,
     codes::PAGE_UNKNOWN,
     codes::LINK_UNKNOWN,

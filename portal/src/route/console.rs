@@ -33,6 +33,7 @@ pub enum ConsoleView {
     Key,
     Status,
     Account,
+    Domains,
     Pages,
     Page,
     Analytics,
@@ -82,7 +83,7 @@ pub(super) fn biolink_view(read: &biolink_route::Route<'_>) -> Option<ConsoleVie
 
 impl ConsoleView {
     /// Every view once.
-    pub const ALL: [Self; 15] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; 16] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the path of the read, with parameters in braces.
     pub const fn api_path(self) -> &'static str {
@@ -92,6 +93,7 @@ impl ConsoleView {
             Self::Key => "/v1/keys/{id}",
             Self::Status => "/v1/status",
             Self::Account => PagesEndpoint::Account.path(),
+            Self::Domains => PagesEndpoint::ListDomains.path(),
             Self::Pages => PagesEndpoint::List.path(),
             Self::Page => PagesEndpoint::Read.path(),
             Self::Analytics => PagesEndpoint::Analytics.path(),

@@ -1,5 +1,5 @@
 use biolink::codes;
-use biolink::page::{ImageId, LinkId, PageId, SourceId};
+use biolink::page::{DomainId, ImageId, LinkId, PageId, SourceId};
 use biolink::route::{PagesEndpoint, VisitPart};
 use shared::key::KeyId;
 use shared::problem::Code;
@@ -118,6 +118,7 @@ fn every_pages_endpoint_has_a_route() {
         let path = path.replace("{link_id}", &link.to_string()).replace("{revision}", "7");
         let path = path.replace("{source_id}", &SourceId::new([3; 12]).to_string());
         let path = path.replace("{image_id}", &ImageId::new([4; 12]).to_string());
+        let path = path.replace("{domain_id}", &DomainId::new([4; 12]).to_string());
         let Ok(Route::Biolink(biolink_route::Route::Pages(call))) =
             Route::parse(endpoint.method().as_str(), &path)
         else {

@@ -7,7 +7,7 @@ import Ajv2020 from "ajv/dist/2020.js";
 const { ADMIN_SECRET, GATEWAY_URL } = process.env;
 const MODERN = "2026-07-28";
 const LEGACY = ["2025-11-25", "2025-06-18"];
-const EVERY = "/mcp?toolsets=tools,pages,analytics,webhooks,keys,account";
+const EVERY = "/mcp?toolsets=tools,pages,analytics,webhooks,domains,keys,account";
 let key;
 
 /** The options of a client that speaks one revision and no other. */

@@ -167,6 +167,8 @@ pub(super) async fn handle(
         let (slug, message) = match step(&object, &on, &call).ok()? {
             Step::Reply(reply, _) => return Some(Decision::Reply(reply)),
             Step::Admit(admission) => return Some(Decision::Admit(admission)),
+            // No world has domains.
+            Step::Check(_) => return None,
             Step::Claim { slug, message } => (slug, message),
         };
         let outcome = match object.shell.places.call_slug(&slug, message).await {

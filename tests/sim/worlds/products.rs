@@ -113,6 +113,7 @@ async fn call(places: &Rc<Places>, operation: Operation) -> Option<Value> {
         if_match: None,
         once: None,
         claim: None,
+        proof: None,
     };
     let Some(Decision::Reply(reply)) = places.call_account(call).await else { return None };
     let body = reply.into_response().body;

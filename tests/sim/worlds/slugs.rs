@@ -90,6 +90,7 @@ async fn client(sim: &Sim, account: &Rc<Object<AccountShell>>, known: &Rc<RefCel
             if_match: None,
             once: Some(Once::new(&key, "POST", "/pages", b"")),
             claim: None,
+            proof: None,
         };
         sim.note(|| {
             format!("{}: call {} claim {}", account.name, json(&call.operation), call.claim_number())

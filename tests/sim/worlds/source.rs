@@ -177,6 +177,7 @@ async fn give(object: &Object<SourceShell>, on: &Instance<SourceShell>) -> Resul
         if_match: None,
         once: None,
         claim: None,
+        proof: None,
     };
     let text = serde_json::to_string(&AccountMessage::Call(call)).unwrap();
     let Ok(AccountMessage::Call(call)) = serde_json::from_str(&text) else { return Ok(()) };

@@ -3,10 +3,7 @@
 use maud::{Markup, html};
 
 use super::{PageView, icons, words::Words};
-use crate::page::{
-    Slug,
-    document::{Link, LinkType, Platform, Social},
-};
+use crate::page::document::{Link, LinkType, Platform, Social};
 
 /// Returns the profiles elsewhere. `rel="me"` says that they are the same person's.
 #[inline(never)]
@@ -34,7 +31,7 @@ pub(super) fn list(view: &PageView<'_>, words: &Words) -> Markup {
         @if !entries.is_empty() {
             nav.links aria-label=(words.links) {
                 @for group in entries.chunk_by(|(_, left), (_, right)| left.is_some() && right.is_some()) {
-                    (part(group, view.slug))
+                    (part(group, view.path))
                 }
             }
         }
@@ -43,12 +40,12 @@ pub(super) fn list(view: &PageView<'_>, words: &Words) -> Markup {
 
 /// Returns where a link leads from the page; `None` if it leads nowhere.
 fn address(link: &Link, view: &PageView<'_>) -> Option<String> {
-    let slug = view.slug;
+    let (slug, path) = (view.slug, view.path);
     match link.kind {
         LinkType::Heading | LinkType::Text | LinkType::Divider => None,
-        LinkType::Vcard => Some(format!("/{slug}/card.vcf")),
+        LinkType::Vcard => Some(format!("{path}/card.vcf")),
         _ if link.leads_itself() => link.destination().map(|url| view.document.outgoing(link, url, slug, "")),
-        _ => link.destination().map(|_| format!("/{slug}/l/{}", link.id)),
+        _ => link.destination().map(|_| format!("{path}/l/{}", link.id)),
     }
 }
 
@@ -57,7 +54,7 @@ fn is_shown((link, address): &(&Link, Option<String>)) -> bool {
     address.is_some() || !link.kind.has_url()
 }
 
-fn part(group: &[(&Link, Option<String>)], slug: &Slug) -> Markup {
+fn part(group: &[(&Link, Option<String>)], path: &str) -> Markup {
     match group {
         [(link, None)] => match link.kind {
             LinkType::Heading => html! { h2 { (link.title) } },
@@ -65,14 +62,14 @@ fn part(group: &[(&Link, Option<String>)], slug: &Slug) -> Markup {
             _ => html! { p.text { (link.title) } },
         },
         links => html! {
-            ul { @for (link, address) in links { @if let Some(address) = address { li { (anchor(link, address, slug)) } } } }
+            ul { @for (link, address) in links { @if let Some(address) = address { li { (anchor(link, address, path)) } } } }
         },
     }
 }
 
 /// Returns a link. One that does not lead through the redirect, which counts, sends a ping.
-fn anchor(link: &Link, address: &str, slug: &Slug) -> Markup {
-    let ping = link.leads_itself().then(|| format!("/{slug}/ping/{}", link.id));
+fn anchor(link: &Link, address: &str, path: &str) -> Markup {
+    let ping = link.leads_itself().then(|| format!("{path}/ping/{}", link.id));
     let rel = link.rel.iter().map(|rel| rel.as_str()).collect::<Vec<_>>().join(" ");
     // What a printed page shows, unless visitors are to confirm first.
     let to = link.destination().filter(|_| link.gate.is_none()).map(shown_address);

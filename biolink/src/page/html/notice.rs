@@ -6,7 +6,7 @@ use shared::{problem::Problem, request_id::RequestId, response::Response};
 
 use super::layout::{Head, respond};
 use crate::page::{
-    ReportReason, Slug,
+    ReportReason,
     document::{Direction, Theme},
 };
 
@@ -40,13 +40,14 @@ pub fn problem_notice(problem: &Problem, request_id: &RequestId) -> Response {
     Response { status, headers: shown.chain(own).collect(), body: page.body }
 }
 
-/// Returns the form that reports a page. It is sent to its own address.
+/// Returns the form that reports a page. It is sent to its own address. `path` is that of the page.
 #[inline(never)]
-pub fn report_form(slug: &Slug) -> Response {
+pub fn report_form(path: &str) -> Response {
+    let home = if path.is_empty() { "/" } else { path };
     let content = html! {
         main {
-            header { h1 { "Report this page" } p { "The page is " b { "/" (slug) } "." } }
-            form method="post" action={ "/" (slug) "/report" } {
+            header { h1 { "Report this page" } p { "The page is " b { (home) } "." } }
+            form method="post" action={ (path) "/report" } {
                 label for="reason" { "What is wrong with it?" }
                 select.link id="reason" name="reason" required {
                     option value="" { "Choose a reason" }
@@ -57,7 +58,7 @@ pub fn report_form(slug: &Slug) -> Response {
                 button.link.top { "Send the report" }
             }
         }
-        footer { a href={ "/" (slug) } { "Back to the page" } }
+        footer { a href=(home) { "Back to the page" } }
     };
     operator_page("Report this page", &content)
 }

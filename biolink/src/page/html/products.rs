@@ -32,7 +32,7 @@ fn entry(item: &Product, view: &PageView<'_>, words: &Words) -> Markup {
         }
     };
     html! {
-        @if item.url.is_allowed() { a.link rel="nofollow" data-to=(shown_address(item.url.as_str())) href={ "/" (view.slug) "/p/" (item.id) } { (body) } } @else { div.link { (body) } }
+        @if item.url.is_allowed() { a.link rel="nofollow" data-to=(shown_address(item.url.as_str())) href={ (view.path) "/p/" (item.id) } { (body) } } @else { div.link { (body) } }
     }
 }
 

@@ -17,7 +17,7 @@ const MAX_LABEL: usize = 63;
 
 /// Returns a host in ASCII and lower case; `None` if it has a character that is not read, or a label
 /// that begins with `xn--` and encodes none.
-pub(super) fn to_ascii(host: &str) -> Option<String> {
+pub(crate) fn to_ascii(host: &str) -> Option<String> {
     let labels = host.split('.').map(label).collect::<Option<Vec<_>>>();
     labels.map(|labels| labels.join("."))
 }

@@ -121,6 +121,7 @@ impl Account {
             self.remove(call, meta, now);
         }
         self.drop_images(now);
+        self.drop_domains(call.account, now);
         // Nothing is known of these slugs any more, so their snapshots are removed.
         let freed = std::mem::take(&mut self.freed);
         self.reserved.extend(freed.into_iter().filter(|freed| !freed.is_code));

@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Account {
-    /// Returns the first lines, which are about the account and its images.
+    /// Returns the first lines, which are about the account, its domains and its images.
     #[inline(never)]
     pub(super) fn begin_export(&self, call: &Call, now: UnixMillis) -> Response {
         let freed = self.freed.iter().chain(&self.reserved).filter(|freed| !freed.is_code);
@@ -24,7 +24,7 @@ impl Account {
             "pages": self.pages.len(),
             "reserved_slugs": freed.collect::<Value>(),
         });
-        let lines = format!("{line}\n{}", self.export_images(&call.base));
+        let lines = format!("{line}\n{}{}", self.export_domains(), self.export_images(&call.base));
         Response::new(200, "application/x-ndjson", "no-store", lines)
     }
 

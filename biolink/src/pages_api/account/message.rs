@@ -1,7 +1,7 @@
 //! Messages to an account's object.
 
 use crate::codes;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use shared::{
     json,
     key::{BiolinkPlan, KeyId},
@@ -13,10 +13,15 @@ use shared::{
 
 use crate::{
     analytics::{AnalyticsRequest, LiveRequest},
-    page::{ImageFile, ImageId, PageId, Slug},
-    pages_api::{account::SourceCall, edit::PageEdit, list::ListQuery, suspension::read_reason},
+    domains::{HostName, Proof},
+    page::{DomainId, ImageFile, ImageId, PageId, Slug},
+    pages_api::{
+        account::{DomainInput, SourceCall},
+        edit::PageEdit,
+        list::ListQuery,
+        suspension::read_reason,
+    },
     policy,
-    product_sync::SourceWrite,
     route::{AdminEndpoint, PagesCall, PagesEndpoint, PagesTarget},
     webhooks::Subscriptions,
 };
@@ -54,6 +59,14 @@ pub enum AccountMessage {
         /// As [`Call::base`].
         base: String,
     },
+    /// A visitor came to a domain, and KV fails: the reply is the [`DomainSnapshot`](crate::domains::DomainSnapshot)
+    /// as JSON, or `null`.
+    ServeDomain {
+        /// The account.
+        account: KeyId,
+        /// The host.
+        host: HostName,
+    },
     /// The file of an image is stored now. The reply is `false` if it was deleted meanwhile.
     ImageStored(ImageId),
     /// The export goes on after this page. The reply is the next one with its lines, or `null`.
@@ -89,6 +102,9 @@ pub struct Call {
     pub once: Option<Once>,
     /// How the claim ended that an earlier step of this call wanted.
     pub claim: Option<Claim>,
+    /// How the check of a domain ended that an earlier step wanted.
+    #[serde(default)]
+    pub proof: Option<Proof>,
 }
 
 /// What a call wants. Bodies are JSON objects as text.
@@ -132,6 +148,18 @@ pub enum Operation {
     ReadImage(ImageId),
     /// `DELETE /images/{id}`
     DeleteImage(ImageId),
+    /// `GET /domains`
+    ListDomains,
+    /// `POST /domains`
+    AddDomain(DomainInput),
+    /// `GET /domains/{id}`
+    ReadDomain(DomainId),
+    /// `PATCH /domains/{id}`: the page that it shows.
+    PatchDomain(DomainId, Option<PageId>),
+    /// `DELETE /domains/{id}`
+    DeleteDomain(DomainId),
+    /// `POST /domains/{id}/verify`
+    VerifyDomain(DomainId),
     /// `GET /account/export`: the account itself. [`AccountMessage::Export`] goes on.
     Export,
     /// `DELETE /account/data`, with the text that confirms it.
@@ -215,16 +243,24 @@ impl Operation {
             (PagesEndpoint::LiveAnalytics, _) => Self::Analytics(LiveRequest::parse(query)?.pages().to_vec()),
             (PagesEndpoint::Export, _) => Self::Export,
             (PagesEndpoint::Erase, _) => Self::Erase(confirmation),
+            (PagesEndpoint::ListDomains, _) => Self::ListDomains,
+            (PagesEndpoint::CreateDomain, _) => Self::AddDomain(prepared(&body)?),
+            (PagesEndpoint::PatchDomain, PagesTarget::Domain(id)) => {
+                Self::PatchDomain(id, DomainInput::read_patch(&body)?)
+            }
+            (PagesEndpoint::DeleteDomain, PagesTarget::Domain(id)) => Self::DeleteDomain(id),
+            (PagesEndpoint::VerifyDomain, PagesTarget::Domain(id)) => Self::VerifyDomain(id),
+            (_, PagesTarget::Domain(id)) => Self::ReadDomain(id),
             (PagesEndpoint::ListImages, _) => Self::ListImages,
-            (PagesEndpoint::UploadImage, _) => Self::AddImage(read_image(&body)?),
+            (PagesEndpoint::UploadImage, _) => Self::AddImage(prepared(&body)?),
             (PagesEndpoint::DeleteImage, PagesTarget::Image(id)) => Self::DeleteImage(id),
             (_, PagesTarget::Image(id)) => Self::ReadImage(id),
             (PagesEndpoint::ListSources, PagesTarget::Page(page)) => Self::Sources(page, SourceCall::List),
             (PagesEndpoint::CreateSource, PagesTarget::Page(page)) => {
-                Self::Sources(page, SourceCall::Create(read_source(&body)?))
+                Self::Sources(page, SourceCall::Create(prepared(&body)?))
             }
             (PagesEndpoint::PatchSource, PagesTarget::Source(page, id)) => {
-                Self::Sources(page, SourceCall::Patch(id, read_source(&body)?))
+                Self::Sources(page, SourceCall::Patch(id, prepared(&body)?))
             }
             (PagesEndpoint::DeleteSource, PagesTarget::Source(page, id)) => {
                 Self::Sources(page, SourceCall::Delete { id, keep_products })
@@ -297,6 +333,12 @@ impl Operation {
             | PagesEndpoint::SourceRuns
             | PagesEndpoint::Analytics
             | PagesEndpoint::LiveAnalytics
+            | PagesEndpoint::ListDomains
+            | PagesEndpoint::CreateDomain
+            | PagesEndpoint::ReadDomain
+            | PagesEndpoint::PatchDomain
+            | PagesEndpoint::DeleteDomain
+            | PagesEndpoint::VerifyDomain
             | PagesEndpoint::ListImages
             | PagesEndpoint::UploadImage
             | PagesEndpoint::ReadImage
@@ -322,6 +364,12 @@ impl Operation {
             | Self::Analytics(_)
             | Self::ResetAnalytics(_)
             | Self::Webhooks
+            | Self::ListDomains
+            | Self::AddDomain(_)
+            | Self::ReadDomain(_)
+            | Self::PatchDomain(..)
+            | Self::DeleteDomain(_)
+            | Self::VerifyDomain(_)
             | Self::ListImages
             | Self::AddImage(_)
             | Self::ReadImage(_)
@@ -405,13 +453,8 @@ fn read_query(query: Option<&str>, endpoint: PagesEndpoint) -> Result<WriteQuery
     Ok(read)
 }
 
-/// Reads what [`SourceWrite::prepare`](crate::product_sync::SourceWrite::prepare) made of a body.
-fn read_source(body: &str) -> Result<SourceWrite, Problem> {
-    json::from_str(body).map_err(|_| Problem::new(codes::INTERNAL, "the body was not prepared"))
-}
-
-/// Reads what the shell made of an uploaded file.
-fn read_image(body: &str) -> Result<ImageFile, Problem> {
+/// Reads what the shell made of a body.
+fn prepared<T: DeserializeOwned>(body: &str) -> Result<T, Problem> {
     json::from_str(body).map_err(|_| Problem::new(codes::INTERNAL, "the body was not prepared"))
 }
 

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use shared::{key::KeyId, time::UnixMillis};
 
 use crate::{
-    page::{ImageId, PageId, Slug, SourceId},
+    domains::HostName,
+    page::{DomainId, ImageId, PageId, Slug, SourceId},
     pages_api::slug::{Owner, SlugMessage},
     webhooks::Publication,
 };
@@ -75,6 +76,33 @@ pub enum Task {
     DropImage(ImageId),
     /// Show the file of an image to visitors, or hide it if the account is suspended.
     MarkImage(ImageId),
+    /// Check the proof of a domain.
+    CheckDomain(DomainId),
+    /// Store which page visitors of a domain see.
+    ServeDomain {
+        /// The account.
+        account: KeyId,
+        /// The host.
+        host: HostName,
+    },
+    /// Have a domain shown no more, and then give its host back.
+    EndDomain {
+        /// The account.
+        account: KeyId,
+        /// The host.
+        host: HostName,
+        /// The claim by which the account had it.
+        claim: u64,
+    },
+    /// Take the claim of a host back, unless a domain has it by then.
+    Host {
+        /// The account.
+        account: KeyId,
+        /// The host.
+        host: HostName,
+        /// The claim.
+        claim: u64,
+    },
     /// Send a message to a slug.
     Slug(Slug, SlugMessage),
 }
@@ -222,6 +250,9 @@ impl Pending {
     }
 
     fn takes_back(&self, number: u64) -> bool {
-        matches!(&self.task, Task::Slug(_, SlugMessage::Cancel { claim, .. }) if *claim == number)
+        match &self.task {
+            Task::Slug(_, SlugMessage::Cancel { claim, .. }) | Task::Host { claim, .. } => *claim == number,
+            _ => false,
+        }
     }
 }

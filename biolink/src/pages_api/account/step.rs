@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use shared::{problem::Problem, time::UnixMillis};
 
 use crate::{
-    page::{PageId, Slug},
+    domains::Check,
+    page::{DomainId, PageId, Slug},
     pages_api::{admission::Admission, page::Content, reply::Reply, slug::SlugMessage},
 };
 
@@ -84,6 +85,8 @@ pub enum Step {
         /// A claim, or for a call that is only tried, the question whether there could be one.
         message: SlugMessage,
     },
+    /// Check the proof of a domain, and step the call again with how it ended.
+    Check(Check),
 }
 
 /// The reason why an operation does not end in this step.
@@ -92,6 +95,7 @@ pub(super) enum Unfinished {
     /// It is allowed, and others handle it. It is about these pages.
     Admitted(Vec<PageId>),
     Claim(Slug, PageId),
+    Check(DomainId),
 }
 
 impl From<Problem> for Unfinished {

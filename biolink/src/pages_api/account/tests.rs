@@ -1,6 +1,7 @@
 mod administration;
 mod calls;
 mod claims;
+mod domains;
 mod images;
 mod sources;
 mod webhooks;
@@ -12,6 +13,7 @@ use shared::{headers::Header, json, key::BiolinkPlan};
 
 use super::*;
 use crate::{
+    domains::{Check, DomainSnapshot, HostName, Proof},
     page::{ImageId, LinkId, SourceId},
     pages_api::{
         PageEdit, SuspendedPages,
@@ -33,6 +35,12 @@ struct World {
     accounts: HashMap<KeyId, (Account, Contents, HashMap<String, StoredReply>)>,
     slugs: HashMap<Slug, SlugState>,
     snapshots: HashMap<Slug, Snapshot>,
+    /// Who has each host, what its visitors see, and the records that are there.
+    hosts: HashMap<HostName, SlugState>,
+    sites: HashMap<HostName, DomainSnapshot>,
+    records: Vec<String>,
+    /// Whether the resolver is down.
+    is_dns_down: bool,
     /// The account of each page, as the operator finds it.
     index: HashMap<PageId, KeyId>,
     /// Pages whose events were dropped.
@@ -75,6 +83,7 @@ impl World {
             if_match: None,
             once: None,
             claim: None,
+            proof: None,
         }
     }
 
@@ -131,7 +140,23 @@ impl World {
                 Step::Reply(reply, _) => return got(reply),
                 Step::Admit(admission) => panic!("{admission:?}"),
                 Step::Claim { slug, message } => self.claim(&mut call, slug, message),
+                Step::Check(check) => call.proof = Some(self.prove(call.account, &check)),
             }
+        }
+    }
+
+    fn prove(&mut self, account: KeyId, check: &Check) -> Proof {
+        let now = self.now();
+        let message = check.claim_message(account);
+        match (self.is_dns_down, check.proof(&self.records), message) {
+            (true, ..) => Proof::Unknown,
+            (false, Proof::Proved, Some(message)) => {
+                match self.hosts.entry(check.host.clone()).or_default().handle(message, now) {
+                    SlugReply::Granted => Proof::Proved,
+                    _ => Proof::Taken,
+                }
+            }
+            (false, proof, _) => proof,
         }
     }
 
@@ -151,6 +176,7 @@ impl World {
     /// Does all tasks that are due.
     fn deliver(&mut self, account: u8) {
         let now = self.now();
+        self.check_domains(account);
         let tasks = self.accounts.entry(id(account)).or_default().0.due(now);
         for task in tasks {
             let (state, contents, _) = self.accounts.get_mut(&id(account)).unwrap();
@@ -178,6 +204,19 @@ impl World {
                 | Task::Published { .. }
                 | Task::PurgeWebhooks { .. }
                 | Task::EraseWebhooks(_) => self.webhooks.push(task.clone()),
+                Task::CheckDomain(_) => {}
+                Task::ServeDomain { account, host } => {
+                    self.sites.extend(state.domain_snapshot(*account, host).map(|site| (host.clone(), site)));
+                }
+                Task::EndDomain { account, host, claim } | Task::Host { account, host, claim } => {
+                    if matches!(&task, Task::EndDomain { .. })
+                        && state.domain_snapshot(*account, host).is_none()
+                    {
+                        self.sites.remove(host);
+                    }
+                    let cancel = SlugMessage::Cancel { owner: host_owner(*account), claim: *claim };
+                    self.hosts.entry(host.clone()).or_default().handle(cancel, now);
+                }
                 Task::Slug(slug, message) => {
                     self.slugs.entry(slug.clone()).or_default().handle(*message, now);
                 }
@@ -186,6 +225,21 @@ impl World {
         }
         let next = self.accounts[&id(account)].0.next_due();
         assert!(next.is_none_or(|next| next > now), "nothing stays due");
+    }
+
+    /// Makes all checks that are due.
+    fn check_domains(&mut self, account: u8) {
+        let now = self.now();
+        for task in self.accounts.entry(id(account)).or_default().0.due(now) {
+            let Task::CheckDomain(domain) = task else { continue };
+            self.seed += 1;
+            let number = u64::from(self.seed) << 32;
+            let state = &mut self.accounts.get_mut(&id(account)).unwrap().0;
+            let Some(check) = state.check_domain(id(account), &domain, number, now) else { continue };
+            let proof = self.prove(id(account), &check);
+            let state = &mut self.accounts.get_mut(&id(account)).unwrap().0;
+            state.domain_checked(id(account), &check, proof, now);
+        }
     }
 
     fn visit(&self, slug: &str) -> Served {

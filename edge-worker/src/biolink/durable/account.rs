@@ -25,8 +25,8 @@ use worker::{
 };
 
 use crate::bindings;
-use crate::biolink::denied_hosts;
 use crate::biolink::pages_client::slug_call;
+use crate::biolink::{denied_hosts, domains};
 use crate::runtime::durable_rpc::RpcError;
 use crate::runtime::message::parse;
 use crate::runtime::outline::{boxed, outlined};
@@ -79,6 +79,9 @@ impl DurableObject for Account {
             AccountMessage::Suspended => {
                 outlined(|| self.read(|state| Ok(state.suspended_pages().as_str().to_owned())))
             }
+            AccountMessage::ServeDomain { account, host } => outlined(|| {
+                self.read(|state| Ok(serde_json::to_string(&state.domain_snapshot(account, &host))?))
+            }),
             AccountMessage::Names => outlined(|| self.names()),
             AccountMessage::ImageStored(image) => boxed(self.image_stored(image)).await,
             AccountMessage::Subscribe { account, subscriptions } => {
@@ -124,6 +127,10 @@ impl Account {
             let (slug, message) = match step {
                 Step::Reply(reply, _) => return decision(Decision::Reply(reply)),
                 Step::Admit(admission) => return decision(Decision::Admit(admission)),
+                Step::Check(check) => {
+                    call.proof = Some(boxed(domains::check(&self.env, call.account, &check)).await);
+                    continue;
+                }
                 Step::Claim { slug, message } => (slug, message),
             };
             let outcome = boxed(self.claim(&call, &slug, message)).await.unwrap_or_else(|error| {

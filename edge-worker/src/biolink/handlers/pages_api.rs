@@ -1,6 +1,8 @@
 //! The REST API of bio-link pages, and `GET /account`.
 
-use biolink::pages_api::{Call, Decision, MAX_BODY, Once, Operation, plan_required};
+use biolink::pages_api::{
+    Call, Decision, DomainInput, MAX_BODY, Once, Operation, account_unavailable, plan_required,
+};
 use biolink::route::{PagesCall, PagesEndpoint};
 use shared::idempotency::{IDEMPOTENCY_KEY, IdempotencyKey};
 use shared::key::{KeyId, KeyRecord};
@@ -37,6 +39,10 @@ pub(crate) async fn handle(
     let body = match called.endpoint {
         PagesEndpoint::UploadImage => {
             upload.as_ref().map(images::Upload::description).transpose()?.unwrap_or_default()
+        }
+        PagesEndpoint::CreateDomain => {
+            let input = outlined(|| DomainInput::read(&body, context.bindings.domain_hosts()?))?;
+            serde_json::to_vec(&input).map_err(|_| account_unavailable())?
         }
         PagesEndpoint::CreateSource | PagesEndpoint::PatchSource => {
             outlined(|| product_sources::prepare(context, account, body))?
@@ -113,6 +119,7 @@ pub(super) fn call(
         if_match: None,
         once: None,
         claim: None,
+        proof: None,
     }
 }
 

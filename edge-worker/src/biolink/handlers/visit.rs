@@ -26,6 +26,15 @@ use crate::runtime::{body, clock, entropy};
 /// The media type of a form.
 const FORM: &str = "application/x-www-form-urlencoded";
 
+/// The host under which a page is visited.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum VisitHost {
+    /// One that shows all pages.
+    Shared,
+    /// A domain of the page's account.
+    Own,
+}
+
 thread_local! {
     /// Addresses without a page that clients have opened.
     static UNKNOWN: RefCell<MinuteCounters> = const { RefCell::new(MinuteCounters::new()) };
@@ -36,11 +45,17 @@ pub(crate) async fn handle(
     context: &RequestContext<'_>,
     visit: &Visit<'_>,
     query: Option<&str>,
+    host: VisitHost,
 ) -> Result<Response<Vec<u8>>, Problem> {
     let slug = visit.slug().ok_or_else(page_not_found)?;
     let part = report_part(visit.part, context.request.header("sec-fetch-site"));
     let denied = boxed(denied_hosts::load(&context.biolink()?.pages));
-    let (served, denied) = join(boxed(find(context, &slug, part)), denied).await;
+    let (mut served, denied) = join(boxed(find(context, &slug, part)), denied).await;
+    // A host that is not told of a page's new slug yet leads to it, and not to itself.
+    if let (VisitHost::Own, Ok(Served::Moved { to, .. })) = (host, &served) {
+        let to = to.clone();
+        served = boxed(find(context, &to, part)).await;
+    }
     let served = outlined(|| served.map(|served| denied.screen(served, part)))?;
     if part == VisitPart::Report {
         boxed(report(context, &served, &slug)).await?;
@@ -51,7 +66,11 @@ pub(crate) async fn handle(
         slug: &slug,
         part,
         query,
-        base: &context.pages_url(),
+        base: &match host {
+            VisitHost::Shared => context.pages_url(),
+            VisitHost::Own => context.called_url().to_owned(),
+        },
+        is_own_host: host == VisitHost::Own,
         speculative: is_speculative(|name| request.header(name)),
         follower: Follower {
             country: country.as_deref(),

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::mcp::{Toolsets, select};
 
-const EVERY: &str = "toolsets=tools,pages,analytics,webhooks,keys,account";
+const EVERY: &str = "toolsets=tools,pages,analytics,webhooks,domains,keys,account";
 /// The most bytes of the list that a client gets by default.
 const MAX_DEFAULT: usize = 30_000;
 

@@ -11,7 +11,7 @@ mod webhooks;
 use std::collections::{BTreeMap, BTreeSet};
 
 use biolink::codes;
-use biolink::page::{IdSource, ImageId, LinkId, PageId, Reader, SourceId};
+use biolink::page::{DomainId, IdSource, ImageId, LinkId, PageId, Reader, SourceId};
 use biolink::route::{AdminEndpoint, PagesEndpoint, WebhooksEndpoint};
 use biolink::webhooks::{DeliveryId, EndpointId, EventId, WebhookKind};
 use serde_json::{Map, json};
@@ -71,6 +71,7 @@ fn document_and_router_have_the_same_operations() {
         let concrete = concrete.replace("{type}", WebhookKind::Click.as_str());
         let concrete = concrete.replace("{source_id}", &SourceId::new([1; 12]).to_string());
         let concrete = concrete.replace("{image_id}", &ImageId::new([1; 12]).to_string());
+        let concrete = concrete.replace("{domain_id}", &DomainId::new([1; 12]).to_string());
         let route = Route::parse(&method.to_uppercase(), &concrete).unwrap();
         let endpoint = Endpoint::of(&route);
         assert_eq!((endpoint.path(), endpoint.method().as_str().to_lowercase()), (path, method));

@@ -1,6 +1,6 @@
 //! The account's outbox: writes to other stores, until they have succeeded.
 
-use biolink::page::ImageId;
+use biolink::page::{DomainId, ImageId};
 use biolink::pages_api::{ImageFate, Task};
 use biolink::product_sync::SourceMessage;
 use biolink::stats::StatsMessage;
@@ -11,14 +11,18 @@ use worker::Result;
 use super::Account;
 use crate::bindings;
 use crate::biolink::pages_client::slug_call;
-use crate::biolink::{page_store, product_sources, stats_client, webhooks_client};
+use crate::biolink::{domains, page_store, product_sources, stats_client, webhooks_client};
 use crate::runtime::outline::boxed;
-use crate::runtime::{clock, log};
+use crate::runtime::{clock, entropy, log};
 
 impl Account {
     /// Does what is due.
     pub(super) async fn deliver(&self) -> Result<()> {
         for task in self.with_state(|state| state.due(clock::now()))? {
+            if let Task::CheckDomain(id) = &task {
+                boxed(self.check_domain(id)).await?;
+                continue;
+            }
             let outcome = boxed(self.perform(&task)).await;
             if let Err(error) = &outcome {
                 log::error("account task failed", None, &[("error", error)]);
@@ -26,6 +30,18 @@ impl Account {
             self.with_state(|state| state.settle(&task, outcome.is_ok(), clock::now()))?;
         }
         Ok(())
+    }
+
+    /// Checks the proof of a domain. Nothing is to be done for an account that is not known: it has none.
+    async fn check_domain(&self, id: &DomainId) -> Result<()> {
+        let Some(account) = self.read(|state| Ok(state.domain_account(id)))? else { return Ok(()) };
+        let drawn: [u8; 8] = entropy::random()?;
+        // 53 bits, which every JSON reader keeps.
+        let claim = u64::from_be_bytes(drawn) >> 11;
+        let check = self.with_state(|state| state.check_domain(account, id, claim, clock::now()))?;
+        let Some(check) = check else { return Ok(()) };
+        let proof = boxed(domains::check(&self.env, account, &check)).await;
+        self.with_state(|state| state.domain_checked(account, &check, proof, clock::now()))
     }
 
     async fn perform(&self, task: &Task) -> Result<()> {
@@ -62,6 +78,25 @@ impl Account {
                 self.tell_webhooks(*account, &WebhooksMessage::Purge(*page)).await
             }
             Task::EraseWebhooks(account) => self.tell_webhooks(*account, &WebhooksMessage::Erase).await,
+            // Made by `deliver`, which takes in how it ends.
+            Task::CheckDomain(_) => Ok(()),
+            Task::ServeDomain { account, host } => {
+                let snapshot = self.read(|state| Ok(state.domain_snapshot(*account, host)))?;
+                match snapshot {
+                    Some(snapshot) => {
+                        page_store::put_domain(&bindings::pages(&self.env)?, host, Some(&snapshot)).await
+                    }
+                    None => Ok(()),
+                }
+            }
+            Task::EndDomain { account, host, claim } => {
+                let snapshot = self.read(|state| Ok(state.domain_snapshot(*account, host)))?;
+                page_store::put_domain(&bindings::pages(&self.env)?, host, snapshot.as_ref()).await?;
+                domains::give_back(&self.env, *account, host, *claim).await
+            }
+            Task::Host { account, host, claim } => {
+                domains::give_back(&self.env, *account, host, *claim).await
+            }
             Task::DropImage(id) | Task::MarkImage(id) => self.settle_image(id).await,
             Task::Index { account, page } => {
                 let is_there = self.state.borrow().as_ref().is_some_and(|state| state.has(page));

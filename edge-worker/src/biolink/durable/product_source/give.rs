@@ -40,6 +40,7 @@ impl ProductSource {
             if_match: None,
             once: None,
             claim: None,
+            proof: None,
         };
         let message = serde_json::to_string(&AccountMessage::Call(call))?;
         let (accounts, name) = (bindings::accounts(&self.env)?, edit.account.to_string());

@@ -2,12 +2,14 @@
 //! must be.
 
 mod analytics;
+mod domains;
 mod images;
 mod products;
 mod webhooks;
 
 use std::collections::BTreeMap;
 
+use biolink::domains::Proof;
 use biolink::page::{AbuseReport, LinkId, PageId, ReportReason, Slug};
 use biolink::pages_api::{
     Account, Call, Claim, ClaimOutcome, Content, DeniedHosts, Loaded, Operation, Reply, ReportSender,
@@ -48,6 +50,7 @@ pub(super) struct Ids {
     pub(super) link: String,
     pub(super) source: String,
     pub(super) account: String,
+    pub(super) domain: String,
 }
 
 /// Returns the example of an endpoint: the call, in an account that has the page that
@@ -66,6 +69,12 @@ pub(super) fn exchange(endpoint: PagesEndpoint) -> Exchange {
         | PagesEndpoint::UploadImage
         | PagesEndpoint::ReadImage
         | PagesEndpoint::DeleteImage => images::exchange(&mut store, endpoint),
+        PagesEndpoint::ListDomains
+        | PagesEndpoint::CreateDomain
+        | PagesEndpoint::ReadDomain
+        | PagesEndpoint::PatchDomain
+        | PagesEndpoint::DeleteDomain
+        | PagesEndpoint::VerifyDomain => domains::exchange(&mut store, endpoint, page),
         endpoint if endpoint.is_of_sources() => products::exchange(&mut store, endpoint, page),
         _ => store.call(endpoint, target(endpoint, page, &links), request),
     }
@@ -82,7 +91,8 @@ pub(super) fn ids() -> Ids {
     let (page, links) = store.create();
     let source = products::create(&mut store, page).map(|id| id.to_string()).unwrap_or_default();
     let link = links.first().map(ToString::to_string).unwrap_or_default();
-    Ids { page: page.to_string(), link, source, account: KeyId::new(ACCOUNT).to_string() }
+    let domain = domains::create(&mut Store::default()).to_string();
+    Ids { page: page.to_string(), link, source, account: KeyId::new(ACCOUNT).to_string(), domain }
 }
 
 /// Returns the example of a call of the operator, about the same account.
@@ -194,6 +204,12 @@ fn request(endpoint: PagesEndpoint, links: &[LinkId]) -> Option<Value> {
         | E::Analytics
         | E::LiveAnalytics
         | E::ResetAnalytics
+        | E::ListDomains
+        | E::CreateDomain
+        | E::ReadDomain
+        | E::PatchDomain
+        | E::DeleteDomain
+        | E::VerifyDomain
         | E::ListImages
         | E::UploadImage
         | E::ReadImage
@@ -298,6 +314,7 @@ impl Store {
             if_match: None,
             once: None,
             claim: None,
+            proof: None,
         };
         loop {
             match self.account.step(&call, self.load(&call), &DeniedHosts::default(), now) {
@@ -309,6 +326,7 @@ impl Store {
                     let response = admission.complete(Ok(Response::no_content()));
                     return Reply::new(response, &RequestId(call.request_id));
                 }
+                Step::Check(_) => call.proof = Some(Proof::Proved),
                 Step::Claim { slug, .. } => {
                     call.claim = Some(Claim { slug, outcome: ClaimOutcome::Granted });
                 }

@@ -78,6 +78,7 @@ fn example_of_a_parameter_is_the_id_in_other_examples() {
         ("link_id", &ids.link),
         ("image_id", &example::IMAGE.to_string()),
         ("source_id", &ids.source),
+        ("domain_id", &ids.domain),
         ("account_id", &ids.account),
         ("confirm", &ids.account),
         ("webhook_id", &webhook_ids.webhook),

@@ -131,6 +131,7 @@ fn of_pages(endpoint: PagesEndpoint) -> Vec<&'static str> {
         PagesEndpoint::Create => "PageLimitReached",
         PagesEndpoint::CreateSource => "SourceLimitReached",
         PagesEndpoint::UploadImage => "ImageLimitReached",
+        PagesEndpoint::CreateDomain => "DomainLimitReached",
         PagesEndpoint::Replace | PagesEndpoint::Patch | PagesEndpoint::Publish | PagesEndpoint::Delete => {
             "PageSuspended"
         }
@@ -138,6 +139,8 @@ fn of_pages(endpoint: PagesEndpoint) -> Vec<&'static str> {
     });
     refusals.extend(of_body(endpoint.has_body() || is_upload));
     match (is_repeatable, has_slug) {
+        _ if endpoint == PagesEndpoint::CreateDomain => refusals.extend(["DomainTakenOrBusy", "PageUnknown"]),
+        _ if endpoint == PagesEndpoint::VerifyDomain => refusals.push("DomainTaken"),
         (true, true) => refusals.push("SlugTakenOrBusy"),
         (true, false) => refusals.push("Busy"),
         (false, true) => refusals.push("SlugTaken"),
@@ -147,6 +150,8 @@ fn of_pages(endpoint: PagesEndpoint) -> Vec<&'static str> {
         refusals.push("LinkUnknown");
     } else if path.contains("{source_id}") {
         refusals.push("SourceUnknown");
+    } else if path.contains("{domain_id}") {
+        refusals.push("DomainUnknown");
     } else if path.contains("{image_id}") {
         refusals.push("ImageUnknown");
     } else if path.contains("{revision}") {

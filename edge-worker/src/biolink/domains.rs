@@ -1,0 +1,81 @@
+//! The proof of domains: `TXT` records by DNS over HTTPS, and the objects that know who has a host.
+
+use biolink::domains::{Check, DNS_TIMEOUT_MS, HostName, MAX_DNS_RESPONSE, Proof, txt_query, txt_values};
+use biolink::fetch_url::FetchUrl;
+use biolink::page::Slug;
+use biolink::pages_api::{SlugMessage, SlugReply, host_owner};
+use shared::key::KeyId;
+use shared::problem::Problem;
+use worker::{Env, Result};
+
+use crate::bindings;
+use crate::biolink::guarded_fetch::{BodyLimit, GuardedRequest, send};
+use crate::biolink::pages_client::object_call;
+use crate::biolink::{page_store, pages_client};
+use crate::context::RequestContext;
+use crate::runtime::log;
+use crate::runtime::outline::{boxed, outlined};
+
+/// Makes a check: looks the record up, and claims the host if it is proved and not the account's yet. What
+/// fails is [`Proof::Unknown`].
+pub(crate) async fn check(env: &Env, account: KeyId, check: &Check) -> Proof {
+    let outcome = boxed(prove(env, account, check)).await;
+    outcome.unwrap_or_else(|error| {
+        log::error("domain check failed", None, &[("host", &check.host), ("error", &error)]);
+        Proof::Unknown
+    })
+}
+
+/// Takes the claim of a host back.
+///
+/// # Errors
+/// If the object fails or does not respond in time.
+pub(crate) async fn give_back(env: &Env, account: KeyId, host: &HostName, claim: u64) -> Result<()> {
+    let message = SlugMessage::Cancel { owner: host_owner(account), claim };
+    object_call(&bindings::slugs(env)?, &host.object_name(), message).await?;
+    Ok(())
+}
+
+async fn prove(env: &Env, account: KeyId, check: &Check) -> Result<Proof> {
+    let records = boxed(records(env, &check.host.record())).await?;
+    let (Proof::Proved, Some(message)) = (check.proof(&records), check.claim_message(account)) else {
+        return Ok(check.proof(&records));
+    };
+    match object_call(&bindings::slugs(env)?, &check.host.object_name(), message).await? {
+        SlugReply::Granted => Ok(Proof::Proved),
+        SlugReply::Taken => Ok(Proof::Taken),
+        SlugReply::Noted | SlugReply::Owner(_) => Ok(Proof::Unknown),
+    }
+}
+
+async fn records(env: &Env, name: &str) -> Result<Vec<String>> {
+    let policy = bindings::fetch_policy(env);
+    let url = FetchUrl::parse(&txt_query(&bindings::dns_url(env), name), &policy);
+    let url = url.map_err(|error| format!("DNS_URL {error}"))?;
+    let request = GuardedRequest {
+        method: "GET",
+        url: &url,
+        headers: &[("accept", "application/dns-json")],
+        body: None,
+        timeout_ms: DNS_TIMEOUT_MS,
+        limit: BodyLimit::AtMost(MAX_DNS_RESPONSE),
+    };
+    let response = send(&request).await.map_err(|error| error.to_string())?;
+    outlined(|| txt_values(response.status, &response.body)).map_err(|error| error.to_string().into())
+}
+
+/// Returns the slug of the page that a host shows; `None` if no account shows it. If KV fails, the account
+/// is asked.
+///
+/// # Errors
+/// `not-configured`, or `pages-unavailable`.
+pub(crate) async fn find(context: &RequestContext<'_>, host: &HostName) -> Result<Option<Slug>, Problem> {
+    let found = match boxed(page_store::find_domain(&context.biolink()?.pages, host)).await {
+        Ok(found) => found,
+        Err(error) => {
+            log::error("domain read failed", Some(context.request.id), &[("error", &error)]);
+            boxed(pages_client::find_domain(context, host)).await?
+        }
+    };
+    Ok(found.and_then(|found| found.slug))
+}
