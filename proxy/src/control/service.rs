@@ -174,9 +174,12 @@ impl BackgroundService for ControlService {
         let mut handed_over = self.state.drain.handed_over();
         tokio::select! {
             () = self.serve(&socket) => {}
-            // The socket at the path is that of the new process.
-            _ = handed_over.wait_for(|handed_over| *handed_over) => listener.leave(),
+            _ = handed_over.wait_for(|handed_over| *handed_over) => {}
             _ = shutdown.changed() => {}
+        }
+        // Both may have come. The socket at the path is that of the new process then.
+        if *self.state.drain.handed_over().borrow() {
+            listener.leave();
         }
     }
 }
