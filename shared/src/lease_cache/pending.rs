@@ -47,12 +47,8 @@ pub(super) struct Pending {
 
 #[derive(Debug, Default)]
 struct Gathering {
-    day: UtcDay,
-    refunds: u32,
-    debts: u32,
-    ended: Vec<(Tool, u16, u32)>,
-    corrected: Vec<(Tool, u16, u32)>,
-    refused: Vec<RefusedCalls>,
+    /// The batch before it is numbered.
+    batch: Batch,
     due: Option<UnixMillis>,
 }
 
@@ -65,13 +61,14 @@ impl Charge {
 impl Pending {
     /// Tallies an admitted call that the meter has not tallied.
     pub(super) fn assume_success(&mut self, tool: Tool, now: UnixMillis) {
-        count(&mut self.gathering.ended, tool, ASSUMED);
+        count(&mut self.gathering.batch.ended, tool, ASSUMED);
         self.gathering.expect_report(now.plus(REPORT_AFTER_MS));
     }
 
     /// Counts a call on the local budget, which the meter has yet to count.
     pub(super) fn add_debt(&mut self, now: UnixMillis) -> Charge {
-        self.gathering.debts = self.gathering.debts.saturating_add(1);
+        let debts = &mut self.gathering.batch.debts;
+        *debts = debts.saturating_add(1);
         self.gathering.expect_report(now.plus(DEBT_AFTER_MS));
         Charge(Place::Debt)
     }
@@ -81,16 +78,16 @@ impl Pending {
         let gathered = &mut self.gathering;
         match charge.0 {
             Place::Debt => {
-                count(&mut gathered.ended, tool, status);
+                count(&mut gathered.batch.ended, tool, status);
                 gathered.expect_report(now.plus(DEBT_AFTER_MS));
             }
             Place::Day(_) if status == ASSUMED => {}
             // The assumption has not left yet, so that no correction is needed.
-            Place::Day(_) if take(&mut gathered.ended, tool, ASSUMED) => {
-                count(&mut gathered.ended, tool, status);
+            Place::Day(_) if take(&mut gathered.batch.ended, tool, ASSUMED) => {
+                count(&mut gathered.batch.ended, tool, status);
             }
             Place::Day(day) if gathered.begin(day) => {
-                count(&mut gathered.corrected, tool, status);
+                count(&mut gathered.batch.corrected, tool, status);
                 gathered.expect_report(now.plus(REPORT_AFTER_MS));
             }
             Place::Day(_) => {}
@@ -109,7 +106,7 @@ impl Pending {
     ) {
         match charge.0 {
             Place::Day(_) if recorded == ASSUMED => self.record_outcome(tool, status, charge, now),
-            Place::Debt if take(&mut self.gathering.ended, tool, recorded) => {
+            Place::Debt if take(&mut self.gathering.batch.ended, tool, recorded) => {
                 self.record_outcome(tool, status, charge, now);
             }
             Place::Day(_) | Place::Debt => {}
@@ -121,9 +118,9 @@ impl Pending {
     pub(super) fn refund(&mut self, charge: Charge, now: UnixMillis) {
         let gathered = &mut self.gathering;
         match charge.0 {
-            Place::Debt => gathered.debts = gathered.debts.saturating_sub(1),
+            Place::Debt => gathered.batch.debts = gathered.batch.debts.saturating_sub(1),
             Place::Day(day) if gathered.begin(day) => {
-                gathered.refunds = gathered.refunds.saturating_add(1);
+                gathered.batch.refunds = gathered.batch.refunds.saturating_add(1);
                 gathered.expect_report(now.plus(REFUND_AFTER_MS));
             }
             Place::Day(_) => {}
@@ -132,7 +129,7 @@ impl Pending {
 
     /// Records a refused call.
     pub(super) fn record_refusal(&mut self, call: RefusedCalls, now: UnixMillis) {
-        let refused = &mut self.gathering.refused;
+        let refused = &mut self.gathering.batch.refused;
         let is_full = refused.len() >= MAX_REFUSED;
         match refused.iter_mut().find(|calls| calls.is_alike(&call)) {
             Some(calls) => calls.merge(&call),
@@ -183,32 +180,28 @@ impl Pending {
     }
 
     fn seal(&mut self, since: UnixMillis) -> Batch {
-        let Gathering { day, refunds, debts, ended, corrected, refused, due: _ } =
-            std::mem::take(&mut self.gathering);
+        let Gathering { batch, due: _ } = std::mem::take(&mut self.gathering);
         self.number = self.number.saturating_add(1);
-        Batch { number: self.number, since, day, refunds, debts, ended, corrected, refused }
+        Batch { number: self.number, since, ..batch }
     }
 }
 
 impl Gathering {
     const fn is_empty(&self) -> bool {
-        self.refunds == 0
-            && self.debts == 0
-            && self.ended.is_empty()
-            && self.corrected.is_empty()
-            && self.refused.is_empty()
+        let Batch { refunds, debts, ended, corrected, refused, .. } = &self.batch;
+        *refunds == 0 && *debts == 0 && ended.is_empty() && corrected.is_empty() && refused.is_empty()
     }
 
     /// Begins the refunds and corrections of a day. A batch holds those of one day. Returns false if
     /// the day is over.
     fn begin(&mut self, day: UtcDay) -> bool {
-        if day > self.day {
-            self.day = day;
+        if day > self.batch.day {
+            self.batch.day = day;
             // Refunds of the former day that were sent with the new one would raise its limit.
-            self.refunds = 0;
-            self.corrected.clear();
+            self.batch.refunds = 0;
+            self.batch.corrected.clear();
         }
-        day == self.day
+        day == self.batch.day
     }
 
     fn expect_report(&mut self, at: UnixMillis) {
