@@ -55,7 +55,7 @@ impl DomainInput {
     /// As [`read`](Self::read).
     pub(super) fn read_patch(body: &str) -> Result<Option<PageId>, Problem> {
         let mut fields = Fields::read(body.as_bytes())?;
-        if !fields.has("page_id") {
+        if !fields.contains("page_id") {
             fields.add_error("page_id", "is missing; it is the id of a page, or null".to_owned());
         }
         let page = fields.nullable("page_id", read_page);
