@@ -10,6 +10,7 @@ use biolink::webhooks::EncryptionKeys;
 use portal::site::SecurityContact;
 use shared::key::KeyEnv;
 use shared::origin::Origins;
+use shared::prices::Prices;
 use shared::problem::{Problem, codes};
 use shared::request::MAX_BODY_BYTES;
 use shared::sampling::Sampling;
@@ -42,6 +43,8 @@ pub(crate) struct Bindings {
     /// Certificate binding `ORIGIN_CERT`. If it is bound, requests to origins use it, because it
     /// presents the edge's client certificate and the global fetch cannot.
     pub(crate) origin_cert: Option<FetchBinding>,
+    /// Variable `PRICES`: the prices of calls in units, in JSON. By default calls cost nothing.
+    pub(crate) prices: Prices,
     /// Secret `ADMIN_SECRET`.
     admin: Option<AdminSecret>,
     /// Variable `KEY_ENV`, `live` or `test`: the kind of keys to issue. Default `live`.
@@ -127,6 +130,7 @@ const ORIGIN_URLS: &str = "ORIGIN_URLS";
 const PAGES_HOST: &str = "PAGES_HOST";
 const DOMAINS_TARGET: &str = "DOMAINS_TARGET";
 const DNS_URL: &str = "DNS_URL";
+const PRICES: &str = "PRICES";
 const ALLOW_PRIVATE_FETCH: &str = "ALLOW_PRIVATE_FETCH";
 
 /// Returns the KV namespace alone, for the Durable Objects.
@@ -345,6 +349,7 @@ impl Bindings {
         let grants = calls.secret("GRANT_SECRET", MacKeys::parse);
         let origins = calls.origins(ORIGIN_URLS, private_allowed);
         let origin_cert = calls.fetcher("ORIGIN_CERT");
+        let prices = calls.prices(PRICES);
         let is_complete = calls.finish();
 
         let mut defaults = Reader::new(env, "its default is used");
@@ -394,6 +399,7 @@ impl Bindings {
             grants: grants?,
             origins: origins?,
             origin_cert,
+            prices: prices?,
             admin,
             key_env,
             key_changes,

@@ -20,7 +20,7 @@ fn check(minute: Window, day: Option<Window>) {
         let Window { limit, remaining, reset_ms } = window;
         WindowStatus { limit, remaining, reset_ms: reset_ms.into() }
     };
-    let [policy, limit] = QuotaStatus { minute: status(minute), day: day.map(status) }.headers();
+    let [policy, limit] = QuotaStatus { minute: status(minute), day: day.map(status), units: None }.headers();
     let windows = || [("minute", 60, Some(minute)), ("day", 86_400, day)].into_iter();
     let expected = |numbers: fn(i64, Window) -> [(&'static str, i64); 2]| -> Vec<_> {
         windows()

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pingora_limits::inflight::Guard;
 use shared::key::KeyId;
+use shared::prices::Price;
 use shared::problem::Code;
 use shared::proof::Proof;
 use shared::quota::QuotaStatus;
@@ -38,6 +39,8 @@ pub struct Call {
     pub tier: Tier,
     /// Where the call is counted, in direct mode.
     pub charged: Option<Charged>,
+    /// Its price, in direct mode.
+    pub price: Price,
     /// The upstream that is being tried or has responded.
     pub current: Option<UpstreamIndex>,
     /// Upstreams that failed.
@@ -93,6 +96,7 @@ impl Call {
             key_id,
             tier,
             charged: None,
+            price: Price::FREE,
             current: None,
             tried: TriedSet::default(),
             free_retries: 0,

@@ -6,6 +6,7 @@ mod choices;
 mod fixed;
 mod limits;
 mod pool;
+pub mod prices;
 mod read;
 mod reader;
 mod report;

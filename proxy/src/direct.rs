@@ -49,7 +49,7 @@ use documents::Documents;
 pub use documents::Reply;
 pub use feed::Freshness;
 pub use handlers::{HandlerOutcome, OwnRequest, OwnRoute};
-pub use key_table::{CountedCall, KeyMoment, KeyTable, Restored};
+pub use key_table::{CountedCall, KeyMoment, KeyTable, KeyUnits, Restored};
 use meters::Meters;
 pub(crate) use meters::{KeyDecision, MeterService};
 pub use state_files::StateError;
@@ -143,17 +143,23 @@ impl Direct {
         self.config.store(Arc::new(config.clone()));
     }
 
-    /// Decides whether a call is admitted, and counts it if it is. The call waits if only the meter
-    /// of its key can decide.
+    /// Decides whether a call that costs at most `units` is admitted, and counts it if it is. The call
+    /// waits if only the meter of its key can decide.
     ///
     /// # Errors
     /// The refusal of the key, or `key-store-unavailable` while revocations are unknown.
-    pub(crate) fn call(&self, key: &VerifiedKey, tool: Tool, at: Moment) -> Result<CallStep, Problem> {
+    pub(crate) fn call(
+        &self,
+        key: &VerifiedKey,
+        tool: Tool,
+        units: u32,
+        at: Moment,
+    ) -> Result<CallStep, Problem> {
         self.check_revocations_known()?;
         let Some(meters) = &self.meters else {
-            return Ok(CallStep::Decided(self.keys.call(key, self.moment(at))?.into()));
+            return Ok(CallStep::Decided(self.keys.call(key, units, self.moment(at))?.into()));
         };
-        match self.keys.with_checked(key, at.time, |record| meters.call(key, tool, record))? {
+        match self.keys.with_checked(key, at.time, |record| meters.call(key, tool, units, record))? {
             meters::MeterStep::Decided(decision) => {
                 CallDecision::from_meter(key, decision).map(CallStep::Decided)
             }
@@ -161,28 +167,45 @@ impl Direct {
         }
     }
 
-    /// Records the outcome of a call, and refunds it if it must not be charged. `status` is 0 if
-    /// there was no response.
-    pub fn settle(&self, id: &KeyId, tool: Tool, charged: Charged, status: u16, end: CallEnd) {
+    /// Records the outcome of a call that costs `units`, and refunds it if it must not be charged.
+    /// `status` is 0 if there was no response. Returns the charge that is left.
+    #[must_use]
+    pub fn settle(
+        &self,
+        id: &KeyId,
+        tool: Tool,
+        charged: Charged,
+        (status, end): (u16, CallEnd),
+        units: u32,
+    ) -> Charged {
         let is_uncharged = is_uncharged(status, end);
         match charged {
-            _ if status == 0 => {}
-            Charged::Here(day) => {
-                let refund = is_uncharged.then_some(day);
-                self.keys.record_outcome(id, tool, status, refund, self.counted_now());
+            _ if status == 0 => charged,
+            Charged::Here { day, reserved } => {
+                let (refund, now) = (is_uncharged.then_some(day), self.counted_now());
+                self.keys.record_outcome(id, tool, status, refund, now);
+                let spent = if is_uncharged { 0 } else { units };
+                let reserved = reserved.map(|reserved| self.keys.return_units(id, reserved, spent, now));
+                Charged::Here { day, reserved }
             }
-            Charged::Meter(key, charge) => {
-                if let Some(meters) = &self.meters {
-                    meters.record_outcome(&key, tool, status, is_uncharged, charge);
+            Charged::Meter(key, charge) => match &self.meters {
+                None => charged,
+                Some(meters) => {
+                    let spent = (!is_uncharged).then_some(units);
+                    Charged::Meter(key, meters.record_outcome(&key, tool, status, spent, charge))
                 }
-            }
+            },
         }
     }
 
     /// Records that the tool broke off a response that began with `status`, and refunds the call.
     pub fn record_aborted(&self, id: &KeyId, tool: Tool, charged: Charged, status: u16) {
         match charged {
-            Charged::Here(day) => self.keys.record_aborted(id, tool, status, day, self.counted_now()),
+            Charged::Here { day, reserved } => {
+                let now = self.counted_now();
+                self.keys.record_aborted(id, tool, status, day, now);
+                reserved.map(|reserved| self.keys.return_units(id, reserved, 0, now));
+            }
             Charged::Meter(key, charge) => {
                 if let Some(meters) = &self.meters {
                     meters.record_aborted(&key, tool, status, charge);

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use mimalloc::MiMalloc;
 use proxy::check::{self, Severity};
+use proxy::config::prices::{self, PriceFileError};
 use proxy::config::{Config, LoadError};
 use proxy::ctl::Ctl;
 use proxy::{ready, server, version};
@@ -33,6 +34,9 @@ struct Arguments {
     /// filled in. Secrets are shown by where they come from. The output can be loaded again.
     #[arg(long, conflicts_with_all = ["check", "upgrade"])]
     dump_config: bool,
+    /// Check this file of prices, print it in JSON for the variable PRICES of the edge, and exit.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["check", "upgrade"])]
+    print_prices: Option<PathBuf>,
     /// Exit with 0 if the proxy that runs with this configuration is ready, else with 1: the health
     /// check of a container.
     #[arg(long, conflicts_with_all = ["check", "dump_config", "upgrade"])]
@@ -90,6 +94,9 @@ fn main() -> ExitCode {
         Some(Command::Man { folder }) => return write_manual(folder),
         None => {}
     }
+    if let Some(file) = &arguments.print_prices {
+        return print_prices(file);
+    }
     let config = match Config::load(&arguments.config, &env) {
         Ok(config) => config,
         Err(error) => return not_loaded(&error),
@@ -113,6 +120,27 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("{error}");
             ExitCode::from(UNAVAILABLE)
+        }
+    }
+}
+
+#[allow(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "what the operator asked for on the command line"
+)]
+fn print_prices(file: &Path) -> ExitCode {
+    match prices::load(file) {
+        Ok(prices) => {
+            println!("{}", prices.to_json());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(match error {
+                PriceFileError::Unreadable { .. } => UNAVAILABLE,
+                PriceFileError::Faulty { .. } => FAULTY,
+            })
         }
     }
 }

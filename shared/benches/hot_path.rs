@@ -87,7 +87,7 @@ fn key() -> VerifiedKey {
 }
 
 fn record(minute: u32) -> KeyRecord {
-    let limits = LimitOverrides { minute: minute.try_into().ok(), day: None };
+    let limits = LimitOverrides { minute: minute.try_into().ok(), ..LimitOverrides::NONE };
     KeyRecord { version: 1, limits, ..KeyRecord::provisional(&key()) }
 }
 
@@ -125,6 +125,7 @@ fn meter_with(calls: u32) -> (Meter, String) {
         key: key(),
         want: true,
         tool: None,
+        units: 0,
         admit_within_ms: 300,
         retry: false,
         unread: false,

@@ -42,7 +42,7 @@ impl Measured {
 
 fn measure(key: &VerifiedKey, isolates: u64, per_second: u64) -> String {
     let minute = u32::try_from(isolates * per_second * 75).unwrap();
-    let limits = LimitOverrides { minute: minute.try_into().ok(), day: None };
+    let limits = LimitOverrides { minute: minute.try_into().ok(), ..LimitOverrides::NONE };
     let record = KeyRecord { version: 1, limits, ..KeyRecord::provisional(key) };
     let mut caches: Vec<_> = (1..=isolates)
         .map(|id| {

@@ -16,7 +16,7 @@ use crate::key::KeyRecord;
 use crate::meter::{MeterResponse, MeterSnapshot};
 use crate::policy::Policy;
 use crate::problem::codes;
-use crate::quota::{CallEnd, Counts, Decision, is_uncharged};
+use crate::quota::{CallEnd, Counts, Decision, Denial, is_uncharged};
 use crate::time::{UnixMillis, UtcDay};
 use crate::tool::Tool;
 use minute::Minute;
@@ -39,9 +39,17 @@ pub struct Counter {
 impl Counter {
     /// Decides on one call of a key with this policy, and counts it if it passes.
     pub fn admit(&mut self, policy: &Policy, now: UnixMillis) -> Decision {
+        self.admit_unless(None, policy, now)
+    }
+
+    /// Decides on one call that is denied for its price, if there is such a denial, and counts it if it
+    /// passes.
+    pub fn admit_unless(&mut self, too_dear: Option<Denial>, policy: &Policy, now: UnixMillis) -> Decision {
         self.roll(now);
-        if self.free(policy) == 0 {
-            return Decision::Deny(self.denial(policy, now), self.status(policy, now));
+        let is_full = self.free(policy) == 0;
+        let denial = if is_full { Some(self.denial(policy, now).longer(too_dear)) } else { too_dear };
+        if let Some(denial) = denial {
+            return Decision::Deny(denial, self.status(policy, now));
         }
         self.spend(now);
         Decision::Allow(self.status(policy, now))
@@ -88,6 +96,7 @@ impl Counter {
             minute_used: self.in_minute(),
             day_used: self.in_day(),
             reserved: 0,
+            units: None,
             tally: self.today.tally(),
             last_used: Some(self.last_used).filter(|at| *at > UnixMillis::default()),
             refusals: None,

@@ -42,6 +42,8 @@ pub const SERVER_TIMING: &str = "server-timing";
 
 /// Lists the quotas of a key, on every response to it.
 pub const RATE_LIMIT_POLICY: &str = "ratelimit-policy";
+/// Says what a call has cost in units, in the response of a tool.
+pub const USAGE_UNITS: &str = "x-usage-units";
 /// Shows the rest of each quota.
 pub const RATE_LIMIT: &str = "ratelimit";
 

@@ -53,7 +53,7 @@ use crate::key::{KeyRecord, VerifiedKey};
 use crate::meter::{MeterRequest, RefusedCalls};
 use crate::problem::{Code, codes};
 use crate::quota::{CallEnd, MARGIN_MS, QuotaStatus, is_uncharged};
-use crate::time::{UnixMillis, UtcDay};
+use crate::time::UnixMillis;
 use crate::tool::Tool;
 
 /// A lease that ends sooner than this is renewed with the next call, in milliseconds.
@@ -110,6 +110,7 @@ pub struct LeaseCache {
     leases: Leases,
     last: Option<(QuotaStatus, UnixMillis)>,
     denied: CachedDenial,
+    denied_units: CachedDenial,
     refused: RefusedSecrets,
     rate: Rate,
     renewed: Option<UnixMillis>,
@@ -138,6 +139,7 @@ impl LeaseCache {
             leases: Leases::default(),
             last: None,
             denied: CachedDenial::default(),
+            denied_units: CachedDenial::default(),
             refused: RefusedSecrets::default(),
             rate: Rate::default(),
             renewed: None,
@@ -169,15 +171,25 @@ impl LeaseCache {
         }
     }
 
-    /// Decides on one call of `tool`, here if possible. `now` is read at this moment.
+    /// Decides on one call of `tool` that costs no units, here if possible. `now` is read at this
+    /// moment.
     pub fn call(&mut self, key: &VerifiedKey, tool: Tool, now: UnixMillis) -> Step {
+        self.call_priced(key, tool, 0, now)
+    }
+
+    /// Decides on one call of `tool` that costs at most `units`. Only the meter decides on a call of a
+    /// key with limits in units that costs any.
+    pub fn call_priced(&mut self, key: &VerifiedKey, tool: Tool, units: u32, now: UnixMillis) -> Step {
         let now = self.observe(now);
-        self.rate.count(now);
         if let Some(error) = self.refused.find(&key.secret, now) {
             return Step::Decided(Admission::Refuse(error), None);
         }
+        if self.must_reserve(units) {
+            return self.call_reserving(key, tool, units, now);
+        }
+        self.rate.count(now);
         if !self.is_usable(key, now) {
-            return self.ask_meter(key, tool, now);
+            return self.ask_meter(key, tool, units, now);
         }
         // Leases come before the cached denial: the meter denied what it had not lent.
         if let Some(admission) = self.spend(key, Some(tool), now) {
@@ -185,14 +197,22 @@ impl LeaseCache {
             let renewal = self.is_renewal_due(rate, now).then(|| self.request(key, None, rate, now));
             return Step::Decided(admission, renewal);
         }
-        if let Some(denial) = self.denied.get(now) {
+        if let Some(denial) = self.denied.get(units, now) {
             return Step::Decided(Admission::Deny(denial, self.quota(key, now)), None);
         }
-        self.ask_meter(key, tool, now)
+        self.ask_meter(key, tool, units, now)
     }
 
-    /// Records the outcome of an admitted call. `uncharged` refunds it to its day: the tool was not
-    /// available, or the gateway refused the call after it was counted.
+    /// Refuses a call whose price the meter has refused just now, or asks the meter.
+    fn call_reserving(&mut self, key: &VerifiedKey, tool: Tool, units: u32, now: UnixMillis) -> Step {
+        match self.denied_units.get(units, now).filter(|_| self.is_usable(key, now)) {
+            Some(denial) => Step::Decided(Admission::Deny(denial, self.quota(key, now)), None),
+            None => self.ask_meter(key, tool, units, now),
+        }
+    }
+
+    /// Records the outcome of an admitted call. `uncharged` refunds it to its day, and all of its units:
+    /// the tool was not available, or the gateway refused the call after it was counted.
     pub fn record_outcome(
         &mut self,
         tool: Tool,
@@ -206,6 +226,14 @@ impl LeaseCache {
         if uncharged {
             self.pending.refund(charge, now);
         }
+    }
+
+    /// Records that an admitted call costs `units`. Returns what is reserved for it beyond that, and
+    /// the charge that is left. A call costs no more than what was reserved.
+    #[must_use]
+    pub fn record_units(&mut self, charge: Charge, units: u32, now: UnixMillis) -> Charge {
+        let now = self.observe(now);
+        self.pending.return_units(charge, units, now)
     }
 
     /// Records that the response of an admitted call broke off, whose outcome was recorded as `status`
@@ -296,6 +324,7 @@ impl LeaseCache {
             // up.
             self.renewed = None;
             self.denied.clear();
+            self.denied_units.clear();
             self.refused.clear();
             self.backoff.reset();
             self.local_budget.distrust();
@@ -312,18 +341,23 @@ impl LeaseCache {
         self.record.as_ref().is_some_and(|record| record.check(key, now).is_ok())
     }
 
-    fn ask_meter(&mut self, key: &VerifiedKey, tool: Tool, now: UnixMillis) -> Step {
+    /// Returns true if a call that costs at most `units` needs a reservation of the meter.
+    fn must_reserve(&self, units: u32) -> bool {
+        units > 0 && self.record.as_ref().is_some_and(|record| !record.limits.units.is_none())
+    }
+
+    fn ask_meter(&mut self, key: &VerifiedKey, tool: Tool, units: u32, now: UnixMillis) -> Step {
         if self.backoff.is_active(now) {
-            return Step::Decided(self.decide_without_meter(key, now), None);
+            return Step::Decided(self.decide_without_meter(key, units, now), None);
         }
-        let (request, timeouts) = self.ask(key, tool, now);
+        let (request, timeouts) = self.ask_priced(key, tool, units, now);
         Step::Ask(request, timeouts)
     }
 
     fn spend(&mut self, key: &VerifiedKey, tool: Option<Tool>, now: UnixMillis) -> Option<Admission> {
         let day = self.leases.spend(now)?;
         self.assume_success(tool, now);
-        Some(self.allow(key, day, now))
+        Some(self.allow(key, Charge::on(day), now))
     }
 
     /// Tallies an admitted call that the meter has not tallied.
@@ -336,11 +370,12 @@ impl LeaseCache {
     /// Spends what another request has brought while this one was in flight.
     fn spend_if_usable(&mut self, request: &MeterRequest, now: UnixMillis) -> Option<Admission> {
         let key = &request.key;
-        self.is_usable(key, now).then(|| self.spend(key, request.tool, now)).flatten()
+        let may_spend = self.is_usable(key, now) && !self.must_reserve(request.units);
+        may_spend.then(|| self.spend(key, request.tool, now)).flatten()
     }
 
-    fn allow(&self, key: &VerifiedKey, day: UtcDay, now: UnixMillis) -> Admission {
-        Admission::Allow { quota: self.quota(key, now), degraded: false, charge: Charge::on(day) }
+    fn allow(&self, key: &VerifiedKey, charge: Charge, now: UnixMillis) -> Admission {
+        Admission::Allow { quota: self.quota(key, now), degraded: false, charge }
     }
 
     fn quota(&self, key: &VerifiedKey, now: UnixMillis) -> QuotaStatus {
@@ -379,6 +414,7 @@ impl LeaseCache {
             key: *key,
             want: tool.is_some(),
             tool,
+            units: 0,
             admit_within_ms: MARGIN_MS,
             retry: false,
             unread: self.record.is_none(),

@@ -34,6 +34,7 @@ mod names;
 pub mod origin;
 pub mod origin_token;
 pub mod policy;
+pub mod prices;
 pub mod problem;
 pub mod proof;
 pub mod query;

@@ -6,11 +6,13 @@ mod clock;
 mod counts;
 mod rolling;
 mod status;
+mod units;
 mod usage;
 
 pub use charge::{CallEnd, is_uncharged};
 pub use clock::Clock;
 pub use counts::Counts;
 pub use rolling::Rolling;
-pub use status::{Denial, QuotaStatus, WindowStatus};
+pub use status::{Denial, QuotaStatus, UnitsStatus, WindowStatus};
+pub use units::{ReservedUnits, SpentUnits, UnitUsage};
 pub use usage::{Decision, MARGIN_MS, RollingMinute, Usage};

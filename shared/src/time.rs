@@ -1,8 +1,8 @@
 //! Points in time as plain numbers. Nothing here reads a clock: `now` is always an argument.
 
 use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
 use time::format_description::well_known::{Rfc2822, Rfc3339};
+use time::{Date, OffsetDateTime};
 
 /// Milliseconds since the Unix epoch, UTC. The one timestamp of a request is taken once and passed
 /// down.
@@ -16,6 +16,8 @@ pub struct UnixMillis(pub u64);
 pub struct UtcDay(pub u64);
 
 const DAY_MS: u64 = 86_400_000;
+/// The Julian day of 1970-01-01.
+const UNIX_EPOCH_JULIAN_DAY: i32 = 2_440_588;
 /// How far ahead of the clock a stored moment may lie, in milliseconds: a minute, and a second
 /// between two clocks.
 const MAX_AHEAD_MS: u64 = 61_000;
@@ -118,6 +120,17 @@ impl UtcDay {
     pub const fn end(self) -> UnixMillis {
         Self(self.0.saturating_add(1)).start()
     }
+
+    /// Returns the first day of this day's calendar month, and the first day of the next one. Both are
+    /// the day itself and its successor after the year 9999.
+    pub fn month(self) -> (Self, Self) {
+        let days = i32::try_from(self.0).ok().and_then(|days| days.checked_add(UNIX_EPOCH_JULIAN_DAY));
+        let Some(date) = days.and_then(|days| Date::from_julian_day(days).ok()) else {
+            return (self, Self(self.0.saturating_add(1)));
+        };
+        let first = Self(self.0.saturating_sub(u64::from(date.day()) - 1));
+        (first, Self(first.0.saturating_add(u64::from(date.month().length(date.year())))))
+    }
 }
 
 #[cfg(test)]
@@ -158,6 +171,20 @@ mod tests {
         for text in ["", "120", "Fri, 21 Nov 1925 08:00:00 GMT", "Nov 21 08:00:00 2025"] {
             assert_eq!(UnixMillis::from_http_date(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn month_has_its_days_in_common_and_leap_years() {
+        let day = |text: &str| UnixMillis::from_rfc3339(&format!("{text}T12:00:00Z")).unwrap().day();
+        for (some, first, next) in [
+            ("2026-11-25", "2026-11-01", "2026-12-01"),
+            ("2026-12-01", "2026-12-01", "2027-01-01"),
+            ("2028-02-29", "2028-02-01", "2028-03-01"),
+            ("2027-02-28", "2027-02-01", "2027-03-01"),
+        ] {
+            assert_eq!(day(some).month(), (day(first), day(next)), "{some}");
+        }
+        assert_eq!(UtcDay(u64::MAX).month(), (UtcDay(u64::MAX), UtcDay(u64::MAX)));
     }
 
     #[test]

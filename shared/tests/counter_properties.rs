@@ -101,6 +101,7 @@ impl Pair {
             key: self.key,
             want,
             tool: None,
+            units: 0,
             admit_within_ms: 300,
             retry: false,
             unread: false,
@@ -148,6 +149,7 @@ impl Pair {
             ended: vec![(tool, status, 1)],
             corrected: Vec::new(),
             refused: Vec::new(),
+            returned: Vec::new(),
         };
         let request = self.request(false, Some(batch));
         self.meter.handle(Message::Ask(request), UnixMillis(self.machine));
@@ -201,7 +203,7 @@ proptest! {
                 Step::End { tool, status, uncharged } => pair.end(tool, status, uncharged),
                 Step::Change(tier, minute) => {
                     pair.record.tier = tier;
-                    pair.record.limits = LimitOverrides { minute, day: None };
+                    pair.record.limits = LimitOverrides { minute, ..LimitOverrides::NONE };
                     pair.record.version += 1;
                 }
                 Step::Restart => pair.restart(),
@@ -282,7 +284,8 @@ fn counter_takes_72_bytes() {
 #[test]
 fn counts_of_a_clock_that_was_ahead_are_dropped() {
     let mut record = KeyRecord::provisional(&Pair::new(Tier::Free).key);
-    record.limits = LimitOverrides { minute: NonZeroU32::new(5), day: NonZeroU32::new(5) };
+    record.limits =
+        LimitOverrides { minute: NonZeroU32::new(5), day: NonZeroU32::new(5), ..LimitOverrides::NONE };
     let policy = record.policy();
     let ahead = START.plus(4 * 86_400_000);
     let mut counter = Counter::default();

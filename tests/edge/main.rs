@@ -42,6 +42,7 @@ mod streams;
 mod surface;
 mod tools;
 mod two_workers;
+mod units;
 mod uploads;
 mod vectors;
 mod visitors;

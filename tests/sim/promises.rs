@@ -3,7 +3,7 @@
 
 use shared::{meter::Change, tier::Tier};
 use tests::sim::{
-    Demand, Faults, Limiter, Outcome, Pace, Scenario, costs, named, outages, proxies, run, table,
+    Demand, Faults, Limiter, Outcome, Pace, Scenario, costs, named, outages, priced, proxies, run, table,
 };
 
 /// The named scenarios in which nothing goes wrong.
@@ -50,6 +50,22 @@ fn isolates_without_their_meter_admit_a_quarter_more_at_most() {
             assert!(passed >= 0.1, "{} seed {seed}: {passed:.4} of what the limit allows", scenario.name);
         }
         let row = table::outage_row(&scenario);
+        assert!(manual.contains(&row), "docs/limits.md has not this row: {row}");
+    }
+}
+
+/// Budgets in units hold with prices that are reported late, wrongly, not at all, or larger than declared.
+#[test]
+fn priced_calls_never_exceed_a_limit_in_units() {
+    let manual = include_str!("../../docs/limits.md");
+    for scenario in priced() {
+        for seed in 1..=5 {
+            let outcome = lease(&scenario, seed);
+            let (worst, units) = (outcome.worst_units(), outcome.units());
+            assert!(worst <= 1.0, "{} seed {seed}: {worst:.4}", scenario.name);
+            assert!(units > 0, "{} seed {seed}: nothing passed", scenario.name);
+        }
+        let row = table::priced_row(&scenario);
         assert!(manual.contains(&row), "docs/limits.md has not this row: {row}");
     }
 }

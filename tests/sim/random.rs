@@ -31,12 +31,24 @@ fn broken(scenario: &Scenario, outcome: &Outcome) -> Vec<String> {
         check(within(counted, 1.0), format!("worst {window} {counted:.4} of the limit, {lost:.4} lost"));
         check(within(all, 1.25), format!("worst {window} {all:.4} of the limit, with the local budget"));
     }
+    let (units, lost) = (outcome.worst_units(), repeated_units(scenario, outcome));
+    check(
+        units - lost <= 1.0 + 1e-9,
+        format!("worst window of units {units:.4} of the limit, {lost:.4} lost"),
+    );
     check(
         !is_calm(scenario) || outcome.degraded == 0,
         format!("{} calls on the local budget without a fault", outcome.degraded),
     );
     check(outcome.after_the_end() == 0, format!("{} calls after the key's end", outcome.after_the_end()));
     broken
+}
+
+/// Returns the units that were reserved with lost writes, as a part of the smallest limit.
+fn repeated_units(scenario: &Scenario, outcome: &Outcome) -> f64 {
+    let limits = scenario.units.iter().flat_map(|units| units.limits.each());
+    let smallest = limits.map(|(_, limit)| limit.get()).min().unwrap_or(1);
+    f64::from(outcome.lost_units) / f64::from(smallest)
 }
 
 /// Returns true if nothing happens to messages and clocks, and the meter is on this planet.
@@ -99,6 +111,8 @@ fn random_worlds_are_busy_and_hold_every_fault() {
     assert!(at_the_day > 20, "{at_the_day} of 200 reach the day's limit");
     let degraded = worlds.iter().filter(|((_, outcome), _)| outcome.degraded > 0).count();
     assert!((1..100).contains(&degraded), "{degraded} of 200 fall back to the local budget");
+    let at_units = worlds.iter().filter(|((_, outcome), _)| outcome.worst_units() > 0.9).count();
+    assert!(at_units > 20, "{at_units} of 200 reach a limit in units");
     for (name, has) in [
         ("lost", worlds.iter().any(|(_, faults)| faults.lost > 0)),
         ("doubled", worlds.iter().any(|(_, faults)| faults.doubled > 0)),

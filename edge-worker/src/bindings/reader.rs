@@ -1,6 +1,7 @@
 //! The reader of the environment.
 
 use shared::origin::{Origins, OriginsError};
+use shared::prices::{PriceError, Prices};
 use shared::secret::SecretError;
 use wasm_bindgen::JsCast;
 use worker::Env;
@@ -20,6 +21,8 @@ pub(super) enum BindingError {
     Secret { name: &'static str, reason: SecretError },
     #[error("{name} {reason}")]
     Origins { name: &'static str, reason: OriginsError },
+    #[error("{name} {reason}")]
+    Price { name: &'static str, reason: PriceError },
     #[error("{name} must be {expected}, not `{value}`")]
     Value { name: &'static str, expected: &'static str, value: String },
 }
@@ -82,6 +85,19 @@ impl<'a> Reader<'a> {
         let text = self.text(name).unwrap_or_default();
         let parsed = Origins::parse(&text, may_be_private);
         self.keep(parsed.map_err(|reason| BindingError::Origins { name, reason }))
+    }
+
+    /// Returns the prices, none if the variable is absent. A call that is not charged by a mistake of the
+    /// list would exceed budgets, so a mistake is an error.
+    pub(super) fn prices(&mut self, name: &'static str) -> Option<Prices> {
+        match self.text(name).map(|text| Prices::from_json(&text)) {
+            None => Some(Prices::default()),
+            Some(Ok(prices)) => Some(prices),
+            Some(Err(reasons)) => {
+                self.errors.extend(reasons.into_iter().map(|reason| BindingError::Price { name, reason }));
+                None
+            }
+        }
     }
 
     pub(super) fn optional<T>(

@@ -114,7 +114,7 @@ fn is_in_events(scenario: &Scenario, pool: &KeysSpec) -> bool {
 
 /// Returns the limits of a pool's keys, or `None` if the tier is unknown.
 fn policy(pool: &KeysSpec) -> Option<Policy> {
-    let own = LimitOverrides { minute: pool.minute.and_then(NonZeroU32::new), day: None };
+    let own = LimitOverrides { minute: pool.minute.and_then(NonZeroU32::new), ..LimitOverrides::NONE };
     Some(Policy::for_tier(pool.tier.parse::<Tier>().ok()?).with(own))
 }
 

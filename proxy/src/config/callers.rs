@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use shared::key::KeyEnv;
+use shared::prices::Prices;
 use shared::secret::{AdminSecret, MacKeys};
 use shared::url::Address;
 
-use super::limits::{self, AuthorityKind, MeterAuthority, ValkeyConfig};
+use super::limits::{self, AuthorityKind, MeterAuthority, ValkeyConfig, prices};
 use super::reader::choice::choice;
 use super::reader::{Entry, Section, ValueError, count, duration_in};
 
@@ -52,6 +53,8 @@ pub struct DirectConfig {
     pub authority: Authority,
     /// The authority over limits that proxies share. This process counts if `None`.
     pub meters: Option<MeterAuthority>,
+    /// The prices of calls in units.
+    pub prices: Prices,
     /// The base URL in documents for clients, without a trailing slash. That of the request if
     /// `None`.
     pub public_url: Option<String>,
@@ -106,6 +109,8 @@ pub(super) fn read(
     let replay_capacity = grants.read("replay_capacity", 4_000_000, count(1_000..=100_000_000));
     let clients = clients(keys, direct, grant_keys.clone());
     let replay_store = grants.read("replay_store", ReplayStore::Process, choice);
+    // A fault is recorded, and no configuration has it.
+    let prices = limits.entry("prices").and_then(|entry| entry.read(prices)).unwrap_or_default();
     let authority = limits.read("authority", AuthorityKind::Process, choice);
     let is_shared = replay_store == ReplayStore::Valkey;
     let valkey = limits::read_valkey(valkey, is_shared || authority == AuthorityKind::Valkey);
@@ -116,7 +121,7 @@ pub(super) fn read(
     let store = valkey.clone().filter(|_| is_shared);
     let meters = limits::authority(limits, authority, valkey, (direct, feed));
     if direct {
-        return clients.map(|clients| Callers::Clients(Box::new(DirectConfig { meters, ..clients })));
+        return clients.map(|clients| Callers::Clients(Box::new(DirectConfig { meters, prices, ..clients })));
     }
     Some(Callers::Edge(Box::new(GrantConfig { keys: grant_keys?, replay_capacity, store })))
 }
@@ -139,6 +144,7 @@ fn clients(keys: &mut Section<'_>, direct: bool, grants: Option<MacKeys>) -> Opt
         state: state?,
         authority: authority?,
         meters: None,
+        prices: Prices::default(),
         public_url,
         behind_tls,
     })

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use shared::prices::Prices;
+
 use super::reader::choice::choice;
 use super::reader::{Entry, Section, ValueError, count, values};
 
@@ -110,6 +112,16 @@ pub(super) fn authority(
             valkey.map(MeterAuthority::Valkey)
         }
     }
+}
+
+/// Reads the file of prices that the value names.
+pub(super) fn prices(entry: &Entry<'_>) -> Result<Prices, ValueError> {
+    let path = entry.path()?;
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) => return Err(ValueError::Unreadable { path, error }),
+    };
+    super::prices::parse(&text).map_err(|error| ValueError::refused(format!("{}: {error}", path.display())))
 }
 
 /// Reads `[valkey]`: every key, so that none is reported as unknown.

@@ -3,7 +3,7 @@
 use shared::key::VerifiedKey;
 use shared::lease_cache::{Admission, Charge};
 use shared::problem::Problem;
-use shared::quota::{Decision, QuotaStatus};
+use shared::quota::{Decision, QuotaStatus, ReservedUnits};
 use shared::tier::Tier;
 use shared::time::UtcDay;
 use tokio::sync::oneshot;
@@ -12,6 +12,7 @@ use super::key_table::CountedCall;
 use super::meters::KeyDecision;
 
 /// The next step for a call.
+#[allow(clippy::large_enum_variant, reason = "lives for one call and is never kept in bulk")]
 pub(crate) enum CallStep {
     /// The call is decided.
     Decided(CallDecision),
@@ -41,17 +42,22 @@ pub(crate) struct AdmittedCall {
 /// Where an admitted call is counted.
 #[derive(Clone, Copy, Debug)]
 pub enum Charged {
-    /// In this process, on this day.
-    Here(UtcDay),
+    /// In this process.
+    Here {
+        /// The day.
+        day: UtcDay,
+        /// The units that are reserved for it.
+        reserved: Option<ReservedUnits>,
+    },
     /// By the meter of the key.
     Meter(VerifiedKey, Charge),
 }
 
 impl From<CountedCall> for CallDecision {
-    fn from(CountedCall { tier, decision, day }: CountedCall) -> Self {
+    fn from(CountedCall { tier, decision, day, reserved }: CountedCall) -> Self {
         let (quota, outcome) = match decision {
             Decision::Allow(quota) => {
-                (quota, Ok(AdmittedCall { charged: Charged::Here(day), degraded: false }))
+                (quota, Ok(AdmittedCall { charged: Charged::Here { day, reserved }, degraded: false }))
             }
             Decision::Deny(denial, quota) => (quota, Err(denial.problem(&quota))),
         };

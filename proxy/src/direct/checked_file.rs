@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 pub(super) enum Kind {
     Counters,
     Records,
+    Units,
 }
 
 /// An error of reading a file.
@@ -29,6 +30,7 @@ impl Kind {
         match self {
             Self::Counters => "utg-counters 1",
             Self::Records => "utg-records 1",
+            Self::Units => "utg-units 1",
         }
     }
 

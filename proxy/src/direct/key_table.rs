@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 use shared::counter::Counter;
 use shared::key::{KeyError, KeyId, KeyRecord, VerifiedKey};
 use shared::meter::MeterSnapshot;
-use shared::quota::{Clock, Decision};
+use shared::policy::{Policy, UnitLimits};
+use shared::quota::{Clock, Decision, QuotaStatus, ReservedUnits, UnitUsage};
 use shared::tier::Tier;
 use shared::time::{UnixMillis, UtcDay};
 use shared::tool::Tool;
@@ -47,6 +48,8 @@ pub struct CountedCall {
     pub decision: Decision,
     /// The day on which an admitted call is counted.
     pub day: UtcDay,
+    /// The units that are reserved for it, if its key has limits in units.
+    pub reserved: Option<ReservedUnits>,
 }
 
 /// The result of [`KeyTable::restore`].
@@ -58,10 +61,15 @@ pub struct Restored {
     pub from_future: usize,
 }
 
+/// The units of each key that has spent any.
+pub type KeyUnits = Vec<(KeyId, UnitUsage)>;
+
 #[derive(Default)]
 struct Shard {
     clock: Clock,
     counters: CounterTable,
+    /// The units of keys with limits in units.
+    units: HashMap<KeyId, UnitUsage>,
     records: HashMap<KeyId, KeyRecord>,
     changed: bool,
     /// The other process during an upgrade, which gets each counter event.
@@ -75,22 +83,52 @@ impl Default for KeyTable {
 }
 
 impl KeyTable {
-    /// Decides whether a call is admitted, and counts it if it is. A key that must not be used
-    /// takes no memory.
+    /// Decides whether a call that costs at most `units` is admitted, and counts it if it is. A key
+    /// that must not be used takes no memory.
     ///
     /// # Errors
     /// If the key must not be used.
-    pub fn call(&self, key: &VerifiedKey, at: KeyMoment) -> Result<CountedCall, KeyError> {
+    pub fn call(&self, key: &VerifiedKey, units: u32, at: KeyMoment) -> Result<CountedCall, KeyError> {
         self.with(&key.id, |shard| {
             let now = shard.clock.read(at.counted_at);
-            let (tier, policy) = shard.check_key(key, at.time, |record| (record.tier, record.policy()))?;
-            let decision = shard.counters.with(&key.id, |counter| counter.admit(&policy, now));
+            let (tier, policy, limits) = shard
+                .check_key(key, at.time, |record| (record.tier, record.policy(), record.limits.units))?;
+            let (decision, reserved) = if limits.is_none() {
+                (shard.counters.with(&key.id, |counter| counter.admit(&policy, now)), None)
+            } else {
+                shard.admit_priced(&key.id, units, (&policy, &limits), now)
+            };
             if matches!(decision, Decision::Allow(_)) {
                 shard.changed = true;
                 shard.mirror(CounterEvent::Passed(key.id));
             }
-            Ok(CountedCall { tier, decision, day: now.day() })
+            Ok(CountedCall { tier, decision, day: now.day(), reserved })
         })
+    }
+
+    /// Gives back what is reserved for a call beyond the units that it has `spent`. Returns the
+    /// reservation that is left.
+    pub fn return_units(
+        &self,
+        id: &KeyId,
+        reserved: ReservedUnits,
+        spent: u32,
+        now: UnixMillis,
+    ) -> ReservedUnits {
+        let spent = spent.min(reserved.units);
+        let units = reserved.units - spent;
+        if units > 0 {
+            self.with(id, |shard| {
+                let now = shard.clock.read(now);
+                if let Some(usage) = shard.units.get_mut(id) {
+                    usage.roll(now);
+                    usage.give_back(reserved, units);
+                }
+                shard.changed = true;
+                shard.mirror(CounterEvent::UnitsReturned { id: *id, units });
+            });
+        }
+        ReservedUnits { units: spent, ..reserved }
     }
 
     /// Records the outcome of an admitted call. `refund` is the day it was counted on, if the call
@@ -127,15 +165,29 @@ impl KeyTable {
         let Some(event) = CounterEvent::from_record(record) else { return };
         self.with(event.id(), |shard| {
             let now = shard.clock.read(now);
-            shard.counters.with(event.id(), |counter| match event {
-                CounterEvent::Passed(_) => counter.count(now),
-                CounterEvent::Ended { tool, status, uncharged, .. } => {
+            let Shard { counters, units: usage, .. } = shard;
+            match event {
+                CounterEvent::Passed(id) => counters.with(&id, |counter| counter.count(now)),
+                CounterEvent::Ended { id, tool, status, uncharged } => counters.with(&id, |counter| {
                     counter.record_outcome(tool, status, uncharged.then(|| now.day()), now);
+                }),
+                CounterEvent::Aborted { id, tool, status } => {
+                    counters.with(&id, |counter| counter.record_aborted(tool, status, now.day(), now));
                 }
-                CounterEvent::Aborted { tool, status, .. } => {
-                    counter.record_aborted(tool, status, now.day(), now);
+                CounterEvent::UnitsReserved { id, units } => {
+                    let usage = usage.entry(id).or_default();
+                    usage.roll(now);
+                    usage.reserve(units, now, now.day());
                 }
-            });
+                CounterEvent::UnitsReturned { id, units } => {
+                    // The minute keeps them: the event does not say when they were reserved.
+                    let reserved = ReservedUnits { at: UnixMillis::default(), day: now.day(), units };
+                    if let Some(usage) = usage.get_mut(&id) {
+                        usage.roll(now);
+                        usage.give_back(reserved, units);
+                    }
+                }
+            }
             shard.changed = true;
         });
     }
@@ -153,8 +205,7 @@ impl KeyTable {
         self.with(&key.id, |shard| {
             let now = shard.clock.read(at.counted_at);
             let record = shard.check_key(key, at.time, KeyRecord::clone)?;
-            let mut counter = shard.counters.find(&key.id).cloned().unwrap_or_default();
-            Ok(counter.read(record, now))
+            Ok(shard.snapshot(record, now))
         })
     }
 
@@ -164,8 +215,7 @@ impl KeyTable {
         self.with(id, |shard| {
             let now = shard.clock.read(now);
             let record = shard.records.get(id)?.clone();
-            let mut counter = shard.counters.find(id).cloned().unwrap_or_default();
-            Some(counter.read(record, now))
+            Some(shard.snapshot(record, now))
         })
     }
 
@@ -247,11 +297,12 @@ impl KeyTable {
         self.shards.iter().take(1).for_each(|shard| shard.lock().changed = true);
     }
 
-    /// Writes all counters, for [`KeyTable::restore`]. Expired counters are dropped along the way.
+    /// Writes all counters, for [`KeyTable::restore`], and returns the units of keys, for
+    /// [`KeyTable::restore_units`]. What is over is dropped along the way.
     ///
     /// # Errors
     /// If writing to `out` fails.
-    pub fn write(&self, now: UnixMillis, out: &mut impl Write) -> io::Result<()> {
+    pub fn write(&self, now: UnixMillis, out: &mut impl Write) -> io::Result<KeyUnits> {
         self.write_and(now, out, |_shard| {})
     }
 
@@ -265,25 +316,43 @@ impl KeyTable {
         now: UnixMillis,
         other: &mpsc::Sender<SyncRecord>,
         out: &mut impl Write,
-    ) -> io::Result<()> {
+    ) -> io::Result<KeyUnits> {
         self.write_and(now, out, |shard| shard.other = Some(other.clone()))
     }
 
     /// Serializes shard by shard, because the bytes of all shards would take as much memory as the
     /// counters. Writes to `out` without holding a lock.
-    fn write_and(&self, now: UnixMillis, out: &mut impl Write, then: impl Fn(&mut Shard)) -> io::Result<()> {
-        let mut bytes = Vec::new();
+    fn write_and(
+        &self,
+        now: UnixMillis,
+        out: &mut impl Write,
+        then: impl Fn(&mut Shard),
+    ) -> io::Result<KeyUnits> {
+        let (mut bytes, mut units) = (Vec::new(), KeyUnits::new());
         for shard in &self.shards {
             let mut shard = shard.lock();
             let now = shard.clock.read(now);
             shard.counters.retain(|counter| !counter.is_over(now));
             shard.counters.iter().for_each(|(id, counter)| counter.write(id, now, &mut bytes));
+            shard.units.retain(|_, usage| !usage.is_over(now));
+            units.extend(shard.units.iter().map(|(id, usage)| (*id, usage.clone())));
             then(&mut shard);
             drop(shard);
             out.write_all(&bytes)?;
             bytes.clear();
         }
-        Ok(())
+        Ok(units)
+    }
+
+    /// Restores the units that [`KeyTable::write`] returned, without what lies in the future of `now`.
+    /// Returns the number of keys of which something was dropped.
+    pub fn restore_units(&self, units: KeyUnits, now: UnixMillis) -> usize {
+        let mut from_future = 0;
+        for (id, mut usage) in units {
+            from_future += usize::from(usage.drop_future(now));
+            self.with(&id, |shard| shard.units.insert(id, usage));
+        }
+        from_future
     }
 
     /// Restores the counters that [`KeyTable::write`] wrote, without what lies in the future of
@@ -318,6 +387,51 @@ impl Shard {
             // Never waits: the other process may be slow or gone.
             let _sent = other.try_send(event.to_record());
         }
+    }
+
+    /// Decides on a call of a key with limits in units.
+    fn admit_priced(
+        &mut self,
+        id: &KeyId,
+        units: u32,
+        (policy, limits): (&Policy, &UnitLimits),
+        now: UnixMillis,
+    ) -> (Decision, Option<ReservedUnits>) {
+        let usage = self.units.entry(*id).or_default();
+        usage.roll(now);
+        let too_dear =
+            Some(units).filter(|units| *units > 0).and_then(|units| usage.denial(limits, units, now));
+        let decision = self.counters.with(id, |counter| counter.admit_unless(too_dear, policy, now));
+        let (decision, reserved) = match decision {
+            Decision::Allow(quota) => {
+                let reserved = (units > 0).then(|| usage.reserve(units, now, now.day()));
+                let status = Some(usage.status(limits, now));
+                (Decision::Allow(QuotaStatus { units: status, ..quota }), reserved)
+            }
+            Decision::Deny(denial, quota) => {
+                let status = Some(usage.status(limits, now));
+                (Decision::Deny(denial, QuotaStatus { units: status, ..quota }), None)
+            }
+        };
+        if reserved.is_some() {
+            self.mirror(CounterEvent::UnitsReserved { id: *id, units });
+        }
+        (decision, reserved)
+    }
+
+    /// Returns everything that is counted of a key.
+    fn snapshot(&self, record: KeyRecord, now: UnixMillis) -> MeterSnapshot {
+        let (id, limits) = (record.id, record.limits.units);
+        let mut snapshot = self.counters.find(&id).cloned().unwrap_or_default().read(record, now);
+        if !limits.is_none() {
+            let mut usage = self.units.get(&id).cloned().unwrap_or_default();
+            usage.roll(now);
+            snapshot.units = Some(usage.spent());
+            if let Some(quota) = &mut snapshot.response.quota {
+                quota.units = Some(usage.status(&limits, now));
+            }
+        }
+        snapshot
     }
 
     /// Returns what `read` takes from the record of a key, after checking that the key may be used.

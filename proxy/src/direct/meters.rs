@@ -73,6 +73,7 @@ pub(crate) struct KeyDecision {
 }
 
 /// The next step for a call.
+#[allow(clippy::large_enum_variant, reason = "lives for one call and is never kept in bulk")]
 pub(crate) enum MeterStep {
     /// The call is decided.
     Decided(KeyDecision),
@@ -89,12 +90,19 @@ impl Meters {
         Self { caches: LeaseCaches::default(), queue, clock, work, ends }
     }
 
-    /// Decides on one call, in memory if possible. `record` is what this proxy knows of the key.
-    pub(super) fn call(&self, key: &VerifiedKey, tool: Tool, record: Option<&KeyRecord>) -> MeterStep {
+    /// Decides on one call that costs at most `units`, in memory if possible. `record` is what this proxy
+    /// knows of the key.
+    pub(super) fn call(
+        &self,
+        key: &VerifiedKey,
+        tool: Tool,
+        units: u32,
+        record: Option<&KeyRecord>,
+    ) -> MeterStep {
         let now = self.now();
         let (step, tier) = self.caches.with(key, now, |cache| {
             learn(cache, key, record);
-            let step = cache.call(key, tool, now);
+            let step = cache.call_priced(key, tool, units, now);
             (step, tier(cache, key))
         });
         match step {
@@ -114,16 +122,21 @@ impl Meters {
         }
     }
 
-    /// Records the outcome of an admitted call. `uncharged` refunds it to its day.
+    /// Records the outcome of an admitted call, and the units that it has spent; `None` refunds it to its
+    /// day. Returns the charge that is left.
     pub(super) fn record_outcome(
         &self,
         key: &VerifiedKey,
         tool: Tool,
         status: u16,
-        uncharged: bool,
+        spent: Option<u32>,
         charge: Charge,
-    ) {
-        self.with(key, |cache, now| cache.record_outcome(tool, status, uncharged, charge, now));
+    ) -> Charge {
+        self.with(key, |cache, now| {
+            cache.record_outcome(tool, status, spent.is_none(), charge, now);
+            // A refund has returned all units.
+            spent.map_or(charge, |units| cache.record_units(charge, units, now))
+        })
     }
 
     /// Records that the tool broke off the response of an admitted call that began with `status`.

@@ -1,4 +1,5 @@
-//! The state files: the counters of the day in one file, the records of keys in another beside it.
+//! The state files: the counters of the day in one file, the records of keys in another beside it, and
+//! the units of keys with limits in units in a third.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,12 +14,13 @@ use shared::keys_api::Cursor;
 use shared::time::UnixMillis;
 
 use super::checked_file::{self, FileError, Kind, Payload};
-use super::key_table::{KeyTable, Restored};
+use super::key_table::{KeyTable, KeyUnits, Restored};
 
-/// The two state files.
+/// The state files.
 pub(super) struct StateFiles {
     counters: PathBuf,
     records: PathBuf,
+    units: PathBuf,
     /// Number of failed writes.
     failed: AtomicU64,
     /// Whether the last write failed.
@@ -79,6 +81,8 @@ pub(super) struct RecordSource {
 
 /// The consequence of losing the counters.
 const COUNTERS_ARE_LOST: &str = "the counts of the day are lost";
+/// The consequence of losing the units.
+const UNITS_ARE_LOST: &str = "the units of the month are lost";
 
 impl StateFiles {
     /// Opens the state files at `path`.
@@ -91,19 +95,21 @@ impl StateFiles {
         Ok(Self {
             counters: path.to_owned(),
             records: checked_file::with_suffix(path, "records"),
+            units: checked_file::with_suffix(path, "units"),
             failed: AtomicU64::new(0),
             failing: AtomicBool::new(false),
             damaged: AtomicU64::new(0),
         })
     }
 
-    /// Loads the counters of the previous process, without what lies in the future of `now`. A
-    /// damaged file is renamed and logged: the calls that it counted are lost, and the quotas of the
+    /// Loads the counters and units of the previous process, without what lies in the future of `now`.
+    /// A damaged file is renamed and logged: the calls that it counted are lost, and the quotas of the
     /// day restart.
     ///
     /// # Errors
-    /// If the file exists and cannot be read, or is damaged and cannot be renamed.
+    /// If a file exists and cannot be read, or is damaged and cannot be renamed.
     pub(super) fn load_counters(&self, keys: &KeyTable, now: UnixMillis) -> Result<(), StateError> {
+        self.load_units(keys, now)?;
         match checked_file::read(&self.counters, Kind::Counters) {
             Ok(None) => Ok(()),
             Ok(Some(bytes)) => match keys.restore(&bytes, now) {
@@ -117,6 +123,21 @@ impl StateFiles {
             Err(FileError::Damaged) => self.set_aside(&self.counters, COUNTERS_ARE_LOST),
             Err(FileError::Io(error)) => Err(StateError::NotReadable { path: self.counters.clone(), error }),
         }
+    }
+
+    fn load_units(&self, keys: &KeyTable, now: UnixMillis) -> Result<(), StateError> {
+        let read = match checked_file::read(&self.units, Kind::Units) {
+            Ok(None) => return Ok(()),
+            Ok(Some(bytes)) => serde_json::from_slice::<KeyUnits>(&bytes).ok(),
+            Err(FileError::Damaged) => None,
+            Err(FileError::Io(error)) => {
+                return Err(StateError::NotReadable { path: self.units.clone(), error });
+            }
+        };
+        let Some(units) = read else { return self.set_aside(&self.units, UNITS_ARE_LOST) };
+        log::info!("units loaded: file={} keys={}", self.units.display(), units.len());
+        log_future(&self.units, "keys", keys.restore_units(units, now));
+        Ok(())
     }
 
     /// Loads the records of the previous process and returns their source, without requests to issue
@@ -153,9 +174,25 @@ impl StateFiles {
         }
     }
 
-    /// Replaces the counter file. Returns false on failure.
-    pub(super) fn save_counters(&self, write: impl FnOnce(&mut Payload) -> io::Result<()>) -> bool {
-        self.record_write(&self.counters, checked_file::write(&self.counters, Kind::Counters, write))
+    /// Replaces the counter file, and the file of the units that `write` returns. Returns false on
+    /// failure.
+    pub(super) fn save_counters(&self, write: impl FnOnce(&mut Payload) -> io::Result<KeyUnits>) -> bool {
+        let mut units = KeyUnits::new();
+        let written = checked_file::write(&self.counters, Kind::Counters, |out| {
+            units = write(out)?;
+            Ok(())
+        });
+        self.record_write(&self.counters, written) && self.save_units(&units)
+    }
+
+    /// Replaces the file of the units. There is none until a key has spent some.
+    fn save_units(&self, units: &KeyUnits) -> bool {
+        if units.is_empty() && !self.units.exists() {
+            return true;
+        }
+        let written =
+            checked_file::write(&self.units, Kind::Units, |out| Ok(serde_json::to_writer(&mut *out, units)?));
+        self.record_write(&self.units, written)
     }
 
     /// Replaces the record file. Returns false on failure.

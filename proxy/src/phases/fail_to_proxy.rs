@@ -41,7 +41,7 @@ pub(crate) fn respond(state: &State, call: Option<&Call>, record: &Record, reply
         false => CallEnd::Responded,
     };
     if let Some(call) = call {
-        settle(state, call, response.status, end);
+        let _left = settle(state, call, (response.status, end), None);
     }
     Response::new(response, gzip, is_refusal, |head| {
         for (name, value) in CORS {

@@ -78,7 +78,7 @@ fn refund_aborted(state: &State, call: &Call, record: &Record) {
 fn settle_cut_upload(state: &State, call: &Call, record: &Record) {
     if record.status == 0 && record.log.refusal.is_none() && record.completed_at.is_none() {
         let end = CallEnd::without_response(record.sent_at.is_some());
-        settle(state, call, codes::BODY_MALFORMED.status(), end);
+        let _left = settle(state, call, (codes::BODY_MALFORMED.status(), end), None);
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) use wait::AdmissionWait;
 use shared::grant::Grant;
 use shared::headers::REQUEST_ID;
 use shared::method::{Method, Methods};
+use shared::prices::Price;
 use shared::problem::{Problem, codes};
 use shared::proof::Proof;
 use shared::request_id::RequestId;
@@ -173,6 +174,7 @@ fn call_tool<'a>(
     let (raw, head, config) = (request.raw, request.head, state.config.load());
     let pool = state.pool(called.tool);
     record.max_body = pool.config.settings.max_body;
+    let mut price = Price::FREE;
     let Admitted { key_id, tier, charged, denied } = match &state.mode {
         Mode::Edge(edge) => {
             let of = (called, target.path_and_query);
@@ -185,13 +187,15 @@ fn call_tool<'a>(
         }
         Mode::Direct(direct) => {
             let scheme = request_scheme(raw, target, record.log.secure, request.address);
-            match key::admit(direct, record, head, scheme, &pool, called.tool)? {
+            price = direct.config().prices.of(called.tool, called.action);
+            let cost = (called.tool, price.most());
+            match key::admit(direct, record, head, scheme, &pool, cost)? {
                 KeyStep::Decided(admitted) => admitted,
                 KeyStep::Wait(decision) => return Ok(RequestAction::Wait(AdmissionWait::Meter(decision))),
             }
         }
     };
-    let mut call = Call { charged, ..Call::new(called, pool, key_id, tier) };
+    let mut call = Call { charged, price, ..Call::new(called, pool, key_id, tier) };
     // A denied call is not refused earlier, so that the access log names its key.
     let checked =
         denied.map_or(Ok(()), Err).and_then(|()| check(state, &config.clients, request, record, &mut call));

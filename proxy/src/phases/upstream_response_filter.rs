@@ -1,10 +1,11 @@
 //! The response head of the tool: the charge of the key, and the headers for the client.
 
-use shared::headers::{HSTS, PRIVATE, PROOF, REQUEST_ID};
+use shared::headers::{HSTS, PRIVATE, PROOF, REQUEST_ID, USAGE_UNITS};
+use shared::prices::Price;
 use shared::quota::CallEnd;
 
 use crate::call::{Call, Record, response_info};
-use crate::direct::response_headers;
+use crate::direct::{Charged, response_headers};
 use crate::state::{Mode, State};
 use crate::upstreams::UpstreamPermit;
 use transport::hooks::UpstreamResponse;
@@ -20,10 +21,13 @@ pub(super) fn upstream_response_filter(
 ) {
     // A response can be long. Calls must not avoid a half-open upstream until its end.
     call.upstream_permit.iter_mut().for_each(UpstreamPermit::end_trial);
-    settle(state, call, status, CallEnd::Responded);
+    let mut reported = None;
     let (direct, passed) = (state.mode.is_direct(), call.pool.config.settings.passed_headers);
     let (mut has_cache_control, mut has_hsts) = (false, false);
-    head.retain(|name| {
+    head.retain(|name, value| {
+        if name.eq_ignore_ascii_case(USAGE_UNITS) {
+            reported = std::str::from_utf8(value).ok().map(str::to_owned);
+        }
         if !passed.allows(name) || direct && response_headers::is_replaced(name) {
             return false;
         }
@@ -31,6 +35,7 @@ pub(super) fn upstream_response_filter(
         has_hsts |= name.eq_ignore_ascii_case(HSTS.0);
         true
     });
+    call.charged = settle(state, call, (status, CallEnd::Responded), reported.as_deref());
     head.write_header_fmt(REQUEST_ID, record.log.request_id);
     if let Some(proof) = record.log.proof {
         head.write_header_fmt(PROOF, proof);
@@ -43,10 +48,20 @@ pub(super) fn upstream_response_filter(
     }
 }
 
-/// Charges or refunds a call, in direct mode. This happens before the response is sent, so that the
-/// client's next call sees the new quota.
-pub(super) fn settle(state: &State, call: &Call, status: u16, end: CallEnd) {
-    if let (Mode::Direct(direct), Some(charged)) = (&state.mode, call.charged) {
-        direct.settle(&call.key_id, call.tool, charged, status, end);
+/// Charges or refunds a call, in direct mode. Its response has `reported` so many units. This happens
+/// before the response is sent, so that the client's next call sees the new quota. Returns the charge
+/// that is left.
+pub(super) fn settle(
+    state: &State,
+    call: &Call,
+    outcome: (u16, CallEnd),
+    reported: Option<&str>,
+) -> Option<Charged> {
+    let (Mode::Direct(direct), Some(charged)) = (&state.mode, call.charged) else { return call.charged };
+    let cost = call.price.cost(reported);
+    if let Some(above) = cost.reported.filter(|_| call.price != Price::FREE) {
+        let (tool, action, price) = (call.tool, &call.action, call.price.most());
+        log::error!("price exceeded: tool={tool} action={action} price={price} reported={above}");
     }
+    Some(direct.settle(&call.key_id, call.tool, charged, outcome, cost.units))
 }

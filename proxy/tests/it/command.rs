@@ -184,7 +184,7 @@ fn dumped_configuration_has_every_key_with_a_default() {
         let first = table.get(parts.next().unwrap());
         parts.fold(first, |value, part| value?.get(part)).is_some()
     };
-    const OPTIONAL: [&str; 9] = [
+    const OPTIONAL: [&str; 10] = [
         "secret_file",
         "upgrade_socket",
         "admin_socket",
@@ -194,6 +194,7 @@ fn dumped_configuration_has_every_key_with_a_default() {
         "tls_name",
         "probe.port",
         "log.file",
+        "limits.prices",
     ];
     let keys = proxy::config::Config::keys();
     let absent: Vec<_> = keys.iter().filter(|key| !key.starts_with("pools.") && !has(key)).collect();

@@ -5,6 +5,7 @@ mod issuing;
 mod links;
 mod meters;
 mod state;
+mod units;
 
 use std::{
     fs,

@@ -263,5 +263,5 @@ pub trait UpstreamRequest: Headers {
 pub trait UpstreamResponse: Headers {
     /// Writes the upstream's headers for which `keep` returns true. Hop-by-hop headers are dropped
     /// before `keep` is called.
-    fn retain(&mut self, keep: impl FnMut(&str) -> bool);
+    fn retain(&mut self, keep: impl FnMut(&str, &[u8]) -> bool);
 }

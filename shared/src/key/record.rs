@@ -138,7 +138,7 @@ impl KeyRecord {
             version: 0,
             id: key.id,
             tier: key.issued_tier,
-            limits: LimitOverrides { minute: None, day: None },
+            limits: LimitOverrides::NONE,
             status: KeyStatus::Active,
             secret: key.secret,
             former: None,
@@ -284,7 +284,7 @@ mod tests {
             ..KeyRecord::provisional(&key(1))
         };
         assert!(!plain.says_more_than(&key(1)));
-        let own = LimitOverrides { minute: None, day: std::num::NonZeroU32::new(5) };
+        let own = LimitOverrides { day: std::num::NonZeroU32::new(5), ..LimitOverrides::NONE };
         for other in [
             KeyRecord { tier: Tier::Pro, ..plain.clone() },
             KeyRecord { limits: own, ..plain.clone() },

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::values::{
     parse_bool, parse_expiry, parse_grace, parse_plan, parse_tier, parse_when_meter_unreachable, read_holder,
-    read_limits,
+    read_limits, read_unit_limits,
 };
 use crate::fields::Fields;
 use crate::key::{ApiKey, KeyRecord};
@@ -55,9 +55,20 @@ pub fn read_change(body: &[u8], now: UnixMillis) -> Result<Change, Problem> {
 
 /// Reads changes of a key's own limits, and which of them stay as they are.
 fn read_limit_changes(limits: &mut Fields) -> (LimitOverrides, Vec<Window>) {
-    let is_kept = |window: &Window| !limits.contains(window.as_str());
-    let kept = [Window::Minute, Window::Day].into_iter().filter(is_kept).collect();
-    (read_limits(limits), kept)
+    let mut kept = left_out(limits, &[("minute", Window::Minute), ("day", Window::Day)]);
+    let names = [("minute", Window::UnitsMinute), ("day", Window::UnitsDay), ("month", Window::UnitsMonth)];
+    if !limits.contains("units") {
+        kept.extend(names.map(|(_, window)| window));
+    }
+    let units = limits.nullable_object("units", |units| (left_out(units, &names), read_unit_limits(units)));
+    let (units_kept, units) = units.unwrap_or_default();
+    kept.extend(units_kept);
+    (LimitOverrides { units, ..read_limits(limits) }, kept)
+}
+
+/// Returns the windows whose limits are not in the body.
+fn left_out(limits: &Fields, names: &[(&str, Window)]) -> Vec<Window> {
+    names.iter().filter(|(name, _)| !limits.contains(name)).map(|&(_, window)| window).collect()
 }
 
 /// Reads the body of a rotation, which may be empty: how long the replaced secret stays good, in
@@ -112,6 +123,7 @@ pub fn describe_rotated(record: &KeyRecord, key: &ApiKey) -> Value {
 mod tests {
     use super::*;
     use crate::key::{FormerSecret, KeyEnv, KeyError, KeyHolder, KeyId, WhenMeterUnreachable};
+    use crate::policy::UnitLimits;
     use crate::request_id::RequestId;
     use crate::secret::MacKeys;
     use crate::tier::Tier;
@@ -158,10 +170,31 @@ mod tests {
             Ok(Change::Patch { limits: Some(limits), limits_kept, .. }) => (limits, limits_kept),
             other => panic!("{other:?}"),
         };
-        let day = LimitOverrides { minute: None, day: std::num::NonZeroU32::new(5) };
-        assert_eq!(limits(r#"{"limits":{"day":5}}"#), (day, vec![Window::Minute]));
-        assert_eq!(limits(r#"{"limits":{"day":5,"minute":null}}"#), (day, vec![]));
-        assert_eq!(limits(r#"{"limits":{"day":null}}"#), (LimitOverrides::default(), vec![Window::Minute]));
+        let units = [Window::UnitsMinute, Window::UnitsDay, Window::UnitsMonth];
+        let five = std::num::NonZeroU32::new(5);
+        let day = LimitOverrides { day: five, ..LimitOverrides::NONE };
+        let minute_and_units = [&[Window::Minute][..], &units].concat();
+        assert_eq!(limits(r#"{"limits":{"day":5}}"#), (day, minute_and_units.clone()));
+        assert_eq!(limits(r#"{"limits":{"day":5,"minute":null}}"#), (day, units.to_vec()));
+        assert_eq!(limits(r#"{"limits":{"day":null}}"#), (LimitOverrides::NONE, minute_and_units));
+        let calls = vec![Window::Minute, Window::Day];
+        assert_eq!(limits(r#"{"limits":{"units":null}}"#), (LimitOverrides::NONE, calls.clone()));
+        let month = UnitLimits { month: five, ..UnitLimits::NONE };
+        let (own, kept) = limits(r#"{"limits":{"units":{"month":5,"day":null}}}"#);
+        assert_eq!((own.units, kept), (month, [&calls[..], &[Window::UnitsMinute]].concat()));
+    }
+
+    #[test]
+    fn limits_in_units_that_are_left_out_stay() {
+        let of = |minute, month| UnitLimits {
+            minute: std::num::NonZeroU32::new(minute),
+            month: std::num::NonZeroU32::new(month),
+            ..UnitLimits::NONE
+        };
+        let former = LimitOverrides { units: of(7, 8), ..LimitOverrides::NONE };
+        let change = LimitOverrides { units: of(0, 9), ..LimitOverrides::NONE };
+        assert_eq!(change.keeping(&[Window::UnitsMinute], former).units, of(7, 9));
+        assert_eq!(change.keeping(&[], former).units, of(0, 9));
     }
 
     #[test]
@@ -187,9 +220,12 @@ mod tests {
             assert!(body.contains(pointer), "{pointer}: {body}");
         }
         assert!(errors("{}").contains(r##""pointer":"#""##) && errors("{}").contains("changes nothing"));
-        let body =
-            errors(r#"{"limits":{"day":1.5,"hour":1},"tier":null,"disabled":null,"biolink_plan":null}"#);
-        for pointer in ["#/limits/day", "#/limits/hour", "#/tier", "#/disabled", "#/biolink_plan"] {
+        let body = errors(
+            r#"{"limits":{"day":1.5,"hour":1,"units":{"day":1000000001}},"tier":null,"disabled":null,"biolink_plan":null}"#,
+        );
+        for pointer in
+            ["#/limits/day", "#/limits/hour", "#/limits/units/day", "#/tier", "#/disabled", "#/biolink_plan"]
+        {
             assert!(body.contains(&format!("\"{pointer}\"")), "{pointer}: {body}");
         }
     }

@@ -76,7 +76,7 @@ impl ChangesPage {
     pub const MAX_KEYS: usize = 1_000;
     /// Maximum length of a page in bytes, enough for [`ChangesPage::MAX_KEYS`] of the longest
     /// records.
-    pub const MAX_BYTES: usize = 512 * 1024;
+    pub const MAX_BYTES: usize = 640 * 1024;
 
     /// Returns a page of these records, which are sent without their holders.
     pub fn new(keys: impl IntoIterator<Item = KeyRecord>, cursor: Cursor, more: bool) -> Self {
@@ -144,7 +144,7 @@ mod tests {
     use crate::key::{
         BiolinkPlan, FormerSecret, KeyHolder, KeyId, KeyStatus, SecretHash, WhenMeterUnreachable,
     };
-    use crate::policy::LimitOverrides;
+    use crate::policy::{LimitOverrides, UnitLimits};
     use crate::tier::Tier;
     use crate::time::UnixMillis;
 
@@ -157,7 +157,15 @@ mod tests {
             version: u64::MAX,
             id: KeyId::new([id; 12]),
             tier: Tier::Enterprise,
-            limits: LimitOverrides { minute: Some(NonZeroU32::MAX), day: Some(NonZeroU32::MAX) },
+            limits: LimitOverrides {
+                minute: Some(NonZeroU32::MAX),
+                day: Some(NonZeroU32::MAX),
+                units: UnitLimits {
+                    minute: Some(NonZeroU32::MAX),
+                    day: Some(NonZeroU32::MAX),
+                    month: Some(NonZeroU32::MAX),
+                },
+            },
             status: KeyStatus::Revoked { at: end },
             secret: hash,
             former: Some(FormerSecret { hash, until: end }),

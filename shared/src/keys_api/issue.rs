@@ -1,5 +1,7 @@
 //! Issuing a key: `POST /v1/keys/issue` (spec section 2).
 
+use std::num::NonZeroU32;
+
 use serde_json::{Value, json};
 
 use super::values::{
@@ -11,7 +13,7 @@ use crate::fields::Fields;
 use crate::key::{
     ApiKey, BiolinkPlan, KeyEntropy, KeyEnv, KeyHolder, KeyId, KeyRecord, KeyStatus, WhenMeterUnreachable,
 };
-use crate::policy::{LimitOverrides, Policy, Window};
+use crate::policy::{LimitOverrides, Policy, UnitLimits, Window};
 use crate::problem::Problem;
 use crate::response::Response;
 use crate::secret::MacKeys;
@@ -67,7 +69,7 @@ impl IssueRequest {
     pub fn read(body: &[u8], authorization: Option<&str>) -> Result<Self, Problem> {
         let mut fields = Fields::read(body)?;
         let admin_secret = match bearer_token(authorization) {
-            Some(secret) if !fields.contains("admin_secret") => Some(secret.to_owned()),
+            Some(secret) if !fields.has("admin_secret") => Some(secret.to_owned()),
             _ => fields.required("admin_secret", parse_admin_secret),
         };
         Ok(Self { fields, admin_secret })
@@ -152,6 +154,7 @@ pub fn describe(record: &KeyRecord) -> Value {
         "tier": record.tier,
         "status": record.status.as_str(),
         "limits": describe_limits(record.policy()),
+        "unit_limits": describe_unit_limits(record.limits.units),
         "holder": record.holder,
         "biolink_plan": record.biolink_plan,
         "when_meter_unreachable": record.when_meter_unreachable,
@@ -165,6 +168,11 @@ fn describe_limits(policy: Policy) -> Value {
     let limit = |window: Window, calls: u32| json!({ "name": window.as_str(), "calls": calls, "window_seconds": window.seconds() });
     let minute = Some(limit(Window::Minute, policy.minute.get()));
     minute.into_iter().chain(policy.day.map(|day| limit(Window::Day, day.get()))).collect()
+}
+
+fn describe_unit_limits(limits: UnitLimits) -> Value {
+    let limit = |(window, units): (Window, NonZeroU32)| json!({ "name": window.as_str(), "units": units, "window_seconds": window.seconds() });
+    limits.each().map(limit).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::key::KeyRecord;
 use crate::keys_api::describe;
 use crate::meter::{MeterSnapshot, RefusedCalls};
-use crate::quota::WindowStatus;
+use crate::quota::{SpentUnits, UnitsStatus, WindowStatus};
 use crate::time::UnixMillis;
 
 /// Returns the key as [`describe`] does, with its usage. `None` when the meter holds no record of
@@ -16,10 +16,14 @@ pub fn describe_usage(snapshot: &MeterSnapshot, now: UnixMillis) -> Option<Value
     let mut body = describe(record);
     let members = body.as_object_mut()?;
     let minute_resets_at = now.plus(quota.minute.reset_ms);
-    let usage = json!({
+    let units = quota.units.zip(snapshot.units).map(|(status, spent)| describe_units(status, spent, now));
+    let mut usage = json!({
         "minute": window(Some(quota.minute), snapshot.minute_used, snapshot.reserved, minute_resets_at),
         "day": window(quota.day, snapshot.day_used, snapshot.reserved, now.day().end()),
     });
+    if let Some(usage) = usage.as_object_mut() {
+        usage.extend(units.map(|units| ("units".to_owned(), units)));
+    }
     members.insert("usage".to_owned(), usage);
     let today = json!({ "by_tool": snapshot.tally.by_tool, "by_status": snapshot.tally.by_status });
     members.insert("today".to_owned(), today);
@@ -40,6 +44,26 @@ fn window(status: Option<WindowStatus>, used: u32, held: u32, resets_at: UnixMil
         "held": held,
         "remaining": status.map(|status| status.remaining),
         "resets_at": resets_at.to_rfc3339(),
+    })
+}
+
+/// Returns the units of each window that has a limit. Those that are reserved for calls in flight count
+/// as used.
+fn describe_units(status: UnitsStatus, spent: SpentUnits, now: UnixMillis) -> Value {
+    let window = |status: Option<WindowStatus>, used: u32| {
+        status.map(|WindowStatus { limit, remaining, reset_ms }| {
+            json!({
+                "limit": limit,
+                "used": used,
+                "remaining": remaining,
+                "resets_at": now.plus(reset_ms).to_rfc3339(),
+            })
+        })
+    };
+    json!({
+        "minute": window(status.minute, spent.minute),
+        "day": window(status.day, spent.day),
+        "month": window(status.month, spent.month),
     })
 }
 
@@ -87,6 +111,7 @@ mod tests {
             key,
             want: true,
             tool: None,
+            units: 0,
             admit_within_ms: 300,
             retry: false,
             unread: false,
@@ -129,6 +154,20 @@ mod tests {
             assert!(of("held") > 0, "{body}");
             assert_eq!(of("used") + of("held") + of("remaining"), of("limit"), "{body}");
         }
+    }
+
+    #[test]
+    fn units_are_shown_for_the_windows_that_have_a_limit() {
+        let mut snapshot = snapshot(Tier::Pro, 1);
+        assert_eq!(describe_usage(&snapshot, NOW).unwrap()["usage"].get("units"), None);
+        let day = Some(WindowStatus { limit: 100, remaining: 60, reset_ms: 1_000 });
+        if let Some(quota) = &mut snapshot.response.quota {
+            quota.units = Some(UnitsStatus { day, ..UnitsStatus::default() });
+        }
+        snapshot.units = Some(SpentUnits { minute: 40, day: 40, month: 90 });
+        let body = describe_usage(&snapshot, NOW).unwrap();
+        let shown = json!({ "limit": 100, "used": 40, "remaining": 60, "resets_at": "2025-11-21T08:00:01Z" });
+        assert_eq!(body["usage"]["units"], json!({ "minute": null, "day": shown, "month": null }));
     }
 
     #[test]

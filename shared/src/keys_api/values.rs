@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::fields::{Fields, TypeError, text};
 use crate::json;
 use crate::key::{BiolinkPlan, KeyHolder, KeyId, WhenMeterUnreachable};
-use crate::policy::{LimitOverrides, MAX_MINUTE_LIMIT};
+use crate::policy::{LimitOverrides, MAX_MINUTE_LIMIT, MAX_UNIT_LIMIT, UnitLimits};
 use crate::tier::Tier;
 use crate::time::UnixMillis;
 
@@ -108,7 +108,14 @@ pub(super) fn read_limits(limits: &mut Fields) -> LimitOverrides {
     LimitOverrides {
         minute: limits.nullable("minute", |value| parse_limit(value, MAX_MINUTE_LIMIT)),
         day: limits.nullable("day", |value| parse_limit(value, u32::MAX)),
+        units: limits.nullable_object("units", read_unit_limits).unwrap_or_default(),
     }
+}
+
+/// Reads limits of a key's own in units.
+pub(super) fn read_unit_limits(limits: &mut Fields) -> UnitLimits {
+    let mut limit = |name| limits.nullable(name, |value| parse_limit(value, MAX_UNIT_LIMIT));
+    UnitLimits { minute: limit("minute"), day: limit("day"), month: limit("month") }
 }
 
 fn parse_limit(value: &Value, max: u32) -> Result<NonZeroU32, ValueError> {

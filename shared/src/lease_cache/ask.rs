@@ -1,6 +1,6 @@
 //! Calls that ask the meter: their requests, and the responses or failures.
 
-use super::{Admission, LeaseCache, MAX_STEP_BACK_MS, Timeouts};
+use super::{Admission, Charge, LeaseCache, MAX_STEP_BACK_MS, Timeouts};
 use crate::key::{KeyError, VerifiedKey};
 use crate::meter::{MeterRequest, MeterResponse, Verdict};
 use crate::quota::MARGIN_MS;
@@ -11,14 +11,26 @@ impl LeaseCache {
     /// Returns the request for a call that the meter is to decide, whatever is held here, and its
     /// timeouts.
     pub fn ask(&mut self, key: &VerifiedKey, tool: Tool, now: UnixMillis) -> (MeterRequest, Timeouts) {
+        self.ask_priced(key, tool, 0, now)
+    }
+
+    /// Returns the same for a call that costs at most `units`.
+    pub(super) fn ask_priced(
+        &mut self,
+        key: &VerifiedKey,
+        tool: Tool,
+        units: u32,
+        now: UnixMillis,
+    ) -> (MeterRequest, Timeouts) {
         let now = self.observe(now);
-        let timeouts = self.timeouts(key, now);
+        let timeouts = self.timeouts(key, units, now);
         // The meter counts the call later by this time, so it is short: a second copy brings a time
         // of its own.
         let until_ms = if self.round_trip.is_known() { timeouts.hedge_ms } else { timeouts.total_ms };
         let admit_within_ms = until_ms.min(timeouts.total_ms).max(MARGIN_MS);
-        let rate = if self.rate.is_sparse() { 0 } else { self.rate.per_1000_seconds(now) };
-        let request = MeterRequest { admit_within_ms, ..self.request(key, Some(tool), rate, now) };
+        let needs_no_lease = self.rate.is_sparse() || self.must_reserve(units);
+        let rate = if needs_no_lease { 0 } else { self.rate.per_1000_seconds(now) };
+        let request = MeterRequest { admit_within_ms, units, ..self.request(key, Some(tool), rate, now) };
         self.waiting.open(request.seq, now);
         (request, timeouts)
     }
@@ -41,7 +53,7 @@ impl LeaseCache {
         now: UnixMillis,
     ) -> (MeterRequest, Timeouts) {
         self.waiting.close_denied(request.seq, now);
-        let (again, timeouts) = self.ask(&request.key, tool, now);
+        let (again, timeouts) = self.ask_priced(&request.key, tool, request.units, now);
         (MeterRequest { unread: false, ..again }, timeouts)
     }
 
@@ -68,7 +80,11 @@ impl LeaseCache {
             Verdict::Allow => self.handle_allowed(request, sent, response, now),
             Verdict::Deny(denial) => {
                 // Kept even if no call waits for it: it decides the next ones.
-                self.denied.store(denial, response.recheck_ms, now);
+                if denial.window.is_of_units() {
+                    self.denied_units.store(denial, request.units, response.recheck_ms, now);
+                } else {
+                    self.denied.store(denial, 0, response.recheck_ms, now);
+                }
                 if !self.waiting.close_denied(request.seq, now) {
                     return None;
                 }
@@ -103,7 +119,8 @@ impl LeaseCache {
             if !response.tallied {
                 self.assume_success(request.tool, now);
             }
-            return Some(self.allow(&request.key, response.day, now));
+            let charge = Charge::of(response.day, response.reserved);
+            return Some(self.allow(&request.key, charge, now));
         }
         if !self.waiting.is_open(request.seq) {
             return None;
@@ -129,7 +146,7 @@ impl LeaseCache {
             return None;
         }
         let lent = self.spend_if_usable(request, now);
-        Some(lent.unwrap_or_else(|| self.decide_without_meter(&request.key, now)))
+        Some(lent.unwrap_or_else(|| self.decide_without_meter(&request.key, request.units, now)))
     }
 
     /// Applies everything in a response but its verdict. Responses may overtake each other.

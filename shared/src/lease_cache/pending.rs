@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::meter::{Batch, RefusedCalls, Tally};
+use crate::quota::ReservedUnits;
 use crate::time::{UnixMillis, UtcDay};
 use crate::tool::Tool;
 
@@ -22,6 +23,9 @@ const RESEND_AFTER_MS: u64 = 5_000;
 /// Maximum number of reasons and routes in a batch. Further ones are not reported.
 const MAX_REFUSED: usize = 16;
 
+/// Maximum number of calls whose units a batch returns. Those of further ones stay charged.
+const MAX_RETURNED: usize = 1_024;
+
 const ASSUMED: u16 = Tally::ASSUMED;
 
 /// A record of where an admitted call is counted, to pass to
@@ -33,6 +37,8 @@ pub struct Charge(Place);
 enum Place {
     /// On this day of the meter's.
     Day(UtcDay),
+    /// On the day of a reservation of units, which may still be returned.
+    Units(ReservedUnits),
     /// On the local budget, as a debt.
     Debt,
 }
@@ -47,8 +53,13 @@ pub(super) struct Pending {
 
 #[derive(Debug, Default)]
 struct Gathering {
-    /// The batch before it is numbered.
-    batch: Batch,
+    day: UtcDay,
+    refunds: u32,
+    debts: u32,
+    ended: Vec<(Tool, u16, u32)>,
+    corrected: Vec<(Tool, u16, u32)>,
+    refused: Vec<RefusedCalls>,
+    returned: Vec<ReservedUnits>,
     due: Option<UnixMillis>,
 }
 
@@ -56,19 +67,42 @@ impl Charge {
     pub(super) const fn on(day: UtcDay) -> Self {
         Self(Place::Day(day))
     }
+
+    /// Returns the charge of a call that the meter has counted on `day`.
+    pub(super) const fn of(day: UtcDay, reserved: Option<ReservedUnits>) -> Self {
+        match reserved {
+            Some(reserved) => Self(Place::Units(reserved)),
+            None => Self::on(day),
+        }
+    }
+
+    /// Returns the units that are reserved for the call.
+    pub const fn units(&self) -> u32 {
+        match self.0 {
+            Place::Units(reserved) => reserved.units,
+            Place::Day(_) | Place::Debt => 0,
+        }
+    }
+
+    /// Returns the day of the meter's on which the call is counted, if it is counted.
+    const fn day(&self) -> Option<UtcDay> {
+        match self.0 {
+            Place::Day(day) | Place::Units(ReservedUnits { day, .. }) => Some(day),
+            Place::Debt => None,
+        }
+    }
 }
 
 impl Pending {
     /// Tallies an admitted call that the meter has not tallied.
     pub(super) fn assume_success(&mut self, tool: Tool, now: UnixMillis) {
-        count(&mut self.gathering.batch.ended, tool, ASSUMED);
+        count(&mut self.gathering.ended, tool, ASSUMED);
         self.gathering.expect_report(now.plus(REPORT_AFTER_MS));
     }
 
     /// Counts a call on the local budget, which the meter has yet to count.
     pub(super) fn add_debt(&mut self, now: UnixMillis) -> Charge {
-        let debts = &mut self.gathering.batch.debts;
-        *debts = debts.saturating_add(1);
+        self.gathering.debts = self.gathering.debts.saturating_add(1);
         self.gathering.expect_report(now.plus(DEBT_AFTER_MS));
         Charge(Place::Debt)
     }
@@ -76,21 +110,21 @@ impl Pending {
     /// Records the outcome of an admitted call. Nothing is assumed of a call on the local budget.
     pub(super) fn record_outcome(&mut self, tool: Tool, status: u16, charge: Charge, now: UnixMillis) {
         let gathered = &mut self.gathering;
-        match charge.0 {
-            Place::Debt => {
-                count(&mut gathered.batch.ended, tool, status);
+        match charge.day() {
+            None => {
+                count(&mut gathered.ended, tool, status);
                 gathered.expect_report(now.plus(DEBT_AFTER_MS));
             }
-            Place::Day(_) if status == ASSUMED => {}
+            Some(_) if status == ASSUMED => {}
             // The assumption has not left yet, so that no correction is needed.
-            Place::Day(_) if take(&mut gathered.batch.ended, tool, ASSUMED) => {
-                count(&mut gathered.batch.ended, tool, status);
+            Some(_) if take(&mut gathered.ended, tool, ASSUMED) => {
+                count(&mut gathered.ended, tool, status);
             }
-            Place::Day(day) if gathered.begin(day) => {
-                count(&mut gathered.batch.corrected, tool, status);
+            Some(day) if gathered.begin(day) => {
+                count(&mut gathered.corrected, tool, status);
                 gathered.expect_report(now.plus(REPORT_AFTER_MS));
             }
-            Place::Day(_) => {}
+            Some(_) => {}
         }
     }
 
@@ -104,32 +138,47 @@ impl Pending {
         charge: Charge,
         now: UnixMillis,
     ) {
-        match charge.0 {
-            Place::Day(_) if recorded == ASSUMED => self.record_outcome(tool, status, charge, now),
-            Place::Debt if take(&mut self.gathering.batch.ended, tool, recorded) => {
+        match charge.day() {
+            Some(_) if recorded == ASSUMED => self.record_outcome(tool, status, charge, now),
+            None if take(&mut self.gathering.ended, tool, recorded) => {
                 self.record_outcome(tool, status, charge, now);
             }
-            Place::Day(_) | Place::Debt => {}
+            Some(_) | None => {}
         }
     }
 
-    /// Refunds a call to the day it was counted on. A day that is over takes no refund. A debt that
-    /// is in flight already stays.
+    /// Refunds a call to the day it was counted on, and returns its units. A day that is over takes no
+    /// refund. A debt that is in flight already stays.
     pub(super) fn refund(&mut self, charge: Charge, now: UnixMillis) {
+        let _all_returned = self.return_units(charge, 0, now);
         let gathered = &mut self.gathering;
-        match charge.0 {
-            Place::Debt => gathered.batch.debts = gathered.batch.debts.saturating_sub(1),
-            Place::Day(day) if gathered.begin(day) => {
-                gathered.batch.refunds = gathered.batch.refunds.saturating_add(1);
+        match charge.day() {
+            None => gathered.debts = gathered.debts.saturating_sub(1),
+            Some(day) if gathered.begin(day) => {
+                gathered.refunds = gathered.refunds.saturating_add(1);
                 gathered.expect_report(now.plus(REFUND_AFTER_MS));
             }
-            Place::Day(_) => {}
+            Some(_) => {}
         }
+    }
+
+    /// Returns the units that are reserved for a call beyond `spent`. Returns the charge that is left.
+    pub(super) fn return_units(&mut self, charge: Charge, spent: u32, now: UnixMillis) -> Charge {
+        let Place::Units(reserved) = charge.0 else { return charge };
+        let units = reserved.units.saturating_sub(spent);
+        let gathered = &mut self.gathering;
+        // What does not fit stays charged.
+        if units == 0 || gathered.returned.len() >= MAX_RETURNED {
+            return charge;
+        }
+        gathered.returned.push(ReservedUnits { units, ..reserved });
+        gathered.expect_report(now.plus(REFUND_AFTER_MS));
+        Charge(Place::Units(ReservedUnits { units: spent, ..reserved }))
     }
 
     /// Records a refused call.
     pub(super) fn record_refusal(&mut self, call: RefusedCalls, now: UnixMillis) {
-        let refused = &mut self.gathering.batch.refused;
+        let refused = &mut self.gathering.refused;
         let is_full = refused.len() >= MAX_REFUSED;
         match refused.iter_mut().find(|calls| calls.is_alike(&call)) {
             Some(calls) => calls.merge(&call),
@@ -180,28 +229,33 @@ impl Pending {
     }
 
     fn seal(&mut self, since: UnixMillis) -> Batch {
-        let Gathering { batch, due: _ } = std::mem::take(&mut self.gathering);
+        let Gathering { day, refunds, debts, ended, corrected, refused, returned, due: _ } =
+            std::mem::take(&mut self.gathering);
         self.number = self.number.saturating_add(1);
-        Batch { number: self.number, since, ..batch }
+        Batch { number: self.number, since, day, refunds, debts, ended, corrected, refused, returned }
     }
 }
 
 impl Gathering {
     const fn is_empty(&self) -> bool {
-        let Batch { refunds, debts, ended, corrected, refused, .. } = &self.batch;
-        *refunds == 0 && *debts == 0 && ended.is_empty() && corrected.is_empty() && refused.is_empty()
+        self.refunds == 0
+            && self.debts == 0
+            && self.ended.is_empty()
+            && self.corrected.is_empty()
+            && self.refused.is_empty()
+            && self.returned.is_empty()
     }
 
     /// Begins the refunds and corrections of a day. A batch holds those of one day. Returns false if
     /// the day is over.
     fn begin(&mut self, day: UtcDay) -> bool {
-        if day > self.batch.day {
-            self.batch.day = day;
+        if day > self.day {
+            self.day = day;
             // Refunds of the former day that were sent with the new one would raise its limit.
-            self.batch.refunds = 0;
-            self.batch.corrected.clear();
+            self.refunds = 0;
+            self.corrected.clear();
         }
-        day == self.batch.day
+        day == self.day
     }
 
     fn expect_report(&mut self, at: UnixMillis) {

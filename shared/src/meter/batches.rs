@@ -43,9 +43,11 @@ struct Holder {
 type StoredHolder = (u64, u32, UnixMillis);
 
 impl Batches {
+    /// Forgets the holders of another day. What they send again returns units of the same month.
     pub(super) fn roll(&mut self, day: UtcDay) {
         if self.day != day {
-            *self = Self { day, ..Self::default() };
+            let forgotten = self.holders.iter().map(|holder| holder.at).fold(self.forgotten, UnixMillis::max);
+            *self = Self { day, forgotten, ..Self::default() };
         }
     }
 
@@ -116,10 +118,11 @@ mod tests {
         since: UnixMillis,
         now: UnixMillis,
     ) -> BatchOutcome {
-        let (day, ended, corrected, refused) = (now.day(), Vec::new(), Vec::new(), Vec::new());
+        let (day, ended, corrected) = (now.day(), Vec::new(), Vec::new());
+        let (refused, returned) = (Vec::new(), Vec::new());
         batches.take(
             holder,
-            &Batch { number, since, day, refunds: 1, debts: 0, ended, corrected, refused },
+            &Batch { number, since, day, refunds: 1, debts: 0, ended, corrected, refused, returned },
             now,
         )
     }
@@ -172,7 +175,10 @@ mod tests {
         take(&mut batches, 1, 1, NOON, NOON);
         batches.roll(NOON.day());
         assert_eq!(batches.holders.len(), 1);
-        batches.roll(UtcDay(NOON.day().0 + 1));
-        assert_eq!(batches, Batches { day: UtcDay(NOON.day().0 + 1), ..Batches::default() });
+        let tomorrow = UtcDay(NOON.day().0 + 1);
+        batches.roll(tomorrow);
+        assert_eq!(batches, Batches { day: tomorrow, holders: Vec::new(), forgotten: NOON });
+        let again = take(&mut batches, 1, 1, NOON.minus(1), tomorrow.start());
+        assert!(matches!(again, BatchOutcome::Untracked), "it was taken yesterday");
     }
 }

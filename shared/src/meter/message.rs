@@ -11,7 +11,7 @@ use crate::key::{
     BiolinkPlan, KeyError, KeyHolder, KeyRecord, SecretHash, VerifiedKey, WhenMeterUnreachable,
 };
 use crate::policy::{LimitOverrides, Window};
-use crate::quota::{Decision, Denial, MARGIN_MS, QuotaStatus};
+use crate::quota::{Decision, Denial, MARGIN_MS, QuotaStatus, ReservedUnits, SpentUnits};
 use crate::tier::Tier;
 use crate::time::{UnixMillis, UtcDay};
 use crate::tool::Tool;
@@ -110,6 +110,10 @@ pub struct MeterRequest {
     /// The tool of the call that waits. An admitted call is tallied as ended with 200.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_tool")]
     pub tool: Option<Tool>,
+    /// The most units that the call that waits can cost. They are reserved if the key has limits in
+    /// units.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub units: u32,
     /// Time after the request was first sent in which the call may be let through, in milliseconds.
     /// The meter counts the call that much later.
     #[serde(default = "margin_ms", skip_serializing_if = "is_margin")]
@@ -147,7 +151,7 @@ pub struct MeterRequest {
 
 /// The outcomes of calls since the last batch. Each batch is taken once: a cache sends the same one
 /// under the same number until a response acknowledges it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// Counts the holder's batches, from 1.
     pub number: u32,
@@ -172,6 +176,9 @@ pub struct Batch {
     /// Calls that the gateway refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedCalls>,
+    /// Units that were reserved for calls and not spent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub returned: Vec<ReservedUnits>,
 }
 
 /// A meter's response to a [`MeterRequest`].
@@ -203,8 +210,11 @@ pub struct MeterResponse {
     /// True if the admitted call is tallied as ended with 200.
     #[serde(default, skip_serializing_if = "is_false")]
     pub tallied: bool,
-    /// With a denial: milliseconds after which a new request is worthwhile, because lent calls may
-    /// come back then. A call is sure to pass only after [`Denial::retry_ms`].
+    /// The units that are reserved for the admitted call, if the key has limits in units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<ReservedUnits>,
+    /// With a denial: milliseconds after which a new request is worthwhile, because lent calls or
+    /// reserved units may come back then. A call is sure to pass only after [`Denial::retry_ms`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recheck_ms: Option<u64>,
     /// The cache's share of the local budget: the calls that it may admit in any 60 seconds while the
@@ -226,6 +236,7 @@ impl MeterResponse {
             at: UnixMillis(0),
             day,
             tallied: false,
+            reserved: None,
             recheck_ms: None,
             budget: None,
         }
@@ -259,6 +270,10 @@ pub struct MeterSnapshot {
     pub day_used: u32,
     /// Calls lent and not yet reported as spent.
     pub reserved: u32,
+    /// Units spent, with those that are reserved for calls in flight; `None` for a key without limits
+    /// in units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units: Option<SpentUnits>,
     /// Today's ended calls by tool and status.
     pub tally: Tally,
     /// The moment at which the last call was counted.
@@ -366,6 +381,11 @@ pub(super) fn known_tool<'de, D: Deserializer<'de>>(tool: D) -> Result<Option<To
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 const fn is_false(flag: &bool) -> bool {
     !*flag
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_zero(units: &u32) -> bool {
+    *units == 0
 }
 
 const fn margin_ms() -> u64 {

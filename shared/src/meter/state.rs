@@ -16,8 +16,8 @@ use super::{AdminAttempt, Batch, Message, MeterRequest, MeterResponse, RefusedCa
 use crate::caller;
 use crate::idempotency::IssueOnce;
 use crate::key::{KeyError, KeyRecord};
-use crate::policy::Policy;
-use crate::quota::{Counts, Decision, QuotaStatus, Usage};
+use crate::policy::{Policy, UnitLimits};
+use crate::quota::{Counts, Decision, Denial, QuotaStatus, UnitUsage, Usage};
 use crate::tier::Tier;
 use crate::time::UnixMillis;
 
@@ -52,6 +52,8 @@ use crate::time::UnixMillis;
 #[serde(default)]
 pub struct Meter {
     usage: Usage,
+    #[serde(skip_serializing_if = "is_default")]
+    units: UnitUsage,
     record: Option<KeyRecord>,
     stored_version: u64,
     leases: Vec<Lease>,
@@ -69,6 +71,17 @@ pub struct Meter {
     #[serde(skip_serializing_if = "Option::is_none")]
     issue: Option<IssueOnce>,
 }
+
+/// The terms of a key: its limits and its tier.
+struct Terms {
+    policy: Policy,
+    units: UnitLimits,
+    tier: Tier,
+}
+
+/// Time after which a call that was refused for its price may be asked for again, in milliseconds:
+/// calls in flight return what they do not spend.
+const UNITS_RECHECK_MS: u64 = 1_000;
 
 impl Meter {
     /// Handles a message. Returns the reply, and whether the new state must be stored before the
@@ -158,8 +171,9 @@ impl Meter {
             Some(_) if self.record.as_ref().is_some_and(|own| own.check(&request.key, now).is_err()) => {
                 self.respond_first(request, now)
             }
-            Some(cached) => {
+            Some(_) => {
                 self.postpone(request);
+                let Some(cached) = self.responses.find(request) else { return self.response(request) };
                 MeterResponse { quota: self.quota(now), ..cached.apply(self.response(request)) }
             }
             None => self.respond_first(request, now),
@@ -205,6 +219,9 @@ impl Meter {
             self.usage.spend(lease.until, lease.left);
         }
         self.usage.roll(now);
+        if self.units != UnitUsage::default() {
+            self.units.roll(now);
+        }
         self.tally.roll(self.usage.day());
         self.batches.roll(self.usage.day());
     }
@@ -222,6 +239,9 @@ impl Meter {
         for &(tool, status, calls) in &batch.ended {
             self.tally.add(tool, status, calls);
         }
+        for &reserved in batch.returned.iter().filter(|_| is_new) {
+            self.units.give_back(reserved, reserved.units);
+        }
         if is_new && batch.day == self.usage.day() {
             self.usage.refund(batch.day, batch.refunds);
             for &(_, status, calls) in &batch.corrected {
@@ -238,42 +258,55 @@ impl Meter {
             self.adopt_provisional(&request.key, now);
         }
         let usable = match &self.record {
-            Some(record) => record.check(&request.key, now).map(|()| (record.policy(), record.tier)),
+            Some(record) => {
+                let terms = Terms { policy: record.policy(), units: record.limits.units, tier: record.tier };
+                record.check(&request.key, now).map(|()| terms)
+            }
             None => Err(KeyError::Invalid),
         };
         match usable {
             Err(error) => MeterResponse { verdict: Verdict::Refuse(error), ..self.response(request) },
-            Ok((policy, tier)) => self.admit(request, &policy, tier, now),
+            Ok(terms) => self.admit(request, &terms, now),
         }
     }
 
-    fn admit(
-        &mut self,
-        request: &MeterRequest,
-        policy: &Policy,
-        tier: Tier,
-        now: UnixMillis,
-    ) -> MeterResponse {
+    fn admit(&mut self, request: &MeterRequest, terms: &Terms, now: UnixMillis) -> MeterResponse {
+        let Terms { policy, units: limits, tier } = terms;
         let assumed = self.assumed();
+        let mut reserved = None;
+        let priced = (request.units > 0 && !limits.is_none()).then_some(request.units);
+        let too_dear = priced.and_then(|units| self.price_denial(limits, units, now));
         let verdict = if !request.want {
             Verdict::Noted
         } else if assumed.free(policy) == 0 {
-            Verdict::Deny(assumed.denial(policy, now))
+            Verdict::Deny(assumed.denial(policy, now).longer(too_dear))
+        } else if let Some(denial) = too_dear {
+            Verdict::Deny(denial)
         } else {
-            self.usage.spend(Usage::counted_at(now, request.admit_within_ms), 1);
+            let at = Usage::counted_at(now, request.admit_within_ms);
+            self.usage.spend(at, 1);
+            reserved = priced.map(|units| self.units.reserve(units, at, self.usage.day()));
             self.last_used = Some(now);
             if let Some(tool) = request.tool {
                 self.tally.add(tool, Tally::ASSUMED, 1);
             }
             Verdict::Allow
         };
-        let lease = self.lend(request, policy, tier, now);
-        let quota = Some(self.assumed().status(policy, now));
+        let lease = self.lend(request, policy, *tier, now);
+        let quota = self.quota(now);
         let recheck_ms = match verdict {
+            Verdict::Deny(denial) if denial.window.is_of_units() => Some(UNITS_RECHECK_MS),
             Verdict::Deny(_) => self.first_return(now),
             Verdict::Allow | Verdict::Noted | Verdict::Refuse(_) => None,
         };
-        MeterResponse { verdict, quota, lease, recheck_ms, ..self.response(request) }
+        MeterResponse { verdict, quota, lease, reserved, recheck_ms, ..self.response(request) }
+    }
+
+    /// Returns the reason for which a call of this price is refused, if the key has not as many units
+    /// left.
+    fn price_denial(&mut self, limits: &UnitLimits, units: u32, now: UnixMillis) -> Option<Denial> {
+        self.units.roll(now);
+        self.units.denial(limits, units, now)
     }
 
     /// Returns the usage as if every lease were spent to its end. A decision based on it stays
@@ -287,7 +320,11 @@ impl Meter {
     }
 
     fn quota(&self, now: UnixMillis) -> Option<QuotaStatus> {
-        self.record.as_ref().map(|record| self.assumed().status(&record.policy(), now))
+        self.record.as_ref().map(|record| {
+            let limits = record.limits.units;
+            let units = (!limits.is_none()).then(|| self.units.status(&limits, now));
+            QuotaStatus { units, ..self.assumed().status(&record.policy(), now) }
+        })
     }
 
     /// Returns a response that decides nothing. It acknowledges the request's batch, which was
@@ -310,4 +347,8 @@ impl Meter {
     fn attempt(&mut self, attempt: AdminAttempt, now: UnixMillis) -> Decision {
         caller::attempt(&mut self.usage, attempt == AdminAttempt::Right, now)
     }
+}
+
+fn is_default(units: &UnitUsage) -> bool {
+    *units == UnitUsage::default()
 }

@@ -36,7 +36,7 @@ pub trait Counts {
         };
         let minute = left(policy.minute, self.in_minute(), minute_reset(self, policy, now));
         let day = policy.day.map(|limit| left(limit, self.in_day(), now.day().end().since(now)));
-        QuotaStatus { minute, day }
+        QuotaStatus { minute, day, units: None }
     }
 
     /// Returns the reason for which a call is refused, and when one will pass if nothing else is

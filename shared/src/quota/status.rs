@@ -11,9 +11,9 @@ use crate::problem::{Problem, codes};
 /// The status of one quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowStatus {
-    /// Calls of the whole quota.
+    /// Calls or units of the whole quota.
     pub limit: u32,
-    /// Calls that would pass now.
+    /// Calls or units that would pass now.
     pub remaining: u32,
     /// Milliseconds until more is to be had; 0 when the quota is whole.
     pub reset_ms: u64,
@@ -27,6 +27,23 @@ pub struct QuotaStatus {
     /// Against the UTC day; `None` is without limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub day: Option<WindowStatus>,
+    /// Against limits in units; `None` for a key without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units: Option<UnitsStatus>,
+}
+
+/// The status of a key's limits in units; `None` for a window without one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnitsStatus {
+    /// Against the rolling minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minute: Option<WindowStatus>,
+    /// Against the UTC day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day: Option<WindowStatus>,
+    /// Against the UTC month.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub month: Option<WindowStatus>,
 }
 
 /// A call that was refused, and what would let it pass.
@@ -34,8 +51,34 @@ pub struct QuotaStatus {
 pub struct Denial {
     /// The quota that was used up; when both are, the one that stays so longer.
     pub window: Window,
-    /// Milliseconds until a call will pass.
+    /// Milliseconds until a call will pass, or [`Denial::NEVER`].
     pub retry_ms: u64,
+}
+
+impl WindowStatus {
+    /// Returns the status some time later, if nothing was called since.
+    #[must_use]
+    const fn after(self, elapsed_ms: u64) -> Self {
+        Self { reset_ms: self.reset_ms.saturating_sub(elapsed_ms), ..self }
+    }
+}
+
+impl UnitsStatus {
+    /// Returns each status that there is, with its window.
+    pub fn each(self) -> impl Iterator<Item = (Window, WindowStatus)> {
+        let all = [
+            (Window::UnitsMinute, self.minute),
+            (Window::UnitsDay, self.day),
+            (Window::UnitsMonth, self.month),
+        ];
+        all.into_iter().filter_map(|(window, status)| Some((window, status?)))
+    }
+
+    /// Returns the status some time later, if nothing was called since.
+    fn after(self, elapsed_ms: u64) -> Self {
+        let later = |own: WindowStatus| own.after(elapsed_ms);
+        Self { minute: self.minute.map(later), day: self.day.map(later), month: self.month.map(later) }
+    }
 }
 
 impl QuotaStatus {
@@ -43,9 +86,11 @@ impl QuotaStatus {
     /// meantime is left to the next response, so this never promises too much.
     #[must_use]
     pub fn after(self, elapsed_ms: u64) -> Self {
-        let later =
-            |own: WindowStatus| WindowStatus { reset_ms: own.reset_ms.saturating_sub(elapsed_ms), ..own };
-        Self { minute: later(self.minute), day: self.day.map(later) }
+        Self {
+            minute: self.minute.after(elapsed_ms),
+            day: self.day.map(|day| day.after(elapsed_ms)),
+            units: self.units.map(|units| units.after(elapsed_ms)),
+        }
     }
 
     /// Returns the status for a cache that holds `held` calls beside what is free.
@@ -55,7 +100,7 @@ impl QuotaStatus {
             remaining: own.remaining.saturating_add(held).min(own.limit),
             ..own
         };
-        Self { minute: more(self.minute), day: self.day.map(more) }
+        Self { minute: more(self.minute), day: self.day.map(more), ..self }
     }
 
     /// `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11). A quota
@@ -67,7 +112,7 @@ impl QuotaStatus {
         [(RATE_LIMIT_POLICY.into(), self.list(policy)), (RATE_LIMIT.into(), self.list(limit))]
     }
 
-    /// Returns a List of String Items (RFC 9651), one for each quota. Every response has two, so
+    /// Returns a List of String Items (RFC 9651), one for each quota. Every response has two lists, so
     /// that they are put together without the formatter.
     fn list(
         &self,
@@ -75,8 +120,9 @@ impl QuotaStatus {
     ) -> Cow<'static, str> {
         // 96 characters hold any two items.
         let (mut text, mut number) = (String::with_capacity(96), itoa::Buffer::new());
-        for (window, status) in [(Window::Minute, Some(self.minute)), (Window::Day, self.day)] {
-            let Some(status) = status else { continue };
+        let day = self.day.map(|day| (Window::Day, day));
+        let units = self.units.into_iter().flat_map(UnitsStatus::each);
+        for (window, status) in [(Window::Minute, self.minute)].into_iter().chain(day).chain(units) {
             let quote = if text.is_empty() { "\"" } else { ", \"" };
             text.extend([quote, window.as_str(), "\""]);
             for (name, value) in parameters(window, status) {
@@ -86,36 +132,65 @@ impl QuotaStatus {
         text.into()
     }
 
-    /// Returns the status of a key that has used nothing.
+    /// Returns the status of a key without limits in units that has used nothing.
     pub fn whole(policy: &Policy) -> Self {
         let whole = |limit: u32| WindowStatus { limit, remaining: limit, reset_ms: 0 };
-        Self { minute: whole(policy.minute.get()), day: policy.day.map(|day| whole(day.get())) }
+        let day = policy.day.map(|day| whole(day.get()));
+        Self { minute: whole(policy.minute.get()), day, units: None }
+    }
+
+    /// Returns the status of one quota, if there is such a limit.
+    pub fn of(&self, window: Window) -> Option<WindowStatus> {
+        match window {
+            Window::Minute => Some(self.minute),
+            Window::Day => self.day,
+            Window::UnitsMinute => self.units?.minute,
+            Window::UnitsDay => self.units?.day,
+            Window::UnitsMonth => self.units?.month,
+        }
     }
 }
 
 impl Denial {
+    /// The time until a call passes that can cost more units than the key may spend in the window.
+    pub const NEVER: u64 = u64::MAX;
+
+    /// Returns the one of two denials that lasts longer.
+    #[must_use]
+    pub(crate) fn longer(self, other: Option<Self>) -> Self {
+        other.filter(|other| other.retry_ms > self.retry_ms).unwrap_or(self)
+    }
+
     /// Returns the 429, with the moment at which the next call will pass. The rate-limit headers
     /// are for the caller to add, as on every response.
     pub fn problem(&self, quota: &QuotaStatus) -> Problem {
-        let seconds = self.retry_ms.div_ceil(1000).max(1);
-        let (limit, span, violated) = match self.window {
-            Window::Minute => (quota.minute.limit, "any 60 seconds", r#"["minute"]"#),
-            Window::Day => (quota.day.map_or(0, |day| day.limit), "a UTC day", r#"["day"]"#),
+        let status = quota.of(self.window);
+        let (limit, left) = status.map_or((0, 0), |status| (status.limit, status.remaining));
+        let (span, violated) = match self.window {
+            Window::Minute => ("any 60 seconds", r#"["minute"]"#),
+            Window::Day => ("a UTC day", r#"["day"]"#),
+            Window::UnitsMinute => ("any 60 seconds", r#"["units-minute"]"#),
+            Window::UnitsDay => ("a UTC day", r#"["units-day"]"#),
+            Window::UnitsMonth => ("a UTC month", r#"["units-month"]"#),
         };
-        let (mut calls, mut wait) = (itoa::Buffer::new(), itoa::Buffer::new());
-        let detail = [
-            "the key may make ",
-            calls.format(limit),
-            " calls in ",
-            span,
-            "; the next one passes in ",
-            wait.format(seconds),
-            " s",
-        ]
-        .concat();
-        Problem::new(codes::QUOTA_EXCEEDED, detail)
-            .retry_after(seconds)
-            .with_json("violated-policies", violated)
+        let (mut most, mut rest, mut wait) = (itoa::Buffer::new(), itoa::Buffer::new(), itoa::Buffer::new());
+        let (most, rest) = (most.format(limit), rest.format(left));
+        let problem = |detail: String| {
+            Problem::new(codes::QUOTA_EXCEEDED, detail).with_json("violated-policies", violated)
+        };
+        if self.retry_ms == Self::NEVER {
+            let spend = ["the key may spend ", most, " units in ", span].concat();
+            return problem([&spend, ", and this call can cost more; it never passes"].concat());
+        }
+        let seconds = self.retry_ms.div_ceil(1000).max(1);
+        let wait = wait.format(seconds);
+        let detail = if self.window.is_of_units() {
+            let spend = ["the key may spend ", most, " units in ", span, ", ", rest, " are left"].concat();
+            [&spend, ", and this call can cost more; it passes in ", wait, " s"].concat()
+        } else {
+            ["the key may make ", most, " calls in ", span, "; the next one passes in ", wait, " s"].concat()
+        };
+        problem(detail).retry_after(seconds)
     }
 }
 
@@ -130,10 +205,16 @@ mod tests {
         let quota = QuotaStatus {
             minute: WindowStatus { limit: 10, remaining: 7, reset_ms: 40_001 },
             day: Some(WindowStatus { limit: 100, remaining: 93, reset_ms: 51_234_000 }),
+            units: None,
         };
         let [policy, limit] = quota.headers();
         assert_eq!(policy, (RATE_LIMIT_POLICY.into(), r#""minute";q=10;w=60, "day";q=100;w=86400"#.into()));
         assert_eq!(limit, (RATE_LIMIT.into(), r#""minute";r=7;t=41, "day";r=93;t=51234"#.into()));
+        let month = Some(WindowStatus { limit: 900, remaining: 31, reset_ms: 1 });
+        let units = Some(UnitsStatus { month, ..UnitsStatus::default() });
+        let [policy, limit] = QuotaStatus { day: None, units, ..quota }.headers();
+        assert_eq!(policy.1, r#""minute";q=10;w=60, "units-month";q=900;w=2678400"#);
+        assert_eq!(limit.1, r#""minute";r=7;t=41, "units-month";r=31;t=1"#);
         let [policy, _] = QuotaStatus::whole(&Policy::for_tier(Tier::Enterprise)).headers();
         assert_eq!(policy.1, r#""minute";q=500;w=60"#);
     }
@@ -141,9 +222,9 @@ mod tests {
     #[test]
     fn later_status_resets_sooner_and_promises_no_more_calls() {
         let window = |reset_ms| WindowStatus { limit: 10, remaining: 7, reset_ms };
-        let quota = QuotaStatus { minute: window(40_000), day: Some(window(60_000)) };
+        let quota = QuotaStatus { minute: window(40_000), day: Some(window(60_000)), units: None };
         for (elapsed_ms, minute, day) in [(0, 40_000, 60_000), (40_001, 0, 19_999), (90_000, 0, 0)] {
-            let expected = QuotaStatus { minute: window(minute), day: Some(window(day)) };
+            let expected = QuotaStatus { minute: window(minute), day: Some(window(day)), units: None };
             assert_eq!(quota.after(elapsed_ms), expected);
         }
         let held = quota.with_held(2);
@@ -160,5 +241,23 @@ mod tests {
         assert_eq!(rendered.header("retry-after"), Some("41"));
         assert!(rendered.body.contains(r#""violated-policies":["minute"]"#), "{}", rendered.body);
         assert!(rendered.body.contains("iana.org/assignments/http-problem-types#quota-exceeded"));
+    }
+
+    #[test]
+    fn denial_of_units_says_what_is_left_and_whether_it_ever_passes() {
+        let day = Some(WindowStatus { limit: 100, remaining: 7, reset_ms: 40_001 });
+        let units = Some(UnitsStatus { day, ..UnitsStatus::default() });
+        let quota = QuotaStatus { units, ..QuotaStatus::whole(&Policy::for_tier(Tier::Pro)) };
+        let of = |retry_ms| {
+            let problem = Denial { window: Window::UnitsDay, retry_ms }.problem(&quota);
+            problem.render(&RequestId([0; 16]))
+        };
+        let later = of(40_001);
+        assert_eq!((later.status, later.header("retry-after")), (429, Some("41")));
+        assert!(later.body.contains("may spend 100 units in a UTC day, 7 are left"), "{}", later.body);
+        assert!(later.body.contains(r#""violated-policies":["units-day"]"#), "{}", later.body);
+        let never = of(Denial::NEVER);
+        assert_eq!((never.status, never.header("retry-after")), (429, None));
+        assert!(never.body.contains("it never passes"), "{}", never.body);
     }
 }

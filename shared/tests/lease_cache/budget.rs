@@ -69,7 +69,7 @@ proptest! {
         steps in prop::collection::vec(step(), 1..600),
     ) {
         let key = key(Tier::Pro, 1);
-        let limits = LimitOverrides { minute: NonZeroU32::new(minute), day: None };
+        let limits = LimitOverrides { minute: NonZeroU32::new(minute), ..LimitOverrides::NONE };
         let record = KeyRecord { version: 1, limits, ..KeyRecord::provisional(&key) };
         let new = |id: u64| {
             let mut cache = LeaseCache::new(id);

@@ -8,6 +8,7 @@ mod far;
 mod leases;
 mod outages;
 mod reports;
+mod units;
 
 use shared::key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey};
 use shared::lease_cache::{Admission, Charge, LeaseCache, Step};

@@ -20,7 +20,7 @@ impl Pair {
     }
 
     /// Takes over a record in which `change` is made.
-    fn learn(&mut self, change: impl FnOnce(&mut KeyRecord)) {
+    pub(crate) fn learn(&mut self, change: impl FnOnce(&mut KeyRecord)) {
         let mut record = self.cache.record().cloned().unwrap();
         record.version += 1;
         change(&mut record);
@@ -160,7 +160,7 @@ fn key_without_a_stored_record_has_no_local_budget() {
 #[test]
 fn used_up_day_leaves_no_local_budget() {
     let mut pair = Pair::new(Tier::Pro);
-    let day = |calls: u32| LimitOverrides { minute: None, day: calls.try_into().ok() };
+    let day = |calls: u32| LimitOverrides { day: calls.try_into().ok(), ..LimitOverrides::NONE };
     pair.learn(|record| record.limits = day(3));
     for at in [0, 10, 20] {
         assert!(allowed(&pair.admit(at)));
@@ -178,7 +178,9 @@ fn used_up_day_leaves_no_local_budget() {
 #[test]
 fn day_that_the_meter_counted_as_used_up_leaves_no_local_budget() {
     let mut pair = Pair::new(Tier::Pro);
-    pair.learn(|record| record.limits = LimitOverrides { minute: None, day: 20_u32.try_into().ok() });
+    pair.learn(|record| {
+        record.limits = LimitOverrides { day: 20_u32.try_into().ok(), ..LimitOverrides::NONE }
+    });
     let passed = (0..40).filter(|n| allowed(&pair.admit(10 * n))).count();
     assert_eq!(passed, 20);
     assert!(unavailable(&pair.fail_at(40_000)));

@@ -98,6 +98,7 @@ impl Caches {
                 ended: vec![],
                 corrected: Vec::new(),
                 refused: Vec::new(),
+                returned: Vec::new(),
             }
         })
     }

@@ -77,7 +77,10 @@ fn patch_changes_what_it_names_and_null_is_not_absence() {
         ),
         (
             json!({"patch": {"limits": {"minute": 7}}}),
-            KeyRecord { limits: LimitOverrides { minute: 7.try_into().ok(), day: None }, ..stored.clone() },
+            KeyRecord {
+                limits: LimitOverrides { minute: 7.try_into().ok(), ..LimitOverrides::NONE },
+                ..stored.clone()
+            },
         ),
     ];
     for (text, expected) in cases {

@@ -95,7 +95,7 @@ fn lease_never_outlasts_its_day() {
 
 /// Asks for a lease in a minute of `limit` calls, and returns its size.
 fn lend(meter: &mut Meter, limit: u32, holder: u64, seq: u32, rate: u32) -> Option<u32> {
-    let limits = LimitOverrides { minute: NonZeroU32::new(limit), day: None };
+    let limits = LimitOverrides { minute: NonZeroU32::new(limit), ..LimitOverrides::NONE };
     let record = Some(KeyRecord { limits, ..record(Tier::Pro, 1) });
     let sent = MeterRequest { want: false, rate, record, ..request(Tier::Pro, holder, seq) };
     send(meter, &sent, NOON).lease.map(|terms| terms.calls)

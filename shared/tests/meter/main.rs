@@ -45,6 +45,7 @@ fn request(tier: Tier, holder: u64, seq: u32) -> MeterRequest {
         key: key(tier),
         want: true,
         tool: None,
+        units: 0,
         admit_within_ms: 300,
         retry: false,
         unread: false,
@@ -69,6 +70,7 @@ fn batch(number: u32, refunds: u32) -> Batch {
         ended: vec![(Tool::Qr, 503, refunds)],
         corrected: Vec::new(),
         refused: Vec::new(),
+        returned: Vec::new(),
     }
 }
 

@@ -113,7 +113,7 @@ fn usual_values_are_left_out_of_messages_and_state() {
 #[test]
 fn state_of_the_busiest_key_takes_a_few_kilobytes() {
     let mut meter = Meter::default();
-    let limits = LimitOverrides { minute: 100_000.try_into().ok(), day: None };
+    let limits = LimitOverrides { minute: 100_000.try_into().ok(), ..LimitOverrides::NONE };
     let stored = KeyRecord { limits, ..record(Tier::Enterprise, 1) };
     send(&mut meter, &MeterRequest { record: Some(stored), ..request(Tier::Enterprise, 1, 0) }, NOON);
     for seq in 1..6_000u32 {

@@ -78,7 +78,11 @@ fn call_without_a_tool_is_not_tallied() {
 
 /// Returns a key's meter with high limits.
 fn wide_meter() -> Meter {
-    let limits = LimitOverrides { minute: 100_000.try_into().ok(), day: 100_000.try_into().ok() };
+    let limits = LimitOverrides {
+        minute: 100_000.try_into().ok(),
+        day: 100_000.try_into().ok(),
+        ..LimitOverrides::NONE
+    };
     let stored = KeyRecord { limits, ..record(Tier::Pro, 1) };
     let mut meter = Meter::default();
     send(&mut meter, &MeterRequest { want: false, record: Some(stored), ..request(Tier::Pro, 0, 1) }, NOON);

@@ -4,7 +4,7 @@
 
 use std::env;
 
-use tests::sim::{Limiter, costs, named, outages, proxies, random, run, table};
+use tests::sim::{Limiter, costs, named, outages, priced, proxies, random, run, table};
 
 fn main() {
     if let Ok(seed) = env::var("SIM_SEED") {
@@ -20,6 +20,10 @@ fn main() {
     println!("\n{}", table::outage_head());
     for scenario in outages() {
         println!("{}", table::outage_row(&scenario));
+    }
+    println!("\n{}", table::priced_head());
+    for scenario in priced() {
+        println!("{}", table::priced_row(&scenario));
     }
     println!("\n{}", table::cost_head());
     for (name, scenarios) in costs() {

@@ -50,7 +50,7 @@ impl Isolate {
             self.holder.learn(KeyRecord {
                 version: 1,
                 tier: scenario.tier,
-                limits: scenario.limits,
+                limits: scenario.own_limits(),
                 ..issued
             });
         }

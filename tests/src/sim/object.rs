@@ -6,6 +6,13 @@ use shared::meter::{Message, Meter, Reply, Verdict};
 
 use super::{Faults, Rng, clock::MachineClock};
 
+/// What a reply gives a holder.
+#[derive(Clone, Copy, Default)]
+struct Lent {
+    calls: u32,
+    units: u32,
+}
+
 /// One key's meter and its stored row.
 pub(super) struct Object {
     meter: Meter,
@@ -18,11 +25,13 @@ pub(super) struct Object {
     created: Option<u64>,
     /// The rows that were stored lately, oldest first: time, row, and the calls that were lent with it.
     /// Empty without fail-overs.
-    lately: VecDeque<(u64, Meter, u32)>,
+    lately: VecDeque<(u64, Meter, Lent)>,
     /// The number of fail-overs so far.
     failovers: usize,
     /// The calls that were lent with rows which a fail-over lost.
     pub(super) lost: u32,
+    /// The units that were reserved with such rows.
+    pub(super) lost_units: u32,
 }
 
 impl Object {
@@ -36,6 +45,7 @@ impl Object {
             lately: VecDeque::new(),
             failovers: 0,
             lost: 0,
+            lost_units: 0,
         }
     }
 
@@ -62,7 +72,8 @@ impl Object {
         }
         self.row = self.meter.clone();
         if !faults.failovers.is_empty() {
-            self.replicate(now, lent(&reply) + unseen);
+            let lent = lent(&reply);
+            self.replicate(now, Lent { calls: lent.calls + unseen, ..lent });
         }
         if rng.chance(faults.restarted_after_store) {
             self.restart(faults, rng);
@@ -72,7 +83,7 @@ impl Object {
     }
 
     /// Keeps the row for a fail-over that is still to come.
-    fn replicate(&mut self, now: u64, lent: u32) {
+    fn replicate(&mut self, now: u64, lent: Lent) {
         self.lately.push_back((now, self.row.clone(), lent));
         while self.lately.get(1).is_some_and(|(at, ..)| at + Faults::MAX_LAG < now) {
             self.lately.pop_front();
@@ -87,7 +98,8 @@ impl Object {
             self.failovers += 1;
             let known = start + after - lag;
             while let Some((_, _, lent)) = self.lately.pop_back_if(|(at, ..)| *at > known) {
-                self.lost += lent;
+                self.lost += lent.calls;
+                self.lost_units += lent.units;
             }
             let record = self.meter.record().cloned();
             self.row = self.lately.back().map_or_else(Meter::default, |(_, row, _)| row.clone());
@@ -106,10 +118,11 @@ impl Object {
 
 /// Returns the calls that a reply gives a holder: the one that waits, a lease, and its share of the local
 /// budget.
-fn lent(reply: &Reply) -> u32 {
-    let Reply::Ask(response) = reply else { return 0 };
+fn lent(reply: &Reply) -> Lent {
+    let Reply::Ask(response) = reply else { return Lent::default() };
     let lease = response.lease.map_or(0, |lease| lease.calls);
-    u32::from(response.verdict == Verdict::Allow) + lease + response.budget.unwrap_or(0)
+    let calls = u32::from(response.verdict == Verdict::Allow) + lease + response.budget.unwrap_or(0);
+    Lent { calls, units: response.reserved.map_or(0, |reserved| reserved.units) }
 }
 
 /// Returns the calls on the local budget that a message reports.

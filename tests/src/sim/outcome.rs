@@ -4,12 +4,12 @@ use shared::{
     key::{KeyRecord, KeyStatus},
     lease_cache::Admission,
     meter::TTL_MS,
-    policy::Policy,
+    policy::{Policy, UnitLimits},
     tier::Tier,
-    time::UnixMillis,
+    time::{UnixMillis, UtcDay},
 };
 
-use super::Scenario;
+use super::{Scenario, world::Waiting};
 
 const MINUTE_MS: u64 = 60_000;
 
@@ -36,6 +36,12 @@ pub struct Outcome {
     pub ideal_in_outage: u32,
     /// The number of calls that were lent with writes which a fail-over lost.
     pub lost: u32,
+    /// The number of units that were reserved with such writes.
+    pub lost_units: u32,
+    /// The units of the calls that the ideal limiter admits, which knows what each will cost.
+    pub ideal_units: u64,
+    /// The fullest minute of units with a limiter that charges calls when their cost is known.
+    pub minute_charged_afterwards: u32,
     /// The number of calls that the ideal limiter admits.
     pub ideal: u32,
     /// The number of responses other than 200 to the client of a closed loop.
@@ -59,6 +65,8 @@ struct Passed {
     failed: bool,
     /// Whether it passed on the local budget.
     degraded: bool,
+    /// The units that it costs.
+    units: u32,
 }
 
 /// The policy of a key from a time on, or none if the key has ended.
@@ -66,6 +74,7 @@ struct Passed {
 struct InForce {
     from: u64,
     policy: Option<Policy>,
+    units: UnitLimits,
     tier: Tier,
 }
 
@@ -83,21 +92,31 @@ impl Outcome {
             made_in_outage: 0,
             ideal_in_outage: 0,
             lost: 0,
+            lost_units: 0,
+            ideal_units: 0,
+            minute_charged_afterwards: 0,
             ideal: 0,
             refused: 0,
             misled: 0,
             passed: Vec::new(),
-            in_force: vec![InForce { from: 0, policy: Some(scenario.policy()), tier: scenario.tier }],
+            in_force: vec![InForce {
+                from: 0,
+                policy: Some(scenario.policy()),
+                units: scenario.own_limits().units,
+                tier: scenario.tier,
+            }],
             day_slack: lost + scenario.faults.machines_behind,
             same_machine: scenario.faults.machines_behind == 0,
         }
     }
 
-    pub(super) fn served(&mut self, admission: &Admission, failed: bool, decided: u64, released: u64) {
+    pub(super) fn served(&mut self, admission: &Admission, call: &Waiting, decided: u64, released: u64) {
         match *admission {
             Admission::Allow { degraded, .. } => {
                 self.degraded += u32::from(degraded);
-                self.passed.push(Passed { decided, released, failed, degraded });
+                let failed = call.fails;
+                let units = call.priced.filter(|_| !failed).map_or(0, |priced| priced.cost().units);
+                self.passed.push(Passed { decided, released, failed, degraded, units });
             }
             Admission::Deny(..) | Admission::Refuse(_) | Admission::Unavailable { .. } => {}
         }
@@ -106,7 +125,7 @@ impl Outcome {
     pub(super) fn changed(&mut self, now: u64, record: &KeyRecord) {
         let active = record.status == KeyStatus::Active;
         let policy = active.then(|| record.policy());
-        self.in_force.push(InForce { from: now, policy, tier: record.tier });
+        self.in_force.push(InForce { from: now, policy, units: record.limits.units, tier: record.tier });
     }
 
     /// Returns the number of calls that passed, on the local budget too.
@@ -148,27 +167,89 @@ impl Outcome {
     }
 
     fn worst_minute_of(&self, counts: impl Fn(&Passed) -> bool) -> f64 {
-        let decided = self.worst(&counts, |passed| passed.decided);
+        let weight = |passed: &Passed| u32::from(counts(passed));
+        self.worst_at_both_moments(&weight, &|state| {
+            Some(state.policy.map_or(0, |policy| policy.minute.get()))
+        })
+    }
+
+    /// Returns the maximum ratio of units in any 60 seconds of true time, any UTC day and any month to
+    /// the limit in force.
+    #[must_use]
+    pub fn worst_units(&self) -> f64 {
+        let weight = |passed: &Passed| passed.units;
+        let limit = |limit: Option<std::num::NonZeroU32>| limit.map_or(u32::MAX, std::num::NonZeroU32::get);
+        let minute = self.worst_at_both_moments(&weight, &|state| Some(limit(state.units.minute)));
+        let days = self.periods(|at| (UnixMillis(at).day(), UtcDay(UnixMillis(at).day().0 + 1)));
+        let day = self.worst_period(&days, &weight, &|state| Some(limit(state.units.day)));
+        let months = self.periods(|at| UnixMillis(at).day().month());
+        let month = self.worst_period(&months, &weight, &|state| Some(limit(state.units.month)));
+        minute.max(day).max(month)
+    }
+
+    /// Returns the units of the calls that passed.
+    #[must_use]
+    pub fn units(&self) -> u64 {
+        self.passed.iter().map(|passed| u64::from(passed.units)).sum()
+    }
+
+    fn worst_at_both_moments(
+        &self,
+        weight: &dyn Fn(&Passed) -> u32,
+        limit: &dyn Fn(&InForce) -> Option<u32>,
+    ) -> f64 {
+        let decided = self.worst(weight, limit, &|passed| passed.decided);
         // An object that moves between machines with different clocks uses the margin up.
-        let released = if self.same_machine { self.worst(&counts, |passed| passed.released) } else { 0.0 };
+        let released =
+            if self.same_machine { self.worst(weight, limit, &|passed| passed.released) } else { 0.0 };
         decided.max(released)
     }
 
-    fn worst(&self, counts: impl Fn(&Passed) -> bool, moment: impl Fn(&Passed) -> u64) -> f64 {
-        let counted = self.passed.iter().filter(|passed| counts(passed));
-        let mut moments: Vec<u64> = counted.map(moment).collect();
+    fn worst(
+        &self,
+        weight: &dyn Fn(&Passed) -> u32,
+        limit: &dyn Fn(&InForce) -> Option<u32>,
+        moment: &dyn Fn(&Passed) -> u64,
+    ) -> f64 {
+        let mut moments: Vec<(u64, u32)> =
+            self.passed.iter().map(|passed| (moment(passed), weight(passed))).collect();
+        moments.retain(|&(_, weight)| weight > 0);
         moments.sort_unstable();
-        let mut first = 0;
+        let (mut first, mut sum) = (0, 0u64);
         let mut worst = 0.0f64;
-        for (last, &now) in moments.iter().enumerate() {
-            while moments[first] + MINUTE_MS < now {
+        for &(now, weight) in &moments {
+            sum += u64::from(weight);
+            while moments[first].0 + MINUTE_MS < now {
+                sum -= u64::from(moments[first].1);
                 first += 1;
             }
             let from = now.saturating_sub(MINUTE_MS + TTL_MS + SLACK_MS);
-            let limit = self.most_in_force(from, now, |policy| Some(policy.minute.get()));
-            worst = worst.max(ratio(last - first + 1, limit));
+            worst = worst.max(ratio(sum, self.most_in_force(from, now, limit)));
         }
         worst
+    }
+
+    /// Returns the periods in which calls passed: their first days, and those after them.
+    fn periods(&self, of: impl Fn(u64) -> (UtcDay, UtcDay)) -> Vec<(UtcDay, UtcDay)> {
+        let mut periods: Vec<_> = self.passed.iter().map(|passed| of(passed.decided)).collect();
+        periods.dedup();
+        periods
+    }
+
+    fn worst_period(
+        &self,
+        periods: &[(UtcDay, UtcDay)],
+        weight: &dyn Fn(&Passed) -> u32,
+        limit: &dyn Fn(&InForce) -> Option<u32>,
+    ) -> f64 {
+        let worst = periods.iter().map(|&(first, next)| {
+            let (from, to) = (first.start().0 + self.day_slack, next.start().0);
+            let of_period = self.passed.iter().filter(|passed| (from..to).contains(&passed.decided));
+            let sum = of_period.map(|passed| u64::from(weight(passed))).sum();
+            let from = first.start().0.saturating_sub(TTL_MS + SLACK_MS);
+            ratio(sum, self.most_in_force(from, to, limit))
+        });
+        worst.fold(0.0, f64::max)
     }
 
     /// Returns the maximum ratio of unrefunded calls of a UTC day to the limit of the day, those on the
@@ -185,34 +266,23 @@ impl Outcome {
     }
 
     fn worst_day_of(&self, counts: impl Fn(&Passed) -> bool) -> f64 {
-        let days = self.passed.iter().map(|passed| UnixMillis(passed.decided).day());
-        let mut days: Vec<_> = days.collect();
-        days.dedup();
-        let worst = days.into_iter().map(|day| {
-            let (from, to) = (day.start().0 + self.day_slack, day.end().0);
-            let kept = self
-                .passed
-                .iter()
-                .filter(|passed| counts(passed) && !passed.failed && (from..to).contains(&passed.decided));
-            let from = day.start().0.saturating_sub(TTL_MS + SLACK_MS);
-            ratio(
-                kept.count(),
-                self.most_in_force(from, to, |policy| policy.day.map(std::num::NonZeroU32::get)),
-            )
-        });
-        worst.fold(0.0, f64::max)
+        let days = self.periods(|at| (UnixMillis(at).day(), UtcDay(UnixMillis(at).day().0 + 1)));
+        let weight = |passed: &Passed| u32::from(counts(passed) && !passed.failed);
+        let limit = |state: &InForce| match state.policy {
+            // A key that has ended limits everything.
+            None => Some(0),
+            Some(policy) => policy.day.map(std::num::NonZeroU32::get),
+        };
+        self.worst_period(&days, &weight, &limit)
     }
 
     /// Returns the largest limit in force between two times, or `None` if there was none.
-    fn most_in_force(&self, from: u64, to: u64, limit: impl Fn(Policy) -> Option<u32>) -> Option<u32> {
+    fn most_in_force(&self, from: u64, to: u64, limit: &dyn Fn(&InForce) -> Option<u32>) -> Option<u32> {
         let mut most = 0;
         for (place, state) in self.in_force.iter().enumerate() {
             let until = self.in_force.get(place + 1).map_or(u64::MAX, |next| next.from);
-            if state.from <= to
-                && from <= until
-                && let Some(policy) = state.policy
-            {
-                most = most.max(limit(policy)?);
+            if state.from <= to && from <= until {
+                most = most.max(limit(state)?);
             }
         }
         Some(most)
@@ -234,9 +304,9 @@ impl Outcome {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a few thousand calls")]
-fn ratio(calls: usize, limit: Option<u32>) -> f64 {
+fn ratio(sum: u64, limit: Option<u32>) -> f64 {
     match limit {
         None => 0.0,
-        Some(limit) => calls as f64 / f64::from(limit.max(1)),
+        Some(limit) => sum as f64 / f64::from(limit.max(1)),
     }
 }

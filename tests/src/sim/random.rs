@@ -1,12 +1,14 @@
 //! A random scenario, reproduced by its seed.
 
+use std::num::NonZeroU32;
+
 use shared::{
     meter::Change,
-    policy::{LimitOverrides, Policy},
+    policy::{LimitOverrides, Policy, UnitLimits},
     tier::Tier,
 };
 
-use super::{Demand, Faults, Rng, Scenario, Site, Step};
+use super::{Demand, Faults, Rng, Scenario, Site, Step, UnitDemand};
 
 /// 2025-11-21T00:00:00Z.
 const MIDNIGHT: u64 = 1_763_683_200_000;
@@ -40,18 +42,41 @@ pub fn random(seed: u64) -> Scenario {
         creation,
         faults,
         changes: changes(&mut rng, minute, length),
+        units: None,
     };
     // A change of the record that is lost is no question of limits.
     if scenario.changes.is_empty() {
         scenario.faults.failovers = failovers(seed, length);
     }
+    // Limits in units are in the record too.
+    if !scenario.faults.store_denies {
+        scenario.units = units(seed, minute);
+    }
     scenario
+}
+
+/// Draws prices and limits in units for every second world, so that some of the limits are reached.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few thousand, never below 0")]
+fn units(seed: u64, minute: u32) -> Option<UnitDemand> {
+    let mut rng = Rng::new(seed ^ 0x0b0e);
+    if !rng.chance(500) {
+        return None;
+    }
+    let most = u32::try_from(rng.range(1, 100)).unwrap();
+    let mut limit = |share: f64| {
+        let units = f64::from(minute) * f64::from(most) * share * (0.1 + rng.unit());
+        // At least the dearest call passes.
+        rng.chance(600).then(|| NonZeroU32::new(units as u32 + most)).flatten()
+    };
+    let limits = UnitLimits { minute: limit(0.2), day: limit(0.4), month: limit(0.5) };
+    let (misreported, known_after) = (*rng.pick(&[0, 100, 800]), *rng.pick(&[100, 3_000, 90_000]));
+    Some(UnitDemand { limits, most, misreported, known_after })
 }
 
 fn own_limits(rng: &mut Rng) -> LimitOverrides {
     let minute = *rng.pick(&[1, 2, 3, 5, 10, 30, 60, 100]);
     let day = if rng.chance(500) { u32::try_from(rng.range(2, 5)).unwrap() * minute / 2 } else { 100_000 };
-    LimitOverrides { minute: minute.try_into().ok(), day: day.try_into().ok() }
+    LimitOverrides { minute: minute.try_into().ok(), day: day.try_into().ok(), ..LimitOverrides::NONE }
 }
 
 fn demand(rng: &mut Rng, minute: u32) -> Demand {
@@ -118,7 +143,8 @@ fn changes(rng: &mut Rng, minute: u32, length: u64) -> Vec<(u64, Change)> {
         holder: None,
     };
     let at = rng.range(0, length);
-    let own = |minute: u32| Some(LimitOverrides { minute: minute.max(1).try_into().ok(), day: None });
+    let own =
+        |minute: u32| Some(LimitOverrides { minute: minute.max(1).try_into().ok(), ..LimitOverrides::NONE });
     match rng.range(0, 15) {
         0 | 1 => vec![(at, Change::Revoke)],
         2 => vec![(at, patch(None, None, Some(true)))],

@@ -2,11 +2,11 @@
 
 use shared::{
     meter::Change,
-    policy::{LimitOverrides, Policy},
+    policy::{LimitOverrides, Policy, UnitLimits},
     tier::Tier,
 };
 
-use super::{Faults, Pace, Step};
+use super::{Faults, Pace, Step, UnitDemand};
 
 /// The calls of one key and their world.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub struct Scenario {
     pub faults: Faults,
     /// Changes of the record, in milliseconds from the start.
     pub changes: Vec<(u64, Change)>,
+    /// The limits of the key in units, and the prices of its calls.
+    pub units: Option<UnitDemand>,
 }
 
 /// The rate and pattern of calls.
@@ -89,6 +91,7 @@ impl Scenario {
             creation: 0,
             faults: Faults::default(),
             changes: Vec::new(),
+            units: None,
         }
     }
 
@@ -130,6 +133,12 @@ impl Scenario {
     pub(super) fn is_in_outage(&self, now: u64) -> bool {
         let since = now - self.start;
         self.faults.outage.is_some_and(|(from, to)| (from..to).contains(&since))
+    }
+
+    /// Returns the key's own limits at the start.
+    pub(super) fn own_limits(&self) -> LimitOverrides {
+        let units = self.units.map_or(UnitLimits::NONE, |demand| demand.limits);
+        LimitOverrides { units, ..self.limits }
     }
 
     /// Returns the policy of the key at the start.
@@ -285,5 +294,39 @@ pub fn proxies() -> Vec<Scenario> {
             .with(failing_over.clone()),
         Scenario::new("Ent 500/min, 1.5x, 8 proxies, fail-overs lose 1 s", Tier::Enterprise, 1.5, 8, &[1])
             .with(failing_over),
+    ]
+}
+
+/// Returns the scenarios of the table of units: keys whose calls have prices of up to 60 units, which
+/// responses report.
+#[must_use]
+pub fn priced() -> Vec<Scenario> {
+    let far: &[u64] = &[10, 25, 60, 100];
+    let limits = |minute: u32, day: u32| UnitLimits {
+        minute: minute.try_into().ok(),
+        day: day.try_into().ok(),
+        ..UnitLimits::NONE
+    };
+    let with = |name: &str, calls: f64, isolates: usize, units: UnitDemand| {
+        let scenario = Scenario::new(name, Tier::Enterprise, 0.0, isolates, far).lasting(600_000);
+        Scenario { demand: Demand::Random(calls), units: Some(units), ..scenario }
+    };
+    let honest = UnitDemand { limits: limits(600, 0), most: 60, misreported: 0, known_after: 3_000 };
+    let slow = UnitDemand { known_after: 50_000, ..honest };
+    let wrong = UnitDemand { misreported: 500, ..honest };
+    let lossy = Faults { lost: 20, doubled: 20, delayed: 10, ..Faults::default() };
+    vec![
+        with("600/min, 60 % used, 4 isolates", 14.0, 4, honest),
+        with("600/min, 3x, 4 isolates", 70.0, 4, honest),
+        with("600/min, 3x, 4 isolates, known after up to 50 s", 70.0, 4, slow),
+        with("600/min, 3x, 12 isolates, half misreported", 70.0, 12, wrong),
+        with("2,000/day, 3x, 4 isolates", 70.0, 4, UnitDemand { limits: limits(0, 2_000), ..honest }),
+        with("600/min, 3x, 6 isolates, lossy network", 70.0, 6, wrong).with(lossy),
+        with("600/min, 3x, 6 isolates, a fifth of the calls end in 503", 70.0, 6, wrong)
+            .with(Faults { tool_failed: 200, ..Faults::default() }),
+        with("600/min, 3x, 6 isolates, isolates crash", 70.0, 6, wrong)
+            .with(Faults { crashed: 20, ..Faults::default() }),
+        with("600/min, 3x, 6 isolates, meter out of reach for 60 s", 70.0, 6, wrong)
+            .with(Faults { outage: Some((300_000, 360_000)), ..Faults::default() }),
     ]
 }

@@ -8,15 +8,18 @@ use shared::{
     time::UnixMillis,
 };
 
+use super::PricedCall;
+
 /// An event. Isolates and exchanges are given by their index.
 pub(super) enum Event {
-    Call { isolate: usize, fails: bool },
+    Call { isolate: usize, fails: bool, priced: Option<PricedCall> },
     AtMeter(usize, Box<MeterRequest>),
     AtIsolate(usize, Box<MeterRequest>, Box<MeterResponse>),
     Retry(usize),
     Deadline(usize),
     Timer { isolate: usize, life: u32, started: UnixMillis, turn: ReportTurn },
     Ended { isolate: usize, life: u32, fails: bool, charge: Charge },
+    CostKnown { isolate: usize, life: u32, units: u32, charge: Charge },
     Change(usize),
 }
 

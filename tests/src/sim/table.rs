@@ -86,6 +86,33 @@ pub fn outage_row(scenario: &Scenario) -> String {
     format!("| {} | {worst:.3} | {:.0} % | {:.0} % |", scenario.name, of(made), of(ideal))
 }
 
+/// The header of the table of units in Markdown.
+#[must_use]
+pub fn priced_head() -> String {
+    "| key, load, isolates | hops per call | worst window / limit | charged afterwards | goodput in units |\n\
+     |---|---:|---:|---:|---:|"
+        .to_owned()
+}
+
+/// Returns the row of a scenario with prices.
+#[must_use]
+#[allow(clippy::cast_precision_loss, reason = "a few million units")]
+pub fn priced_row(scenario: &Scenario) -> String {
+    let outcome = run(scenario, Limiter::Lease, SEED);
+    let minute = scenario.units.and_then(|units| units.limits.minute);
+    let afterwards = minute.map_or_else(
+        || "-".to_owned(),
+        |limit| format!("{:.3}", f64::from(outcome.minute_charged_afterwards) / f64::from(limit.get())),
+    );
+    let goodput = outcome.units() as f64 / outcome.ideal_units.max(1) as f64;
+    format!(
+        "| {} | {:.3} | {:.3} | {afterwards} | {goodput:.3} |",
+        scenario.name,
+        outcome.hops_per_call(),
+        outcome.worst_units(),
+    )
+}
+
 /// Returns a row. It shows the worse ratio of minute and day.
 #[must_use]
 pub fn row(name: &str, limiter: Limiter, outcome: &Outcome) -> String {

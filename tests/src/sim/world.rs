@@ -12,15 +12,17 @@ use shared::{
 };
 
 use super::{
-    Demand, Limiter, Outcome, Pace, Rng, Scenario,
+    Demand, Limiter, Outcome, Pace, PricedCall, Rng, Scenario,
     client::Seen,
     clock::MachineClock,
     ideal::Ideal,
     isolate::Isolate,
     object::{Fate, Object},
     schedule::{Event, Schedule},
+    units::{ChargedAfterwards, IdealUnits},
 };
-use exchange::{Exchange, Waiting};
+use exchange::Exchange;
+pub(super) use exchange::Waiting;
 
 /// The time after the last call in which the simulation continues.
 const AFTERMATH_MS: u64 = 15_000;
@@ -40,6 +42,8 @@ pub(super) struct World<'a> {
     object: Object,
     exchanges: Vec<Exchange>,
     ideal: Ideal,
+    ideal_units: IdealUnits,
+    charged_afterwards: ChargedAfterwards,
     record: KeyRecord,
     outcome: Outcome,
     follows_retry_after: bool,
@@ -53,7 +57,7 @@ impl<'a> World<'a> {
         let key = ApiKey::mint(KeyEnv::Live, KeyId::new([1; 12]), scenario.tier, issued, [2; 16], &signing).1;
         let isolates = (0..scenario.isolates).map(|place| Isolate::new(scenario, place, &mut rng)).collect();
         let clock = MachineClock::new(0, scenario.start, &scenario.faults.meter_steps);
-        let record = KeyRecord { version: 1, limits: scenario.limits, ..KeyRecord::provisional(&key) };
+        let record = KeyRecord { version: 1, limits: scenario.own_limits(), ..KeyRecord::provisional(&key) };
         Self {
             scenario,
             limiter,
@@ -65,6 +69,8 @@ impl<'a> World<'a> {
             object: Object::new(clock),
             exchanges: Vec::new(),
             ideal: Ideal::default(),
+            ideal_units: IdealUnits::default(),
+            charged_afterwards: ChargedAfterwards::default(),
             outcome: Outcome::new(scenario),
             record,
             follows_retry_after: false,
@@ -80,6 +86,9 @@ impl<'a> World<'a> {
         }
         self.outcome.ideal = self.ideal.admitted;
         self.outcome.lost = self.object.lost;
+        self.outcome.lost_units = self.object.lost_units;
+        self.outcome.ideal_units = self.ideal_units.admitted;
+        self.outcome.minute_charged_afterwards = self.charged_afterwards.worst_minute;
         self.outcome
     }
 
@@ -114,7 +123,8 @@ impl<'a> World<'a> {
         if at < self.scenario.start + self.scenario.length {
             let isolate = self.draw_isolate(at);
             let fails = self.rng.chance(self.scenario.faults.tool_failed);
-            self.schedule.push(at, Event::Call { isolate, fails });
+            let priced = self.scenario.units.map(|demand| demand.draw(&mut self.rng));
+            self.schedule.push(at, Event::Call { isolate, fails, priced });
         }
     }
 
@@ -145,22 +155,28 @@ impl<'a> World<'a> {
 
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Call { isolate, fails } => self.call(isolate, fails),
+            Event::Call { isolate, fails, priced } => self.call(isolate, fails, priced),
             Event::AtMeter(exchange, ask) => self.at_meter(exchange, &ask),
             Event::AtIsolate(exchange, ask, response) => self.at_isolate(exchange, &ask, &response),
             Event::Retry(exchange) => self.retry(exchange),
             Event::Deadline(exchange) => self.deadline(exchange),
             Event::Timer { isolate, life, started, turn } => self.timer(isolate, life, started, turn),
             Event::Ended { isolate, life, fails, charge } => self.ended(isolate, life, fails, charge),
+            Event::CostKnown { isolate, life, units, charge } => {
+                self.cost_known(isolate, life, units, charge)
+            }
             Event::Change(place) => self.change(place),
         }
     }
 
-    fn call(&mut self, isolate: usize, fails: bool) {
+    fn call(&mut self, isolate: usize, fails: bool, priced: Option<PricedCall>) {
         let usable = self.record.status == KeyStatus::Active;
         let ideal = self.ideal.admitted;
         self.ideal.call(usable.then(|| self.record.policy()), self.now, fails);
         self.outcome.calls += 1;
+        if let Some(priced) = priced {
+            self.ideal_call_priced(&priced, fails);
+        }
         let in_outage = self.scenario.is_in_outage(self.now);
         if in_outage {
             self.outcome.made_in_outage += 1;
@@ -172,13 +188,16 @@ impl<'a> World<'a> {
         }
         let now = here.now(self.now);
         let step = match self.limiter {
-            Limiter::Lease => here.holder.call(&self.key, Tool::Qr, now),
+            Limiter::Lease => {
+                let units = priced.map_or(0, |priced| priced.price.most());
+                here.holder.call_priced(&self.key, Tool::Qr, units, now)
+            }
             Limiter::CallPerRequest => {
                 let (ask, timeouts) = here.holder.ask(&self.key, Tool::Qr, now);
                 Step::Ask(MeterRequest { rate: 0, ..ask }, timeouts)
             }
         };
-        let waiting = Waiting { fails, in_outage };
+        let waiting = Waiting { fails, in_outage, priced };
         match step {
             Step::Ask(ask, timeouts) => {
                 self.outcome.waited += 1;
@@ -195,12 +214,16 @@ impl<'a> World<'a> {
 
     /// Responds to the client.
     fn served(&mut self, isolate: usize, waiting: Waiting, admission: Admission, decided: u64) {
-        self.outcome.served(&admission, waiting.fails, decided, self.now);
+        self.outcome.served(&admission, &waiting, decided, self.now);
         if let Admission::Allow { charge, .. } = &admission {
             self.outcome.passed_in_outage += u32::from(waiting.in_outage);
             let life = self.isolates[isolate].life;
             let ends = self.now + self.rng.range(5, 3_000);
             self.schedule.push(ends, Event::Ended { isolate, life, fails: waiting.fails, charge: *charge });
+            if let Some(priced) = waiting.priced.filter(|_| !waiting.fails) {
+                let (known, units) = (self.now + priced.known_after, priced.cost().units);
+                self.schedule.push(known, Event::CostKnown { isolate, life, units, charge: *charge });
+            }
         }
         if let Demand::Client(pace) = self.scenario.demand {
             self.go_on(pace, &Seen::of(&admission));
@@ -226,11 +249,32 @@ impl<'a> World<'a> {
         self.keep(isolate, now);
     }
 
+    /// Records what a call has cost.
+    fn cost_known(&mut self, isolate: usize, life: u32, units: u32, charge: Charge) {
+        let here = &mut self.isolates[isolate];
+        if here.life != life {
+            return;
+        }
+        let now = here.now(self.now);
+        let _left = here.holder.record_units(charge, units, now);
+        self.keep(isolate, now);
+    }
+
+    /// Plays the call with the limiters that it is compared with.
+    fn ideal_call_priced(&mut self, priced: &PricedCall, fails: bool) {
+        let limits = self.record.limits.units;
+        let units = if fails { 0 } else { priced.cost().units };
+        self.ideal_units.call(&limits, units, self.now);
+        if let Some(minute) = limits.minute {
+            self.charged_afterwards.call(minute.get(), priced, self.now);
+        }
+    }
+
     /// Makes a change of the record, and retries until it is stored.
     fn change(&mut self, place: usize) {
         let change = self.scenario.changes[place].1.clone();
         let issued =
-            KeyRecord { version: 1, limits: self.scenario.limits, ..KeyRecord::provisional(&self.key) };
+            KeyRecord { version: 1, limits: self.scenario.own_limits(), ..KeyRecord::provisional(&self.key) };
         let message = Message::Change { record: Some(issued), by: None, change };
         loop {
             let (reply, fate) =

@@ -3,6 +3,7 @@
 use shared::grant::Grant;
 use shared::headers;
 use shared::lease_cache::Admission;
+use shared::prices::Price;
 use shared::problem::{Problem, codes};
 use shared::quota::{CallEnd, QuotaStatus, is_uncharged};
 use shared::route::ToolCall;
@@ -14,6 +15,7 @@ use crate::gateway::event_stream;
 use crate::gateway::meter_client::{self, CallDecision, CallOutcome};
 use crate::gateway::origin::{self, ForwardError};
 use crate::respond::ClientResponse;
+use crate::runtime::log;
 use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::streamed_response::StreamedResponse;
 
@@ -29,7 +31,9 @@ pub(crate) async fn handle(
     let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
     context.head.check_length(context.bindings.max_body)?;
-    let CallDecision { admission, tier } = boxed(meter_client::admit(context, &key, call.tool)).await?;
+    let price = context.bindings.prices.of(call.tool, call.action);
+    let admitted = boxed(meter_client::admit(context, &key, call.tool, price.most())).await;
+    let CallDecision { admission, tier } = admitted?;
     access.tier = Some(tier);
     let mut headers: Vec<_> =
         outlined(|| admission.quota().map(QuotaStatus::headers).into_iter().flatten().collect());
@@ -40,8 +44,8 @@ pub(crate) async fn handle(
             let grant = |issued_at| Grant { key_id: key.id, tier, request_id: context.request.id, issued_at };
             let outcome = boxed(origin::forward(context, call, &grant, access)).await;
             let refusal = outcome.as_ref().ok().and_then(proxy_refusal);
-            let ended = call_outcome(&outcome, refusal.is_some());
-            outlined(|| meter_client::record_outcome(context, &key, call.tool, &ended, charge));
+            let ended = outlined(|| call_outcome(context, call, price, &outcome, refusal.is_some()));
+            let charge = outlined(|| meter_client::record_outcome(context, &key, call.tool, &ended, charge));
             headers.extend(
                 access
                     .proxy_status()
@@ -77,7 +81,13 @@ fn proxy_refusal(response: &StreamedResponse) -> Option<String> {
 }
 
 /// Returns the outcome of a call. `is_refused` is whether the response is the proxy's.
-fn call_outcome(outcome: &Result<StreamedResponse, ForwardError>, is_refused: bool) -> CallOutcome {
+fn call_outcome(
+    context: &RequestContext<'_>,
+    call: &ToolCall<'_>,
+    price: Price,
+    outcome: &Result<StreamedResponse, ForwardError>,
+    is_refused: bool,
+) -> CallOutcome {
     let (status, end) = match outcome {
         Ok(response) if is_refused => {
             let is_sent = response.header(headers::SENT).is_some();
@@ -86,5 +96,20 @@ fn call_outcome(outcome: &Result<StreamedResponse, ForwardError>, is_refused: bo
         Ok(response) => (response.raw.status(), CallEnd::Responded),
         Err(error) => (error.problem.status(), error.end),
     };
-    CallOutcome { status, uncharged: is_uncharged(status, end) }
+    let of_tool = outcome.as_ref().ok().filter(|_| !is_refused);
+    let reported = of_tool.and_then(|response| response.header(headers::USAGE_UNITS));
+    let units = units(context, call, price, reported);
+    CallOutcome { status, uncharged: is_uncharged(status, end), units }
+}
+
+/// Returns the units that a call costs whose response has `reported` so many. Logs a report above the
+/// price.
+fn units(context: &RequestContext<'_>, call: &ToolCall<'_>, price: Price, reported: Option<&str>) -> u32 {
+    let cost = price.cost(reported);
+    if let Some(above) = cost.reported.filter(|_| price != Price::FREE) {
+        let fields: [log::Field<'_>; 4] =
+            [("tool", &call.tool), ("action", &call.action), ("price", &price.most()), ("reported", &above)];
+        log::error("price exceeded", Some(context.request.id), &fields);
+    }
+    cost.units
 }

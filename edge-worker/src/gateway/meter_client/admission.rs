@@ -26,7 +26,7 @@ enum Local {
     Ask(MeterRequest, Timeouts),
 }
 
-/// Decides on one call of a tool.
+/// Decides on one call of a tool that costs at most `units`.
 ///
 /// # Errors
 /// `key-store-unavailable` if neither KV nor the meter knows the key.
@@ -34,8 +34,9 @@ pub(crate) async fn admit(
     context: &RequestContext<'_>,
     key: &VerifiedKey,
     tool: Tool,
+    units: u32,
 ) -> Result<CallDecision, Problem> {
-    match outlined(|| decide_locally(key, tool))? {
+    match outlined(|| decide_locally(key, tool, units))? {
         Local::Decided(decision, renewal) => {
             if let Some(request) = renewal {
                 outlined(|| report::send_in_background(context, key, request));
@@ -46,8 +47,8 @@ pub(crate) async fn admit(
     }
 }
 
-fn decide_locally(key: &VerifiedKey, tool: Tool) -> Result<Local, Problem> {
-    lease_caches::with(key, |cache, now| match cache.call(key, tool, now) {
+fn decide_locally(key: &VerifiedKey, tool: Tool, units: u32) -> Result<Local, Problem> {
+    lease_caches::with(key, |cache, now| match cache.call_priced(key, tool, units, now) {
         Step::Decided(admission, renewal) => Local::Decided(decision(cache, key, admission), renewal),
         Step::Ask(request, timeouts) => Local::Ask(request, timeouts),
     })

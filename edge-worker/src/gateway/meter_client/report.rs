@@ -23,23 +23,28 @@ pub(crate) struct CallOutcome {
     pub(crate) status: u16,
     /// Whether the call is given back to the day.
     pub(crate) uncharged: bool,
+    /// The units that it costs.
+    pub(crate) units: u32,
 }
 
 /// Records the outcome of a call that was admitted with `charge`. The meter gets it in the
-/// background.
+/// background. Returns the charge that is left.
 pub(crate) fn record_outcome(
     context: &RequestContext<'_>,
     key: &VerifiedKey,
     tool: Tool,
     outcome: &CallOutcome,
     charge: Charge,
-) {
+) -> Charge {
     let recorded = lease_caches::with(key, |cache, now| {
         cache.record_outcome(tool, outcome.status, outcome.uncharged, charge, now);
+        // A refund has returned all units.
+        if outcome.uncharged { charge } else { cache.record_units(charge, outcome.units, now) }
     });
     if recorded.is_ok() {
         schedule(context, key);
     }
+    recorded.unwrap_or(charge)
 }
 
 /// Records that the response of a call broke off after its outcome was recorded. The meter gets it in

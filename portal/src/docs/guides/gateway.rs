@@ -60,6 +60,7 @@ pub(super) fn limits(source: &Source<'_>) -> Markup {
         (sample("RateLimit-Policy: \"minute\";q=10;w=60, \"day\";q=100;w=86400\nRateLimit: \"minute\";r=7;t=41, \"day\";r=93;t=51234"))
         p { "A call over the limit gets 429 with " code { "Retry-After" } ". A call made then passes. Read the usage with " a href="#read_own_key" { "one call" } ":" }
         (source.example("read_own_key"))
+        p { "A key may also have limits in units, which calls cost by price. A call that could exceed one is 429 before it costs anything, and what it does not use comes back. " code { "RateLimit" } " then has items such as " code { "\"units-day\";r=7480;t=51234" } ", and the usage has " code { "units" } "." }
         h3 id="responses" { "Headers of responses" }
         (tables::headers(source.description))
         h3 id="bounds" { "Bounds of a request" }

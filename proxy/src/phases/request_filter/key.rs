@@ -18,7 +18,8 @@ pub(super) enum KeyStep {
     Wait(oneshot::Receiver<KeyDecision>),
 }
 
-/// Verifies the key of a call, and decides by its quota. Counts the call unless it is denied.
+/// Verifies the key of a call of a tool that costs at most so many units, and decides by its quota.
+/// Counts the call unless it is denied.
 ///
 /// # Errors
 /// Returns a problem if the key is invalid, or the body is too large.
@@ -28,13 +29,13 @@ pub(super) fn admit(
     head: &Head<'_>,
     scheme: RequestScheme<'_>,
     pool: &Pool,
-    tool: Tool,
+    (tool, units): (Tool, u32),
 ) -> Result<KeyStep, Problem> {
     let key = direct::authenticate(head, scheme, &direct.config().signing)?;
     head.check_length(pool.config.settings.max_body)?;
     let step = match record.log.decided.take() {
         Some(decision) => CallStep::Decided(CallDecision::from_meter(&key, decision)?),
-        None => direct.call(&key, tool, record.started)?,
+        None => direct.call(&key, tool, units, record.started)?,
     };
     let decided = match step {
         CallStep::Decided(decided) => decided,

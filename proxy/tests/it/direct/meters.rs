@@ -30,12 +30,16 @@ impl Shared {
         let folder = tempfile::tempdir().unwrap();
         let tool = FakeTool::start(ToolBehavior::Describe).await;
         let admin = format!("admin_secret = {:?}", keys::ADMIN_SECRET);
+        // A key without limits in units does not notice.
+        let prices = folder.path().join("prices.toml");
+        std::fs::write(&prices, "[qr]\ngenerate = 10\n").unwrap();
+        let limits = format!("authority = \"valkey\"\nprices = {:?}\n", prices.display().to_string());
         let mut proxies = Vec::new();
         for number in 0..count {
             let config = ProxyConfig::new()
                 .direct(&folder.path().join(format!("keys-{number}")))
                 .line("keys", &admin)
-                .section("limits", "authority = \"valkey\"\n")
+                .section("limits", &limits)
                 .section("valkey", &redis.section())
                 .tool(Tool::Qr, &[&tool]);
             proxies.push(config.ready().await);
@@ -117,6 +121,19 @@ async fn proxies_with_one_authority_pass_exactly_one_limit() {
     }
     let free = issue(&shared.proxies[0], r#""tier":"free","limits":{"minute":10,"day":10}"#).await;
     assert_exact(&shared.proxies, free["key"].as_str().unwrap(), 10).await;
+}
+
+/// Each call costs ten units.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn proxies_with_one_authority_spend_exactly_one_budget() {
+    let shared = Shared::start(4).await;
+    let fields = r#""tier":"pro","limits":{"units":{"day":125}},"when_meter_unreachable":"refuse""#;
+    let key = issue(&shared.proxies[0], fields).await;
+    let key = key["key"].as_str().unwrap();
+    assert_eq!(pass(&shared.proxies, key, 40).await, 12);
+    let me = Request::new("GET", "/v1/keys/me").header("X-API-Key", key);
+    let units = shared.proxies[1].send(me).await.json()["usage"]["units"]["day"].clone();
+    assert_eq!((units["used"].as_u64(), units["remaining"].as_u64()), (Some(120), Some(5)));
 }
 
 #[tokio::test]

@@ -304,9 +304,9 @@ impl<I> Headers for ResponseWriter<'_, I> {
 }
 
 impl<'r, I: Iterator<Item = (&'r str, &'r [u8])>> UpstreamResponse for ResponseWriter<'_, I> {
-    fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
+    fn retain(&mut self, mut keep: impl FnMut(&str, &[u8]) -> bool) {
         for (name, value) in self.lines.take().into_iter().flatten() {
-            if !reaches_client(name) || is_framing(name) || self.nominated.holds(name) || !keep(name) {
+            if !reaches_client(name) || is_framing(name) || self.nominated.holds(name) || !keep(name, value) {
                 continue;
             }
             self.has_date |= name.eq_ignore_ascii_case("date");

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meter::message::known_tool;
 use crate::meter::{LeaseTerms, MeterRequest, MeterResponse, Verdict};
-use crate::quota::MARGIN_MS;
+use crate::quota::{MARGIN_MS, ReservedUnits};
 use crate::time::{UnixMillis, UtcDay};
 use crate::tool::Tool;
 
@@ -42,6 +42,9 @@ pub(super) struct CachedResponse {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     withdrawn: bool,
     day: UtcDay,
+    /// The units that are reserved for the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    units: Option<u32>,
     /// The tool for which an admitted call is tallied.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_tool")]
     tool: Option<Tool>,
@@ -52,6 +55,7 @@ pub(super) struct Counted {
     pub(super) at: UnixMillis,
     pub(super) day: UtcDay,
     pub(super) tool: Option<Tool>,
+    pub(super) units: Option<ReservedUnits>,
 }
 
 impl ResponseCache {
@@ -67,7 +71,8 @@ impl ResponseCache {
 
     /// Keeps a response. Drops the oldest one if there are too many.
     pub(super) fn store(&mut self, request: &MeterRequest, response: &MeterResponse, now: UnixMillis) {
-        let &MeterResponse { verdict, lease, recheck_ms, day, .. } = response;
+        let &MeterResponse { verdict, lease, recheck_ms, day, reserved, .. } = response;
+        let units = reserved.map(|reserved| reserved.units);
         let &MeterRequest { holder, seq, admit_within_ms, tool, .. } = request;
         let extra_ms = admit_within_ms.saturating_sub(MARGIN_MS);
         let withdrawn = false;
@@ -82,6 +87,7 @@ impl ResponseCache {
             extra_ms,
             withdrawn,
             day,
+            units,
             tool,
         });
     }
@@ -93,7 +99,7 @@ impl ResponseCache {
             let counted = cached.verdict == Verdict::Allow && !cached.withdrawn;
             cached.withdrawn = true;
             let &mut CachedResponse { day, tool, .. } = cached;
-            return counted.then(|| Counted { at: cached.counted_at(), day, tool });
+            return counted.then(|| Counted { at: cached.counted_at(), day, tool, units: cached.reserved() });
         }
         self.push(CachedResponse {
             at: now,
@@ -105,14 +111,15 @@ impl ResponseCache {
             extra_ms: 0,
             withdrawn: true,
             day: now.day(),
+            units: None,
             tool: None,
         });
         None
     }
 
     /// Gives the call of a retry the longer time of the two copies. Returns the moments at which it
-    /// was counted and is to be counted, or `None` if nothing changes.
-    pub(super) fn extend(&mut self, request: &MeterRequest) -> Option<(UnixMillis, UnixMillis)> {
+    /// was counted and is to be counted, with its units, or `None` if nothing changes.
+    pub(super) fn extend(&mut self, request: &MeterRequest) -> Option<(UnixMillis, UnixMillis, u32)> {
         let cached = self.0.iter_mut().find(|cached| cached.is_to(request.holder, request.seq))?;
         let extra_ms = request.admit_within_ms.saturating_sub(MARGIN_MS);
         if cached.verdict != Verdict::Allow || extra_ms <= cached.extra_ms {
@@ -120,7 +127,7 @@ impl ResponseCache {
         }
         let before = cached.counted_at();
         cached.extra_ms = extra_ms;
-        Some((before, cached.counted_at()))
+        Some((before, cached.counted_at(), cached.units.unwrap_or(0)))
     }
 
     /// Drops every response but those of counted calls, because the record that they were decided
@@ -140,7 +147,12 @@ impl CachedResponse {
     /// Returns the response with the decision that was made before.
     pub(super) fn apply(self, response: MeterResponse) -> MeterResponse {
         let Self { verdict, lease, recheck_ms, day, .. } = self;
-        MeterResponse { verdict, lease, recheck_ms, day, ..response }
+        MeterResponse { verdict, lease, recheck_ms, day, reserved: self.reserved(), ..response }
+    }
+
+    /// Returns the units that are reserved for the call.
+    fn reserved(&self) -> Option<ReservedUnits> {
+        self.units.map(|units| ReservedUnits { at: self.counted_at(), day: self.day, units })
     }
 
     /// Returns true if the call of the request was withdrawn, so that it must not be counted.

@@ -20,11 +20,13 @@ impl Meter {
 
     fn snapshot(&self, response: MeterResponse) -> MeterSnapshot {
         let (minute_used, day_used) = self.usage.used();
+        let limited = self.record.as_ref().filter(|record| !record.limits.units.is_none());
         MeterSnapshot {
             response,
             record: self.record.clone(),
             minute_used,
             day_used,
+            units: limited.map(|_| self.units.spent()),
             reserved: self.leases.iter().fold(0, |sum, lease| sum.saturating_add(lease.left)),
             tally: self.tally.clone(),
             last_used: self.last_used,

@@ -14,6 +14,9 @@ impl Meter {
         for &seq in request.withdrawn.iter().take(MAX_WITHDRAWN) {
             let Some(counted) = self.responses.withdraw(request.holder, seq, now) else { continue };
             self.usage.withdraw(counted.at, counted.day);
+            if let Some(reserved) = counted.units {
+                self.units.give_back(reserved, reserved.units);
+            }
             if let Some(tool) = counted.tool.filter(|_| counted.day == self.usage.day()) {
                 self.tally.remove(tool);
             }
@@ -23,8 +26,9 @@ impl Meter {
     /// Counts the call of a request later, if its second copy allows the call more time. Both
     /// durations begin when the first copy is sent, which is before the first one arrives.
     pub(super) fn postpone(&mut self, request: &MeterRequest) {
-        if let Some((from, to)) = self.responses.extend(request) {
+        if let Some((from, to, units)) = self.responses.extend(request) {
             self.usage.postpone(from, to);
+            self.units.postpone(units, from, to);
         }
     }
 }

@@ -8,7 +8,7 @@ use shared::{
 };
 
 use super::World;
-use crate::sim::{object::Fate, schedule::Event};
+use crate::sim::{PricedCall, object::Fate, schedule::Event};
 
 /// The timeout of a request that no call waits for.
 const REPORT_TIMEOUT_MS: u64 = 5_000;
@@ -33,10 +33,12 @@ pub(super) struct Exchange {
 
 /// A call that waits for the meter.
 #[derive(Clone, Copy)]
-pub(super) struct Waiting {
-    pub(super) fails: bool,
+pub(in crate::sim) struct Waiting {
+    pub(in crate::sim) fails: bool,
     /// Whether the call was made while the meter was out of reach.
     pub(super) in_outage: bool,
+    /// What the call costs.
+    pub(in crate::sim) priced: Option<PricedCall>,
 }
 
 impl World<'_> {
