@@ -10,6 +10,8 @@ mod recipes;
 mod scripts;
 mod security;
 
+use std::process::Command;
+
 use portal::route::Route;
 use shared::{
     headers::{self, Header},
@@ -24,6 +26,7 @@ use shared::{
 use tests::{
     http::{Request, Response},
     keys,
+    process::binary,
     vector::{self, Boundary, Vector},
 };
 
@@ -32,6 +35,13 @@ fn shared_decision_matches_every_vector() {
     let (live, _) =
         ApiKey::mint(KeyEnv::Live, KeyId::new([1; 12]), Tier::Free, UnixMillis(0), [1; 16], &keys::signing());
     vector::check_all(Boundary::Shared, |row| answer(row, &live.reveal()));
+}
+
+#[test]
+fn example_of_the_limiter_passes_exactly_its_limit() {
+    let ran = Command::new(binary("examples/limiter")).output().unwrap();
+    let text = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && text.starts_with("100 of 600 calls passed"), "{text}");
 }
 
 fn answer(row: &Vector, live: &str) -> Response {
