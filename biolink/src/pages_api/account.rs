@@ -26,7 +26,7 @@ mod stored_image;
 mod webhooks;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub use domain_input::DomainInput;
 pub use domains::host_owner;
@@ -42,7 +42,7 @@ use stored_image::StoredImage;
 use crate::codes;
 use shared::{
     idempotency::{BUSY_MS, KEEP_MS},
-    key::KeyId,
+    key::{BiolinkPlan, KeyId},
     problem::Problem,
     request_id::RequestId,
     response::Response,
@@ -313,22 +313,7 @@ impl Account {
                 read(Response::json(found.to_string()))
             }
             Operation::ReadAccount { plan, analytics_days } => {
-                let body = json!({
-                    "object": "account",
-                    "id": call.account,
-                    "plan": plan,
-                    "suspended": self.suspended.is_some(),
-                    "pages": { "used": self.pages.len(), "limit": policy::PAGES },
-                    "images": self.describe_image_usage(),
-                    "domains": { "used": self.domains.len(), "limit": policy::DOMAINS },
-                    "calls": {
-                        "limit": policy::CALLS_PER_HOUR,
-                        "window_seconds": 3600,
-                        "remaining": self.calls.remaining(now),
-                        "reset_seconds": self.calls.reset_seconds(now),
-                    },
-                    "analytics": { "window_days": analytics_days },
-                });
+                let body = self.describe(call.account, *plan, *analytics_days, now);
                 read(Response::json(body.to_string()))
             }
             Operation::Read(id) => {
@@ -377,6 +362,27 @@ impl Account {
         }
     }
 
+    /// Describes the account itself.
+    #[inline(never)]
+    fn describe(&mut self, id: KeyId, plan: BiolinkPlan, analytics_days: u32, now: UnixMillis) -> Value {
+        json!({
+            "object": "account",
+            "id": id,
+            "plan": plan,
+            "suspended": self.suspended.is_some(),
+            "pages": { "used": self.pages.len(), "limit": policy::PAGES },
+            "images": self.describe_image_usage(),
+            "domains": { "used": self.domains.len(), "limit": policy::DOMAINS },
+            "calls": {
+                "limit": policy::CALLS_PER_HOUR,
+                "window_seconds": 3600,
+                "remaining": self.calls.remaining(now),
+                "reset_seconds": self.calls.reset_seconds(now),
+            },
+            "analytics": { "window_days": analytics_days },
+        })
+    }
+
     fn find(&self, id: &PageId) -> Option<&PageMeta> {
         self.pages.iter().find(|page| page.id == *id)
     }
@@ -412,7 +418,7 @@ impl Account {
         self.described(200, meta, page)
     }
 
-    fn described(&self, status: u16, meta: &PageMeta, page: serde_json::Value) -> Response {
+    fn described(&self, status: u16, meta: &PageMeta, page: Value) -> Response {
         Response { status, ..Response::json(page.to_string()) }.with_headers([("etag", self.etag(meta))])
     }
 

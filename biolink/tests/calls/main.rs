@@ -6,7 +6,7 @@ mod webhooks;
 
 use std::mem::discriminant;
 
-use biolink::page::{ImageId, LinkId, PageId, ProductId, SourceId};
+use biolink::page::{DomainId, ImageId, LinkId, PageId, ProductId, SourceId};
 use biolink::pages_api::Operation;
 use biolink::route::{AdminEndpoint, PagesEndpoint, Place, Route, VisitEndpoint, WebhooksEndpoint};
 use biolink::webhooks::{DeliveryId, EndpointId, EventId};
@@ -22,6 +22,7 @@ fn path(template: &str) -> String {
         ("{product_id}", ProductId::new([3; 12]).to_string()),
         ("{source_id}", SourceId::new([4; 12]).to_string()),
         ("{image_id}", ImageId::new([9; 12]).to_string()),
+        ("{domain_id}", DomainId::new([10; 12]).to_string()),
         ("{webhook_id}", EndpointId::new([5; 12]).to_string()),
         ("{delivery_id}", DeliveryId::new([6; 16]).to_string()),
         ("{event_id}", EventId::new([7; 16]).to_string()),
@@ -53,11 +54,22 @@ fn each_path_of_the_pages_api_leads_to_an_operation() {
         route(endpoint.method(), endpoint.path(), |route| {
             let Route::Pages(call) = route else { panic!("{route:?}") };
             assert_eq!(call.endpoint, endpoint);
-            let body = b"{\"kind\": \"shopify\", \"url\": \"https://shop.example\"}".to_vec();
-            let Ok((operation, dry_run)) = Operation::parse(&call, None, body, BiolinkPlan::Business) else {
-                // The shell seals the secret of a source before. An image is no JSON.
-                let (source, patch) = (PagesEndpoint::CreateSource, PagesEndpoint::PatchSource);
-                assert!([source, patch, PagesEndpoint::UploadImage].contains(&endpoint), "{endpoint:?}");
+            let body: &[u8] = match endpoint {
+                PagesEndpoint::PatchDomain => b"{\"page_id\": null}",
+                _ => b"{\"kind\": \"shopify\", \"url\": \"https://shop.example\"}",
+            };
+            let Ok((operation, dry_run)) =
+                Operation::parse(&call, None, body.to_vec(), BiolinkPlan::Business)
+            else {
+                // The shell seals the secret of a source before, and knows the hosts that no account can
+                // have. An image is no JSON.
+                let prepared = [
+                    PagesEndpoint::CreateSource,
+                    PagesEndpoint::PatchSource,
+                    PagesEndpoint::CreateDomain,
+                    PagesEndpoint::UploadImage,
+                ];
+                assert!(prepared.contains(&endpoint), "{endpoint:?}");
                 return;
             };
             assert!(!dry_run);
@@ -68,8 +80,8 @@ fn each_path_of_the_pages_api_leads_to_an_operation() {
             assert_eq!(unknown.unwrap_err().code().as_str(), "fields-invalid", "{endpoint:?}");
         });
     }
-    // Two reports want the same of an account, a source is read for three endpoints, and three are not read.
-    assert_eq!(operations.len(), PagesEndpoint::ALL.len() - 6);
+    // Two reports want the same of an account, a source is read for three endpoints, and four are not read.
+    assert_eq!(operations.len(), PagesEndpoint::ALL.len() - 7);
 }
 
 #[test]

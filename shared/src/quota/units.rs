@@ -20,6 +20,7 @@ use crate::time::{UnixMillis, UtcDay};
 /// let now = UnixMillis(1_763_712_000_000);
 /// let limits = UnitLimits { day: NonZeroU32::new(100), ..UnitLimits::NONE };
 /// let mut usage = UnitUsage::default();
+/// usage.roll(now);
 /// // A call that costs at most 60 units has used 10 of them.
 /// let reserved = usage.reserve(60, now, now.day());
 /// usage.give_back(reserved, 50);

@@ -104,11 +104,13 @@ impl Account {
         }
     }
 
+    #[inline(never)]
     pub(super) fn list_domains(&self) -> Response {
         let data: Vec<_> = self.domains.iter().map(Domain::describe).collect();
         Response::json(json!({ "object": "list", "data": data }).to_string())
     }
 
+    #[inline(never)]
     pub(super) fn read_domain(&self, id: &DomainId) -> Result<Response, Problem> {
         self.domain(id).map(|domain| Response::json(domain.describe().to_string()))
     }
@@ -153,6 +155,7 @@ impl Account {
         Ok(Response::created(body, format!("/domains/{id}")))
     }
 
+    #[inline(never)]
     pub(super) fn patch_domain(
         &mut self,
         call: &Call,
@@ -173,6 +176,7 @@ impl Account {
         Ok(Response::json(body))
     }
 
+    #[inline(never)]
     pub(super) fn delete_domain(
         &mut self,
         call: &Call,
@@ -190,6 +194,7 @@ impl Account {
     ///
     /// # Errors
     /// Returns `domain-taken` if another account has the host.
+    #[inline(never)]
     pub(super) fn verify_domain(
         &mut self,
         call: &Call,

@@ -94,6 +94,7 @@ impl Account {
         Ok(Response::created(body, format!("/images/{}", file.id)))
     }
 
+    #[inline(never)]
     pub(super) fn delete_image(
         &mut self,
         call: &Call,
