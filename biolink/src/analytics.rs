@@ -33,7 +33,7 @@ pub use metric::Metric;
 pub use page_counter::PageCounter;
 pub use page_query::{MAX_ROWS, NeededColumns, PageQuery};
 pub use query::AnalyticsQuery;
-pub use render::{Completeness, Labels, Lifetime, LinkLabel, PageLabel, ReportContext};
+pub use render::{Completeness, EventCounts, Labels, LinkLabel, PageLabel, ReportContext};
 pub use report::{PageReport, Report};
 pub use request::{AnalyticsRequest, Format};
 pub use rows::SegmentColumns;

@@ -19,11 +19,11 @@ pub use catalogue::Catalogue;
 pub use describe::{complete, runs_body};
 pub use message::{PushReply, RefreshReply, SourceMessage};
 pub use push::{PUSH_HEADERS, PushError, PushRequest, Pushed, read_push};
-pub use run::{Run, RunOutcome, RunTrigger};
+pub use run::{Applied, Run, RunOutcome, RunTrigger};
 pub use settings::SourceSettings;
 pub use settings::{MAX_ITEMS, MAX_TAGS};
 pub use source::{Source, SourceWrite};
-pub use state::{Applied, EditOutcome, FetchError, Fetched, ProductEdit, SyncAttempt, SyncState, SyncStatus};
+pub use state::{EditOutcome, FetchError, Fetched, ProductEdit, SyncAttempt, SyncState, SyncStatus};
 
 /// Sources that a page may have.
 pub const MAX_SOURCES: usize = 3;

@@ -13,7 +13,7 @@ mod salt;
 
 pub use addition::{MAX_ROWS, Row, additions};
 pub use attribution::Origins;
-pub use message::{Counts, KNOWN_DAYS, Settings, StatsMessage, event_line, kept_from};
+pub use message::{KNOWN_DAYS, Settings, StatsMessage, event_line, kept_from};
 pub use outbox::{MAX_OUTBOX, OUTBOX_ROWS_PER_MESSAGE, OutboxRow, outbox_texts};
 pub use reading::{COUNTED_AFTER_MS, PageReading, ReadReply, ReadRequest};
 pub use salt::{SALT_GRACE_MS, SaltRequest};

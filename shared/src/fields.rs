@@ -215,11 +215,6 @@ impl Fields {
         is_valid
     }
 
-    /// Returns true if the body has the member, and it was not taken yet.
-    pub fn has(&self, name: &str) -> bool {
-        self.members.contains_key(name)
-    }
-
     /// Returns true if the body has the member, and it is `null`.
     pub fn is_null(&self, name: &str) -> bool {
         self.members.get(name).is_some_and(Value::is_null)

@@ -12,7 +12,10 @@ pub(super) use object::Object;
 use shared::{response::Response, time::UnixMillis};
 
 use super::{query::AnalyticsQuery, report::Report, request::Format};
-use crate::page::PageId;
+use crate::{
+    events::{EventKind, Segment},
+    page::PageId,
+};
 
 /// The content of a report beside its counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,7 +25,7 @@ pub struct ReportContext {
     /// The completeness of the counts.
     pub delivery: Completeness,
     /// The counts of all times, if they are known.
-    pub lifetime: Option<Lifetime>,
+    pub lifetime: Option<EventCounts>,
 }
 
 /// The names of links, products and pages. One without a label is shown as deleted.
@@ -72,15 +75,33 @@ pub struct Completeness {
     pub coalesced: bool,
 }
 
-/// Counts of all times, which the window does not cut.
+/// Counted events of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lifetime {
+pub struct EventCounts {
     /// Views.
     pub views: u64,
     /// Clicks.
     pub clicks: u64,
     /// Scans.
     pub scans: u64,
+}
+
+impl EventCounts {
+    /// Returns the counts of a segment.
+    pub fn of(segment: &Segment) -> Self {
+        let count = |kind| segment.count(kind) as u64;
+        Self { views: count(EventKind::View), clicks: count(EventKind::Click), scans: count(EventKind::Scan) }
+    }
+
+    /// Returns the sum.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            views: self.views.saturating_add(other.views),
+            clicks: self.clicks.saturating_add(other.clicks),
+            scans: self.scans.saturating_add(other.scans),
+        }
+    }
 }
 
 impl Completeness {

@@ -46,6 +46,19 @@ pub enum RunOutcome {
 
 shared::named!(RunTrigger, RunOutcome);
 
+/// The changes of an edit to the page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applied {
+    /// Products of the source on the page.
+    pub shown: usize,
+    /// Products that came onto the page.
+    pub added: usize,
+    /// Products that changed.
+    pub updated: usize,
+    /// Products that left the page.
+    pub removed: usize,
+}
+
 /// One run of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
@@ -71,18 +84,9 @@ pub struct Run {
     /// The first of them: place, id, and what is wrong.
     #[serde(default)]
     pub faults: Vec<(usize, Option<String>, String)>,
-    /// Products of the source on the page.
+    /// The products of the source on the page, and what became of them.
     #[serde(default)]
-    pub shown: usize,
-    /// Products that came onto the page.
-    #[serde(default)]
-    pub added: usize,
-    /// Products that changed.
-    #[serde(default)]
-    pub updated: usize,
-    /// Products that left the page.
-    #[serde(default)]
-    pub removed: usize,
+    pub products: Applied,
     /// The reason why it failed, or was held.
     pub error: Option<String>,
 }
@@ -111,7 +115,7 @@ impl Run {
             "items": self.items,
             "faulty": self.faulty,
             "faults": self.faults.iter().map(fault).collect::<Vec<_>>(),
-            "products": { "shown": self.shown, "added": self.added, "updated": self.updated, "removed": self.removed },
+            "products": self.products,
             "error": self.error,
         })
     }

@@ -21,7 +21,7 @@ use super::{
     Catalogue, Run, RunOutcome, RunTrigger, Source, SourceSettings,
     catalogue::digest,
     pushed_since::PushedSince,
-    run::MAX_FAULTS,
+    run::{Applied, MAX_FAULTS},
     schedule::{PAUSE_AFTER_MS, SETTLE_MS, after_failure, next},
 };
 use crate::{
@@ -120,19 +120,6 @@ pub struct SyncAttempt {
     version: u64,
     planned: Planned,
     started: UnixMillis,
-}
-
-/// The changes of an edit to the page.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Applied {
-    /// Products of the source on the page.
-    pub shown: usize,
-    /// Products that came onto the page.
-    pub added: usize,
-    /// Products that changed.
-    pub updated: usize,
-    /// Products that left the page.
-    pub removed: usize,
 }
 
 /// The outcome of an edit.
@@ -257,7 +244,7 @@ impl SyncState {
             at: attempt.started,
             trigger,
             duration_ms: now.since(attempt.started),
-            shown: self.shown,
+            products: Applied { shown: self.shown, ..Applied::default() },
             ..Run::default()
         };
         match outcome {
@@ -302,7 +289,8 @@ impl SyncState {
             (source.page, source.id, catalogue.shown(&source.settings.selection, now));
         if self.digest.as_ref() == Some(&digest(&products)) && !pending.forced {
             self.pending = None;
-            self.log(Run { outcome: RunOutcome::Unchanged, shown: self.shown, ..pending.run });
+            let products = Applied { shown: self.shown, ..Applied::default() };
+            self.log(Run { outcome: RunOutcome::Unchanged, products, ..pending.run });
             return None;
         }
         self.edits = self.edits.saturating_add(1);
@@ -322,10 +310,9 @@ impl SyncState {
                     (self.digest, self.shown) = (Some(digest(&edit.products)), applied.shown);
                 }
                 let Some(pending) = pending else { return };
-                let Applied { shown, added, updated, removed } = applied;
-                let is_changed = added.saturating_add(updated).saturating_add(removed) > 0;
-                let outcome = if is_changed { RunOutcome::Updated } else { RunOutcome::Unchanged };
-                self.log(Run { outcome, shown, added, updated, removed, ..pending.run });
+                let is_unchanged = applied == Applied { shown: applied.shown, ..Applied::default() };
+                let outcome = if is_unchanged { RunOutcome::Unchanged } else { RunOutcome::Updated };
+                self.log(Run { outcome, products: applied, ..pending.run });
             }
             EditOutcome::Failed(error) => {
                 let Some(pending) = pending else { return };

@@ -2,8 +2,10 @@
 
 use shared::time::UnixMillis;
 
-use super::message::Counts;
-use crate::events::{Part, Received, RowsError, Segment};
+use crate::{
+    analytics::EventCounts,
+    events::{Part, Received, RowsError, Segment},
+};
 
 /// Events of a row that takes more. A row stays below two megabytes, because a message has at most
 /// forty thousand.
@@ -24,8 +26,8 @@ pub struct Row {
 
 impl Row {
     /// Returns the counted events.
-    pub fn counts(&self) -> Counts {
-        Counts::of(&self.segment)
+    pub fn counts(&self) -> EventCounts {
+        EventCounts::of(&self.segment)
     }
 
     /// Adds what another row of the same day has.
@@ -107,8 +109,8 @@ mod tests {
     }
 
     /// A store as the object keeps it: rows, and what was received.
-    fn store(messages: &[&[Part]]) -> (Counts, usize) {
-        let (mut received, mut counts) = (Received::default(), Counts::default());
+    fn store(messages: &[&[Part]]) -> (EventCounts, usize) {
+        let (mut received, mut counts) = (Received::default(), EventCounts::default());
         for parts in messages {
             let (rows, errors) = additions(parts, &received, UnixMillis(0));
             assert!(errors.is_empty());
@@ -134,7 +136,7 @@ mod tests {
             arrived.extend(again.iter().map(|index| index.get(&sent).clone()));
             arrived.sort_by_key(|part| (part.number ^ shuffle).wrapping_mul(shuffle | 1));
             let messages: Vec<&[Part]> = arrived.chunks(size).collect();
-            prop_assert_eq!(store(&messages), (Counts { views: total, ..Counts::default() }, 0));
+            prop_assert_eq!(store(&messages), (EventCounts { views: total, ..EventCounts::default() }, 0));
             let everything_again: Vec<&[Part]> = messages.iter().chain(&messages).copied().collect();
             prop_assert_eq!(store(&everything_again).0.views, total);
         }

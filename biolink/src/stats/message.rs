@@ -9,8 +9,8 @@ use shared::{
 
 use super::reading::ReadRequest;
 use crate::{
-    analytics::Lifetime,
-    events::{Dimension, Event, EventKind, Part, Received, Segment},
+    analytics::EventCounts,
+    events::{Dimension, Event, Part, Received},
     page::PageId,
     policy,
     webhooks::KindSet,
@@ -68,42 +68,7 @@ pub struct Settings {
     /// Whether the page was deleted.
     pub purged: bool,
     /// Counted events that were dropped because of their age.
-    pub expired: Counts,
-}
-
-/// Counted events of each kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// Views.
-    pub views: u64,
-    /// Clicks.
-    pub clicks: u64,
-    /// Scans.
-    pub scans: u64,
-}
-
-impl Counts {
-    /// Returns the counts of a segment.
-    pub fn of(segment: &Segment) -> Self {
-        let count = |kind| segment.count(kind) as u64;
-        Self { views: count(EventKind::View), clicks: count(EventKind::Click), scans: count(EventKind::Scan) }
-    }
-
-    /// Returns the counts of all times: these, and what has expired.
-    pub const fn lifetime(self, expired: Self) -> Lifetime {
-        let Self { views, clicks, scans } = self.plus(expired);
-        Lifetime { views, clicks, scans }
-    }
-
-    /// Returns the sum.
-    #[must_use]
-    pub const fn plus(self, other: Self) -> Self {
-        Self {
-            views: self.views.saturating_add(other.views),
-            clicks: self.clicks.saturating_add(other.clicks),
-            scans: self.scans.saturating_add(other.scans),
-        }
-    }
+    pub expired: EventCounts,
 }
 
 /// Returns an event as a line of the export. The visitor's number is not in it, so that

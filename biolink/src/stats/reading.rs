@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use shared::time::UnixMillis;
 
-use crate::analytics::{Completeness, Lifetime, PageQuery, PageReport};
+use crate::analytics::{Completeness, EventCounts, PageQuery, PageReport};
 
 /// Time after which an event is counted, in milliseconds. If its store takes it, that is after a
 /// second. Otherwise an isolate keeps it for a second and waits for the store for two, and the queue
@@ -40,5 +40,5 @@ pub struct PageReading {
     /// Their completeness.
     pub delivery: Completeness,
     /// The counts of all times.
-    pub lifetime: Lifetime,
+    pub lifetime: EventCounts,
 }

@@ -69,7 +69,7 @@ impl IssueRequest {
     pub fn read(body: &[u8], authorization: Option<&str>) -> Result<Self, Problem> {
         let mut fields = Fields::read(body)?;
         let admin_secret = match bearer_token(authorization) {
-            Some(secret) if !fields.has("admin_secret") => Some(secret.to_owned()),
+            Some(secret) if !fields.contains("admin_secret") => Some(secret.to_owned()),
             _ => fields.required("admin_secret", parse_admin_secret),
         };
         Ok(Self { fields, admin_secret })

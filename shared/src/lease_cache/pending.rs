@@ -53,13 +53,8 @@ pub(super) struct Pending {
 
 #[derive(Debug, Default)]
 struct Gathering {
-    day: UtcDay,
-    refunds: u32,
-    debts: u32,
-    ended: Vec<(Tool, u16, u32)>,
-    corrected: Vec<(Tool, u16, u32)>,
-    refused: Vec<RefusedCalls>,
-    returned: Vec<ReservedUnits>,
+    /// The batch before it is numbered.
+    batch: Batch,
     due: Option<UnixMillis>,
 }
 
@@ -96,13 +91,13 @@ impl Charge {
 impl Pending {
     /// Tallies an admitted call that the meter has not tallied.
     pub(super) fn assume_success(&mut self, tool: Tool, now: UnixMillis) {
-        count(&mut self.gathering.ended, tool, ASSUMED);
+        count(&mut self.gathering.batch.ended, tool, ASSUMED);
         self.gathering.expect_report(now.plus(REPORT_AFTER_MS));
     }
 
     /// Counts a call on the local budget, which the meter has yet to count.
     pub(super) fn add_debt(&mut self, now: UnixMillis) -> Charge {
-        self.gathering.debts = self.gathering.debts.saturating_add(1);
+        self.gathering.batch.debts = self.gathering.batch.debts.saturating_add(1);
         self.gathering.expect_report(now.plus(DEBT_AFTER_MS));
         Charge(Place::Debt)
     }
@@ -112,16 +107,16 @@ impl Pending {
         let gathered = &mut self.gathering;
         match charge.day() {
             None => {
-                count(&mut gathered.ended, tool, status);
+                count(&mut gathered.batch.ended, tool, status);
                 gathered.expect_report(now.plus(DEBT_AFTER_MS));
             }
             Some(_) if status == ASSUMED => {}
             // The assumption has not left yet, so that no correction is needed.
-            Some(_) if take(&mut gathered.ended, tool, ASSUMED) => {
-                count(&mut gathered.ended, tool, status);
+            Some(_) if take(&mut gathered.batch.ended, tool, ASSUMED) => {
+                count(&mut gathered.batch.ended, tool, status);
             }
             Some(day) if gathered.begin(day) => {
-                count(&mut gathered.corrected, tool, status);
+                count(&mut gathered.batch.corrected, tool, status);
                 gathered.expect_report(now.plus(REPORT_AFTER_MS));
             }
             Some(_) => {}
@@ -140,7 +135,7 @@ impl Pending {
     ) {
         match charge.day() {
             Some(_) if recorded == ASSUMED => self.record_outcome(tool, status, charge, now),
-            None if take(&mut self.gathering.ended, tool, recorded) => {
+            None if take(&mut self.gathering.batch.ended, tool, recorded) => {
                 self.record_outcome(tool, status, charge, now);
             }
             Some(_) | None => {}
@@ -153,9 +148,9 @@ impl Pending {
         let _all_returned = self.return_units(charge, 0, now);
         let gathered = &mut self.gathering;
         match charge.day() {
-            None => gathered.debts = gathered.debts.saturating_sub(1),
+            None => gathered.batch.debts = gathered.batch.debts.saturating_sub(1),
             Some(day) if gathered.begin(day) => {
-                gathered.refunds = gathered.refunds.saturating_add(1);
+                gathered.batch.refunds = gathered.batch.refunds.saturating_add(1);
                 gathered.expect_report(now.plus(REFUND_AFTER_MS));
             }
             Some(_) => {}
@@ -168,17 +163,17 @@ impl Pending {
         let units = reserved.units.saturating_sub(spent);
         let gathered = &mut self.gathering;
         // What does not fit stays charged.
-        if units == 0 || gathered.returned.len() >= MAX_RETURNED {
+        if units == 0 || gathered.batch.returned.len() >= MAX_RETURNED {
             return charge;
         }
-        gathered.returned.push(ReservedUnits { units, ..reserved });
+        gathered.batch.returned.push(ReservedUnits { units, ..reserved });
         gathered.expect_report(now.plus(REFUND_AFTER_MS));
         Charge(Place::Units(ReservedUnits { units: spent, ..reserved }))
     }
 
     /// Records a refused call.
     pub(super) fn record_refusal(&mut self, call: RefusedCalls, now: UnixMillis) {
-        let refused = &mut self.gathering.refused;
+        let refused = &mut self.gathering.batch.refused;
         let is_full = refused.len() >= MAX_REFUSED;
         match refused.iter_mut().find(|calls| calls.is_alike(&call)) {
             Some(calls) => calls.merge(&call),
@@ -229,33 +224,35 @@ impl Pending {
     }
 
     fn seal(&mut self, since: UnixMillis) -> Batch {
-        let Gathering { day, refunds, debts, ended, corrected, refused, returned, due: _ } =
-            std::mem::take(&mut self.gathering);
+        let Gathering { batch, due: _ } = std::mem::take(&mut self.gathering);
         self.number = self.number.saturating_add(1);
-        Batch { number: self.number, since, day, refunds, debts, ended, corrected, refused, returned }
+        Batch { number: self.number, since, ..batch }
     }
 }
 
 impl Gathering {
     const fn is_empty(&self) -> bool {
-        self.refunds == 0
-            && self.debts == 0
-            && self.ended.is_empty()
-            && self.corrected.is_empty()
-            && self.refused.is_empty()
-            && self.returned.is_empty()
+        let Batch { number: _, since: _, day: _, refunds, debts, ended, corrected, refused, returned } =
+            &self.batch;
+        *refunds == 0
+            && *debts == 0
+            && ended.is_empty()
+            && corrected.is_empty()
+            && refused.is_empty()
+            && returned.is_empty()
     }
 
     /// Begins the refunds and corrections of a day. A batch holds those of one day. Returns false if
     /// the day is over.
     fn begin(&mut self, day: UtcDay) -> bool {
-        if day > self.day {
-            self.day = day;
+        let batch = &mut self.batch;
+        if day > batch.day {
+            batch.day = day;
             // Refunds of the former day that were sent with the new one would raise its limit.
-            self.refunds = 0;
-            self.corrected.clear();
+            batch.refunds = 0;
+            batch.corrected.clear();
         }
-        day == self.day
+        day == batch.day
     }
 
     fn expect_report(&mut self, at: UnixMillis) {

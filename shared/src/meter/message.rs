@@ -151,7 +151,7 @@ pub struct MeterRequest {
 
 /// The outcomes of calls since the last batch. Each batch is taken once: a cache sends the same one
 /// under the same number until a response acknowledges it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// Counts the holder's batches, from 1.
     pub number: u32,

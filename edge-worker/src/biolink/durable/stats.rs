@@ -9,12 +9,12 @@ mod table;
 
 use std::cell::{Cell, RefCell};
 
-use biolink::analytics::Completeness;
+use biolink::analytics::{Completeness, EventCounts};
 use biolink::events::{EventKind, Part, Received, Segment};
 use biolink::page::PageId;
 use biolink::stats::{
-    COUNTED_AFTER_MS, Counts, MAX_ROWS, Origins, PageReading, ReadReply, ReadRequest, Row, Settings,
-    StatsMessage, additions, event_line, kept_from, outbox_texts,
+    COUNTED_AFTER_MS, MAX_ROWS, Origins, PageReading, ReadReply, ReadRequest, Row, Settings, StatsMessage,
+    additions, event_line, kept_from, outbox_texts,
 };
 use biolink::webhooks::KindSet;
 use biolink::webhooks_api::WebhooksMessage;
@@ -254,7 +254,7 @@ impl Stats {
             report: self.table.count(&request.query)?,
             previous: request.previous.as_ref().map(|query| self.table.count(query)).transpose()?,
             delivery: Completeness { complete_until, gaps: gaps as u64, dropped, coalesced },
-            lifetime: self.table.counts_before(None)?.lifetime(expired),
+            lifetime: self.table.counts_before(None)?.plus(expired),
         };
         Ok(serde_json::to_string(&ReadReply::Counted(reading))?)
     }
@@ -267,7 +267,7 @@ impl Stats {
         self.settle(|settings| {
             settings.reset_at = clock::now();
             settings.received = received;
-            settings.expired = Counts::default();
+            settings.expired = EventCounts::default();
         })?;
         self.state.replace(None);
         Ok(DONE.to_owned())

@@ -2,7 +2,7 @@
 //! admitted the call, and each page's store counts for itself.
 
 use biolink::analytics::{
-    AnalyticsQuery, AnalyticsRequest, Completeness, Lifetime, LiveRequest, Report, ReportContext, Zone,
+    AnalyticsQuery, AnalyticsRequest, Completeness, EventCounts, LiveRequest, Report, ReportContext, Zone,
 };
 use biolink::page::PageId;
 use biolink::pages_api::account_unavailable;
@@ -41,7 +41,8 @@ pub(super) async fn report(
     let query = request.resolve(&zone, now, days)?;
     let question = ReadRequest { query: query.page_query(), previous: query.previous_query() };
     let mut too_wide: Option<UnixMillis> = None;
-    let (mut counted, mut delivery, mut lifetime) = (Vec::new(), None::<Completeness>, Lifetime::default());
+    let (mut counted, mut delivery, mut lifetime) =
+        (Vec::new(), None::<Completeness>, EventCounts::default());
     for (page, reply) in read(context, pages, &question).await? {
         match reply {
             ReadReply::TooWide(start) => too_wide = too_wide.max(Some(start)),
@@ -50,9 +51,7 @@ pub(super) async fn report(
                     Some(delivery) => delivery.merge(&reading.delivery),
                     None => delivery = Some(reading.delivery),
                 }
-                lifetime.views += reading.lifetime.views;
-                lifetime.clicks += reading.lifetime.clicks;
-                lifetime.scans += reading.lifetime.scans;
+                lifetime = lifetime.plus(reading.lifetime);
                 counted.push((page, reading));
             }
         }

@@ -1,8 +1,8 @@
 //! The rows of a page's store: each has events of one UTC day in columns.
 
-use biolink::analytics::{PageCounter, PageQuery, PageReport, SegmentColumns};
+use biolink::analytics::{EventCounts, PageCounter, PageQuery, PageReport, SegmentColumns};
 use biolink::events::{Columns, Dimension, Received, Segment};
-use biolink::stats::{Counts, KNOWN_DAYS, MAX_ROWS, Row};
+use biolink::stats::{KNOWN_DAYS, MAX_ROWS, Row};
 use shared::time::{UnixMillis, UtcDay};
 use worker::{Result, SqlStorage, SqlStorageValue};
 
@@ -52,7 +52,7 @@ impl SegmentTable {
     pub(super) fn store(&self, id: u64, row: &Row) -> Result<()> {
         let Columns { time, kind, visitor, dimensions } = row.segment.encode();
         let (first, last) = row.segment.span().unwrap_or_default();
-        let Counts { views, clicks, scans } = row.counts();
+        let EventCounts { views, clicks, scans } = row.counts();
         let rows = row.segment.rows() as u64;
         let plain = [
             id,
@@ -211,11 +211,11 @@ impl SegmentTable {
     }
 
     /// Returns the counted events of the days before a day, or of all.
-    pub(super) fn counts_before(&self, day: Option<UtcDay>) -> Result<Counts> {
+    pub(super) fn counts_before(&self, day: Option<UtcDay>) -> Result<EventCounts> {
         let day = integer(day.map_or(LAST_DAY, |day| day.0))?;
         let counts = rows(&self.0, COUNTS_BEFORE, vec![day], |row| match row {
             [views, clicks, scans] => {
-                Some(Counts { views: number(views)?, clicks: number(clicks)?, scans: number(scans)? })
+                Some(EventCounts { views: number(views)?, clicks: number(clicks)?, scans: number(scans)? })
             }
             _ => None,
         })?;

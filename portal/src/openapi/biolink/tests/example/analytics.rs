@@ -2,13 +2,13 @@
 //! counts of them.
 
 use biolink::analytics::{
-    AnalyticsQuery, AnalyticsRequest, Completeness, LiveRequest, PageCounter, PageQuery, Report,
+    AnalyticsQuery, AnalyticsRequest, Completeness, EventCounts, LiveRequest, PageCounter, PageQuery, Report,
     ReportContext, SegmentColumns, Zone,
 };
 use biolink::events::{Columns, Event, EventKind, Occurrence, Request, Segment, observe};
 use biolink::page::{LinkId, PageId};
 use biolink::policy::ANALYTICS_DAYS;
-use biolink::stats::{COUNTED_AFTER_MS, Counts, event_line};
+use biolink::stats::{COUNTED_AFTER_MS, event_line};
 use serde_json::Value;
 use shared::key::KeyId;
 use shared::problem::Problem;
@@ -118,7 +118,7 @@ fn rendered(store: &Store, page: PageId, links: &[LinkId], query: &str) -> Resul
     let context = ReportContext {
         labels: store.account.labels(content)?,
         delivery: Completeness { complete_until, ..Completeness::default() },
-        lifetime: Some(Counts::of(&segment).lifetime(Counts::default())),
+        lifetime: Some(EventCounts::of(&segment)),
     };
     Ok(query.render(&report, previous.as_ref(), &context))
 }
