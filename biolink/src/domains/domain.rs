@@ -28,7 +28,7 @@ pub struct Domain {
     pub host: HostName,
     /// The page that it shows; `None` for none.
     pub page: Option<PageId>,
-    /// What the record says.
+    /// The content of the record.
     pub token: String,
     /// The name to which the host points.
     pub target: String,
@@ -36,10 +36,10 @@ pub struct Domain {
     pub created_at: UnixMillis,
     /// The number of the claim by which the account has the host; `None` if it has not.
     pub claim: Option<u64>,
-    /// Whether the store of visitors was told of a page, and of which slug last.
+    /// Whether `served` was sent to the store of visitors.
     #[serde(default)]
     pub is_told: bool,
-    /// The slug that it was told of.
+    /// The slug that visitors are served. `None` without a published page.
     pub served: Option<Slug>,
     /// The last check, and how it ended.
     pub checked: Option<(UnixMillis, Proof)>,
@@ -49,7 +49,7 @@ pub struct Domain {
     pub next_check: Option<UnixMillis>,
 }
 
-/// How a check ended.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {

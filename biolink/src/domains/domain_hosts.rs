@@ -1,4 +1,4 @@
-//! Which hosts are the service's, and which are customers'.
+//! The hosts of the service, told apart from those of customers.
 
 use super::{HostError, HostName};
 use crate::page::is_at_or_below;

@@ -1,4 +1,4 @@
-//! What is stored at the edge for each domain, for visitors.
+//! The value at the edge for each domain, which visitors are served by.
 
 use serde::{Deserialize, Serialize};
 use shared::{json, key::KeyId};

@@ -320,10 +320,10 @@ mod tests {
         open_part(VisitPart::Page, query)
     }
 
-    fn open_part(part: VisitPart, query: Option<&str>) -> (String, Option<EventKind>) {
-        let slug = Slug::parse("ada").unwrap();
-        let opened = Opened {
-            slug: &slug,
+    /// Returns a visit of a part of the page without anything special.
+    fn opened<'a>(slug: &'a Slug, part: VisitPart, query: Option<&'a str>) -> Opened<'a> {
+        Opened {
+            slug,
             part,
             query,
             base: "https://p.example",
@@ -333,9 +333,16 @@ mod tests {
             follower: Follower::default(),
             drawn: [3; 8],
             now: NOW,
-        };
-        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
-        let (response, occurrence) = respond(served(), &opened, &keys).unwrap();
+        }
+    }
+
+    fn keys() -> MacKeys {
+        MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap()
+    }
+
+    fn open_part(part: VisitPart, query: Option<&str>) -> (String, Option<EventKind>) {
+        let slug = Slug::parse("ada").unwrap();
+        let (response, occurrence) = respond(served(), &opened(&slug, part, query), &keys()).unwrap();
         (String::from_utf8(response.body).unwrap(), occurrence.map(|occurrence| occurrence.kind))
     }
 
@@ -357,25 +364,10 @@ mod tests {
     /// Returns the status of a visit, where it leads, and what it counts as.
     fn visit(served: Served, part: VisitPart, speculative: bool) -> (u16, Option<String>, Option<EventKind>) {
         let slug = Slug::parse("ada").unwrap();
-        let seer = Seer { address: None, user_agent: None };
-        let (base, query, drawn) = ("https://p.example", Some("utm_source=a"), [3; 8]);
         // What a QR code takes is no query of a visitor.
-        let query = query.filter(|_| !matches!(part, VisitPart::QrSvg | VisitPart::QrPng | VisitPart::QrPdf));
-        let follower = Follower::default();
-        let opened = Opened {
-            slug: &slug,
-            part,
-            query,
-            base,
-            is_own_host: false,
-            speculative,
-            seer,
-            follower,
-            drawn,
-            now: NOW,
-        };
-        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
-        match respond(served, &opened, &keys) {
+        let takes_query = !matches!(part, VisitPart::QrSvg | VisitPart::QrPng | VisitPart::QrPdf);
+        let query = takes_query.then_some("utm_source=a");
+        match respond(served, &Opened { speculative, ..opened(&slug, part, query) }, &keys()) {
             Ok((response, occurrence)) => {
                 let to = response.header("location").map(str::to_owned);
                 (response.status, to, occurrence.map(|occurrence| occurrence.kind))
@@ -403,22 +395,8 @@ mod tests {
         let served = Served::Page { account, page, revision, published_at, code, document };
         let slug = Slug::parse("ada").unwrap();
         let follower = Follower { country: Some("DE"), ..Follower::default() };
-        let seer = Seer { address: None, user_agent: None };
-        let (query, base, drawn) = (Some(query), "https://p.example", [3; 8]);
-        let opened = Opened {
-            slug: &slug,
-            part,
-            query,
-            base,
-            is_own_host: false,
-            speculative: false,
-            seer,
-            follower,
-            drawn,
-            now: NOW,
-        };
-        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
-        let (response, occurrence) = respond(served, &opened, &keys).unwrap();
+        let opened = Opened { follower, ..opened(&slug, part, Some(query)) };
+        let (response, occurrence) = respond(served, &opened, &keys()).unwrap();
         (response.header("location").unwrap_or_default().to_owned(), occurrence)
     }
 
@@ -489,23 +467,10 @@ mod tests {
     #[test]
     fn page_on_a_host_of_its_own_has_no_slug_in_its_addresses() {
         let slug = Slug::parse("ada").unwrap();
-        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
         let open = |part, query| {
-            let (seer, follower) = (Seer { address: None, user_agent: None }, Follower::default());
             let base = "https://own.example";
-            let opened = Opened {
-                slug: &slug,
-                part,
-                query,
-                base,
-                is_own_host: true,
-                speculative: false,
-                seer,
-                follower,
-                drawn: [3; 8],
-                now: NOW,
-            };
-            let (response, _) = respond(served(), &opened, &keys).unwrap();
+            let opened = Opened { base, is_own_host: true, ..opened(&slug, part, query) };
+            let (response, _) = respond(served(), &opened, &keys()).unwrap();
             let to = response.header("location").unwrap_or_default().to_owned();
             (to, String::from_utf8(response.body).unwrap())
         };

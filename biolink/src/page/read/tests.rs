@@ -267,7 +267,7 @@ fn slugs_of_well_known_files_are_reserved() {
     }
 }
 
-/// What needs another member, or contradicts one.
+/// Members that need another one, or contradict it.
 #[test]
 fn members_that_do_not_go_together_are_named() {
     let link = |members: Value| {

@@ -1,4 +1,4 @@
-//! What clients write of domains.
+//! The bodies of requests about domains.
 
 use serde::{Deserialize, Serialize};
 use shared::{
