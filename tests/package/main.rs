@@ -1,6 +1,8 @@
 //! What `make dist` makes, from the programs of this build.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests fail by panicking")]
 
+mod manifests;
+
 use std::{
     collections::BTreeSet,
     fs,
