@@ -13,6 +13,7 @@ const ROOT = path.resolve(import.meta.dirname, "..");
 const PROGRAMS = path.join(process.env.CARGO_TARGET_DIR || path.join(ROOT, "target"), process.env.PROFILE || "local");
 const LOGS = path.join(ROOT, ".data/logs");
 const STATE = path.join(ROOT, ".data/direct");
+const PRICES = path.join(ROOT, "conf/prices.toml");
 /** The address and a key for a shell: `. .data/run.env` */
 const VARIABLES = path.join(ROOT, ".data/run.env");
 const PATIENCE_MS = 30_000;
@@ -41,6 +42,7 @@ function start(name, command, args, secretNames = []) {
     ADMIN_PORT: ports.admin,
     TOOLS_PORT: ports.tools[0],
     STATE_FILE: path.join(STATE, "keys"),
+    PRICES_FILE: PRICES,
     ...Object.fromEntries(secretNames.map((secret) => [secret, secrets[secret]])),
   };
   const part = new Part({ name, command, args, environment, cwd: ROOT, logs: LOGS });
@@ -75,9 +77,17 @@ async function startAll() {
     start("proxy", proxy, ["-c", "conf/proxy.direct.toml"], ["KEY_SIGNING_SECRET", "ADMIN_SECRET"]);
   } else {
     start("proxy", proxy, ["-c", "conf/proxy.toml"], ["GRANT_SECRET"]);
-    start("edge", process.execPath, ["scripts/edge.mjs", "--worker", path.join(PROGRAMS, "worker")]);
+    const worker = ["--worker", path.join(PROGRAMS, "worker"), "--var", `PRICES=${printPrices(proxy)}`];
+    start("edge", process.execPath, ["scripts/edge.mjs", ...worker]);
   }
   await Promise.all([untilOk(at(ports.admin, "/readyz"), PATIENCE_MS), untilOk(at(ports[FRONT], "/healthz"), PATIENCE_MS)]);
+}
+
+/** The prices of calls as the edge has them. The proxy says what is wrong with the file. */
+function printPrices(proxy) {
+  const { status, stdout } = spawnSync(proxy, ["--print-prices", PRICES], { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
+  if (status !== 0) throw new Error("the edge gets no prices");
+  return stdout.trim();
 }
 
 /** Starts a server for the meters of keys, if one is installed. Otherwise says how to. */

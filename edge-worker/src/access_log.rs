@@ -31,6 +31,8 @@ pub(crate) struct AccessRecord {
     pub(crate) tier: Option<Tier>,
     /// Whether the local budget admitted the call because the meter was unreachable.
     pub(crate) degraded: bool,
+    /// The units that the call costs, if it has a price and is not refunded.
+    pub(crate) units: Option<u32>,
     /// The data center that responded, or that polled for key changes.
     pub(crate) origin: Option<String>,
     /// The data centers that were tried before the one that responded.
@@ -113,6 +115,7 @@ impl AccessRecord {
             duration_ms: now.since(request.now),
             overhead_ms,
             origin_ms,
+            units: self.units,
             degraded: self.degraded.then_some(true),
             sample: (sampling != Sampling::ALL && self.status < 400 && !self.degraded)
                 .then(|| sampling.share()),
@@ -152,6 +155,8 @@ struct Line<'a> {
     overhead_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     origin_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    units: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     degraded: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]

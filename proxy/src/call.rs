@@ -41,6 +41,8 @@ pub struct Call {
     pub charged: Option<Charged>,
     /// Its price, in direct mode.
     pub price: Price,
+    /// The units that its response costs, in direct mode. `None` without a price, or if it is refunded.
+    pub units: Option<u32>,
     /// The upstream that is being tried or has responded.
     pub current: Option<UpstreamIndex>,
     /// Upstreams that failed.
@@ -97,6 +99,7 @@ impl Call {
             tier,
             charged: None,
             price: Price::FREE,
+            units: None,
             current: None,
             tried: TriedSet::default(),
             free_retries: 0,

@@ -193,6 +193,7 @@ test("administrator issues a key, finds it, changes it and revokes it", async ()
   await signIn(page, ADMIN_SECRET);
   await page.getByLabel("E-mail of the holder").fill("grace+cobol@example.com");
   await page.getByLabel("Name").fill("Grace");
+  await page.getByLabel("Units a day").fill("500");
   await page.getByRole("button", { name: "Issue" }).click();
   const key = await takeKey(page);
   const read = async () => (await fetch(`${edge.origin}/v1/keys/me`, { headers: { "x-api-key": key } })).json();
@@ -206,6 +207,11 @@ test("administrator issues a key, finds it, changes it and revokes it", async ()
   await page.getByLabel("Calls a minute").fill("7");
   await press(page, "Change limits");
   await page.getByText("7 a minute").waitFor();
+  await page.getByText("500 units a day").waitFor();
+  await page.getByLabel("Units a month").fill("9000");
+  await press(page, "Change unit limits");
+  await page.getByText("9000 units a month").waitFor();
+  assert.deepEqual((await read()).unit_limits.map(({ units }) => units), [500, 9000]);
   await page.locator("#view").getByLabel("Tier").selectOption("pro");
   await press(page, "Change tier");
   await page.locator(".facts").getByText("pro", { exact: true }).waitFor();

@@ -4,8 +4,11 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::Path,
+    process::Command,
 };
 
+use shared::prices::Prices;
+use tests::process::binary;
 use toml::{Table, Value};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -205,4 +208,43 @@ fn deployed_worker_calls_its_zone_through_the_front_door() {
     let flags = config["compatibility_flags"].as_array().unwrap();
     assert!(flags.contains(&Value::String("global_fetch_strictly_public".to_owned())), "{flags:?}");
     assert!(environments(&config).iter().all(|(_, section)| !section.contains_key("compatibility_flags")));
+}
+
+/// A call would cost something else at the edge than in direct mode.
+#[test]
+fn prices_are_those_of_the_file_for_proxies() {
+    let file: serde_json::Value = toml::from_str(&read("conf/prices.toml")).unwrap();
+    let expected = Prices::read(&file).unwrap();
+    let config = wrangler();
+    let prices: Vec<_> =
+        variables(&config).into_iter().filter_map(|variables| variables.get("PRICES")).collect();
+    assert_eq!(prices.len(), 3, "staging, production and production-gateway");
+    for prices in prices {
+        let prices = Prices::from_json(prices.as_str().unwrap()).unwrap();
+        assert_eq!(prices, expected, "run node scripts/prices.mjs");
+    }
+}
+
+#[test]
+fn script_writes_prices_into_every_environment() {
+    let folder = tempfile::tempdir().unwrap();
+    let [prices, config] = ["prices.toml", "wrangler.toml"].map(|name| folder.path().join(name));
+    fs::write(&config, read("wrangler.toml")).unwrap();
+    let run = |text: &str| {
+        fs::write(&prices, text).unwrap();
+        let mut script = Command::new("node");
+        script.arg("scripts/prices.mjs").args([&prices, &config]).env("PROXY", binary("proxy"));
+        script.current_dir(ROOT).output().unwrap()
+    };
+    let output = run("[qr]\nread = 10\n\"*\" = { at_most = 60 }\n");
+    assert!(output.status.success(), "{output:?}");
+    let written: Table = fs::read_to_string(&config).unwrap().parse().unwrap();
+    let expected = r#"{"qr":{"*":{"at_most":60},"read":10}}"#;
+    let written: Vec<_> = variables(&written).into_iter().filter_map(|own| own.get("PRICES")).collect();
+    assert_eq!(written, vec![&Value::from(expected); 3]);
+    let before = fs::read(&config).unwrap();
+    let refused = run("[qr]\nread = -1\n");
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("qr.read must be a whole number"));
+    assert_eq!(fs::read(&config).unwrap(), before);
 }

@@ -11,4 +11,5 @@ mod qr;
 mod secrecy;
 mod smoke;
 mod targets;
+mod units;
 mod uploads;

@@ -3,7 +3,9 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::parts::{Change, Row, constant, heading, list, moment, pager, parameter, select, table, text};
+use super::parts::{
+    Change, Row, constant, count, heading, list, moment, pager, parameter, select, table, text,
+};
 use super::usage::{badge, holder, key_facts, live, rotation};
 
 const ANY: (&str, &str) = ("", "any");
@@ -61,6 +63,8 @@ fn issue() -> Markup {
         label { "Name" input name="name" autocomplete="off" required; }
         (select("Tier", "tier", &TIERS, "free"))
         (select("Plan for pages", "biolink_plan", &PLANS, "none"))
+        (limits())
+        (unit_limits(&Value::Null))
         (when_meter_unreachable("continue"))
         (expiry(""))
         input type="hidden" name="admin_secret" data-secret;
@@ -112,6 +116,8 @@ fn changes(key: &Value, path: &str) -> Markup {
         (patch("Change calls without a meter", "Change what becomes of calls while the meter of this key is out of reach?")
             .form(&when_meter_unreachable(text(key, "/when_meter_unreachable"))))
         (patch("Change limits", "Change the limits of this key? An empty field is the limit of the tier.").form(&limits()))
+        (patch("Change unit limits", "Change the limits of this key in units? An empty field is no limit.")
+            .form(&unit_limits(key)))
         (patch("Change expiry", "Change when this key expires?").form(&expiry(text(key, "/expires_at"))))
         (rotation(path))
         div.actions {
@@ -123,7 +129,23 @@ fn changes(key: &Value, path: &str) -> Markup {
 
 fn limits() -> Markup {
     html! {
-        label { "Calls a minute" input name="limits.minute" type="number" min="1" placeholder="of the tier"; }
-        label { "Calls a day" input name="limits.day" type="number" min="1" placeholder="of the tier"; }
+        @for (label, window) in [("Calls a minute", "minute"), ("Calls a day", "day")] {
+            label { (label) input name=(format!("limits.{window}")) type="number" min="1" placeholder="of the tier" data-nullable; }
+        }
+    }
+}
+
+fn unit_limits(key: &Value) -> Markup {
+    let limit = |window: &str| {
+        let of_window = |limit: &&Value| text(limit, "/name").strip_prefix("units-") == Some(window);
+        list(key, "/unit_limits").iter().find(of_window).map(|limit| count(limit, "/units"))
+    };
+    html! {
+        @for window in ["minute", "day", "month"] {
+            label {
+                "Units a " (window)
+                input name=(format!("limits.units.{window}")) type="number" min="1" value=[limit(window)] placeholder="no limit" data-nullable;
+            }
+        }
     }
 }

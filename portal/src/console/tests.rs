@@ -140,6 +140,32 @@ fn day_without_limit_has_no_meter() {
 }
 
 #[test]
+fn limits_in_units_are_shown_and_changed() {
+    let mut key = key();
+    let without = view("/console/v1/keys/key_0bPELAU4eqF07yhS3", &key);
+    assert!(!without.contains("Units today") && !without.contains("units a "), "{without}");
+    key["unit_limits"] = json!([{ "name": "units-day", "units": 500, "window_seconds": 86400 }]);
+    let day = json!({ "limit": 500, "used": 40, "remaining": 460, "resets_at": "2026-01-06T00:00:00Z" });
+    key["usage"]["units"] = json!({ "minute": null, "day": day, "month": null });
+    for target in ["/console/v1/keys/me", "/console/v1/keys/key_0bPELAU4eqF07yhS3"] {
+        let html = view(target, &key);
+        for text in ["Units today (UTC)", "40 used, 460 remaining", "500 units a day"] {
+            assert!(html.contains(text), "{text}: {html}");
+        }
+        assert!(!html.contains("Units this month"), "it has no limit: {html}");
+    }
+    let html = view("/console/v1/keys/key_0bPELAU4eqF07yhS3", &key);
+    let field = |window: &str| html.split(&format!(r#"name="limits.units.{window}""#)).nth(1).unwrap();
+    assert!(field("day").starts_with(r#" type="number" min="1" value="500""#), "{html}");
+    assert!(field("month").starts_with(r#" type="number" min="1" placeholder"#), "{html}");
+    let issue = view("/console/v1/keys", &json!({ "keys": [] }));
+    assert!(
+        issue.contains(r#"name="limits.units.day""#) && issue.contains(r#"name="limits.minute""#),
+        "{issue}"
+    );
+}
+
+#[test]
 fn refusals_are_shown_by_code_and_route() {
     let mut key = key();
     key["refusals"] = json!([]);

@@ -9,6 +9,13 @@ use super::parts::{Change, Row, count, facts, heading, list, moment, table, text
 const GRACE: [(&str, &str); 4] =
     [("86400", "for a day"), ("3600", "for an hour"), ("604800", "for a week"), ("0", "not at all")];
 
+/// The windows of limits in units: name, what their reset means, and member of the usage.
+const UNITS: [(&str, &str, &str); 3] = [
+    ("Units in the last 60 seconds", "The next units are given back at", "minute"),
+    ("Units today (UTC)", "The count begins anew at", "day"),
+    ("Units this month (UTC)", "The count begins anew at", "month"),
+];
+
 /// Returns the view of `GET /v1/keys/me`.
 pub(super) fn own_key(key: &Value) -> Markup {
     html! {
@@ -34,6 +41,7 @@ pub(super) fn live(key: &Value) -> Markup {
             div.tiles {
                 (window("In the last 60 seconds", "The next calls are given back at", key.pointer("/usage/minute")))
                 (window("Today (UTC)", "The count begins anew at", key.pointer("/usage/day")))
+                @for (name, reset, of) in UNITS { (window(name, reset, key.pointer(&format!("/usage/units/{of}")))) }
             }
             @if held > 0 {
                 p.soft {
@@ -51,9 +59,9 @@ pub(super) fn live(key: &Value) -> Markup {
 }
 
 /// Returns the figures of a window, which add up to its limit, and the moment at which this one is
-/// less used.
+/// less used. Units that are reserved for calls in flight count as used.
 fn window(name: &str, reset: &str, window: Option<&Value>) -> Markup {
-    let Some(window) = window else { return html! {} };
+    let Some(window) = window.filter(|window| !window.is_null()) else { return html! {} };
     let (used, held) = (count(window, "/used"), count(window, "/held"));
     let limit = window.get("limit").and_then(Value::as_u64);
     let taken = used.saturating_add(held);
@@ -64,7 +72,11 @@ fn window(name: &str, reset: &str, window: Option<&Value>) -> Markup {
                 Some(limit) => {
                     span.number { (used) span.soft { " of " (limit) } }
                     meter min="0" max=(limit) value=(taken) high=(limit - limit / 10) optimum="0" aria-label=(name) {}
-                    span.soft { (used) " used, " (held) " reserved, " (count(window, "/remaining")) " remaining" }
+                    span.soft {
+                        (used) " used, "
+                        @if window.get("held").is_some() { (held) " reserved, " }
+                        (count(window, "/remaining")) " remaining"
+                    }
                 }
                 None => {
                     span.number { (used) }
@@ -106,12 +118,23 @@ fn refusals(refusals: &[Value]) -> Markup {
 /// Returns what is stored of a key.
 pub(super) fn key_facts(key: &Value) -> Markup {
     let limit = |limit: &Value| html! { li { (count(limit, "/calls")) " a " (text(limit, "/name")) } };
+    let unit_limit = |limit: &Value| {
+        html! { li { (count(limit, "/units")) " units a " (text(limit, "/name").trim_start_matches("units-")) } }
+    };
     facts(&[
         ("Id", html! { code { (text(key, "/id")) } }),
         ("Holder", holder(key)),
         ("Status", badge(text(key, "/status"))),
         ("Tier", html! { (text(key, "/tier")) }),
-        ("Limits", html! { ul.list { @for entry in list(key, "/limits") { (limit(entry)) } } }),
+        (
+            "Limits",
+            html! {
+                ul.list {
+                    @for entry in list(key, "/limits") { (limit(entry)) }
+                    @for entry in list(key, "/unit_limits") { (unit_limit(entry)) }
+                }
+            },
+        ),
         ("Plan for pages", html! { (text(key, "/biolink_plan")) }),
         ("Without its meter", html! { (text(key, "/when_meter_unreachable")) }),
         ("Issued", moment(key, "/issued_at")),

@@ -114,8 +114,11 @@ pub(super) fn authority(
     }
 }
 
-/// Reads the file of prices that the value names.
+/// Reads the file of prices that the value names. Without a name a call costs nothing.
 pub(super) fn prices(entry: &Entry<'_>) -> Result<Prices, ValueError> {
+    if entry.text()?.is_empty() {
+        return Ok(Prices::default());
+    }
     let path = entry.path()?;
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,

@@ -191,6 +191,7 @@ mod tests {
             tries: 1,
             micros: 5,
             sent: 9,
+            units: None,
             timings: None,
         }
     }

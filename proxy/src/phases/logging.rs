@@ -41,6 +41,7 @@ pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
         tries: record.attempts,
         micros: micros(took),
         sent: record.sent,
+        units: call.and_then(|call| call.units).filter(|_| record.aborted != Some(Aborted::ByUpstream)),
         timings: state.access_log.wants_timings().then(|| timings(record)),
     });
 }

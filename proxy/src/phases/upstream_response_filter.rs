@@ -2,7 +2,7 @@
 
 use shared::headers::{HSTS, PRIVATE, PROOF, REQUEST_ID, USAGE_UNITS};
 use shared::prices::Price;
-use shared::quota::CallEnd;
+use shared::quota::{CallEnd, is_uncharged};
 
 use crate::call::{Call, Record, response_info};
 use crate::direct::{Charged, response_headers};
@@ -36,6 +36,8 @@ pub(super) fn upstream_response_filter(
         true
     });
     call.charged = settle(state, call, (status, CallEnd::Responded), reported.as_deref());
+    let is_charged = call.price != Price::FREE && !is_uncharged(status, CallEnd::Responded);
+    call.units = is_charged.then(|| call.price.cost(reported.as_deref()).units);
     head.write_header_fmt(REQUEST_ID, record.log.request_id);
     if let Some(proof) = record.log.proof {
         head.write_header_fmt(PROOF, proof);

@@ -45,6 +45,7 @@ pub(crate) async fn handle(
             let outcome = boxed(origin::forward(context, call, &grant, access)).await;
             let refusal = outcome.as_ref().ok().and_then(proxy_refusal);
             let ended = outlined(|| call_outcome(context, call, price, &outcome, refusal.is_some()));
+            access.units = (price != Price::FREE && !ended.uncharged).then_some(ended.units);
             let charge = outlined(|| meter_client::record_outcome(context, &key, call.tool, &ended, charge));
             headers.extend(
                 access

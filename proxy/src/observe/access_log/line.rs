@@ -37,6 +37,8 @@ pub struct Line<'a> {
     pub micros: u64,
     /// Bytes of the response body.
     pub sent: usize,
+    /// The units that the call has cost, if it has a price.
+    pub units: Option<u32>,
     /// Timings, if `log.detail` is `timings`.
     pub timings: Option<Timings<'a>>,
 }
@@ -149,6 +151,9 @@ impl Line<'_> {
         }
         out.text(r#","duration_ms":"#).millis(self.micros);
         out.text(r#","response_bytes":"#).number(u64::try_from(self.sent).unwrap_or(u64::MAX));
+        if let Some(units) = self.units {
+            out.text(r#","units":"#).number(units.into());
+        }
         if let Some(timings) = &self.timings {
             timings.write(&mut out);
         }
@@ -198,6 +203,7 @@ mod tests {
             tries: 1,
             micros: 1_234_005,
             sent: 9,
+            units: None,
             timings: None,
         }
     }
@@ -211,11 +217,11 @@ mod tests {
         let call = Call::new(&called, std::sync::Arc::new(pool), KeyId::new([3; 12]), Tier::Pro);
         for call in [None, Some(&call)] {
             let mut text = Vec::new();
-            line(call).write(&mut text);
+            Line { units: Some(7), ..line(call) }.write(&mut text);
             assert_eq!(text.iter().filter(|&&b| b == b'\n').count(), 1);
             let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
             assert_eq!(json["duration_ms"], 1234.005);
-            assert_eq!(json["code"], "tool-timeout");
+            assert_eq!((&json["code"], &json["units"]), (&"tool-timeout".into(), &7.into()));
             assert_eq!(json["tool"].as_str(), call.map(|_| "qr"));
         }
     }

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use tests::proxy::ProxyConfig;
 
 use super::Direct;
-use tests::{Request, Response, ToolBehavior};
+use tests::{Client, Request, Response, ToolBehavior, until};
 
 const PRICES: &str = "[qr]\ngenerate = { at_most = 60 }\nread = 10\n";
 
@@ -20,16 +20,25 @@ fn prices(folder: &TempDir, text: &str) -> String {
 
 /// Starts a proxy with prices, and a tool whose responses report so many units.
 async fn with_prices(folder: &TempDir, reported: &str) -> Direct {
+    with_server(folder, reported, "").await
+}
+
+/// Does the same with this line of `[server]`.
+async fn with_server(folder: &TempDir, reported: &str, line: &str) -> Direct {
     let response = format!("HTTP/1.1 200 OK\r\nX-Usage-Units: {reported}\r\nContent-Length: 0\r\n\r\n");
     let direct = Direct::with(ToolBehavior::Respond(response.into_bytes()), |config: ProxyConfig| {
-        config.line("keys", "admin_secret = \"${ADMIN_SECRET}\"").section("limits", &prices(folder, PRICES))
+        let config = config.line("keys", "admin_secret = \"${ADMIN_SECRET}\"").line("server", line);
+        config.section("limits", &prices(folder, PRICES))
     });
     direct.await
 }
 
+fn request(key: &str, action: &str) -> Request {
+    Request::new("GET", &format!("/v1/qr/{action}")).header("X-API-Key", key)
+}
+
 async fn call(direct: &Direct, key: &str, action: &str) -> Response {
-    let request = Request::new("GET", &format!("/v1/qr/{action}")).header("X-API-Key", key);
-    direct.proxy.send(request).await
+    direct.proxy.send(request(key, action)).await
 }
 
 async fn units_today(direct: &Direct, key: &str) -> u64 {
@@ -47,6 +56,7 @@ async fn budget_in_units_is_exact_and_survives_a_restart() {
         let quotas = response.header("ratelimit").unwrap();
         assert!(quotas.contains(&format!("\"units-day\";r={};", 100 - used - 60)), "{quotas}");
     }
+    until("the access log has its units", || async { direct.proxy.output().contains("\"units\":7") }).await;
     let direct = direct.restart("TERM").await;
     assert_eq!(units_today(&direct, &key).await, 42);
     let refused = call(&direct, &key, "generate").await;
@@ -58,6 +68,31 @@ async fn budget_in_units_is_exact_and_survives_a_restart() {
     let (other, _) = direct.issue(json!({})).await;
     assert_eq!(direct.pass(&other, 20).await, 20, "a key without limits in units");
     assert_eq!(direct.me(&other).await["usage"].get("units"), None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn upgrade_continues_the_budget() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("upgrade.sock");
+    let mut direct = with_server(&folder, "7", &format!("upgrade_socket = {socket:?}\ngrace = \"8s\"")).await;
+    let (key, _) = direct.issue(json!({ "limits": { "units": { "day": 100 } } })).await;
+    let mut kept = Client::connect(direct.proxy.listen).await;
+    for _ in 0..4 {
+        kept.write(&request(&key, "generate").bytes()).await;
+        assert_eq!(kept.response("GET").await.unwrap().status, 200);
+    }
+    let new = direct.config.upgrade();
+    new.logs("upgrade complete: predecessor=").await;
+    let mut old = std::mem::replace(&mut direct.proxy, new);
+    assert_eq!(units_today(&direct, &key).await, 28);
+    kept.write(&request(&key, "generate").bytes()).await;
+    assert_eq!(kept.response("GET").await.unwrap().status, 200, "the old process reserves and returns");
+    until("the new process counts it", || async { units_today(&direct, &key).await == 35 }).await;
+    assert!(old.exited().await.success());
+    assert_eq!(call(&direct, &key, "generate").await.status, 200);
+    assert_eq!(call(&direct, &key, "generate").await.status, 429);
+    let direct = direct.restart("TERM").await;
+    assert_eq!(units_today(&direct, &key).await, 42);
 }
 
 #[tokio::test]
