@@ -249,7 +249,7 @@ rm -f "$LOGS"/*.{log,count,shown,out}
 : >"$FAILED"
 UNSTEADY=()
 "$here/setup.sh"
-"$here/system-packages.sh" redis
+"$here/system-packages.sh" servers
 # The worker's last steps have one thread, and the tools are downloaded.
 status=0
 beside prepare_tools

@@ -54,6 +54,8 @@ pub struct Config {
     pub idle_upstream_connections: usize,
     /// The interval between two resolutions of upstream names.
     pub resolve_interval: Duration,
+    /// The name servers of SRV records and of the hosts that they name. Empty: those of the system.
+    pub dns_servers: Vec<SocketAddr>,
     /// Maximum body size of a request that names no tool, in bytes: that of `[defaults]`.
     pub max_body: u64,
     /// One pool for each tool.

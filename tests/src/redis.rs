@@ -21,7 +21,7 @@ impl Redis {
     /// Starts an empty server on a port that was free.
     ///
     /// # Panics
-    /// If `redis-server` is not installed: `scripts/system-packages.sh redis` does that.
+    /// If `redis-server` is not installed: `scripts/system-packages.sh servers` does that.
     pub fn start() -> Self {
         let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
         Self { process: serve(port, folder.path()), port, folder, is_secured: false }

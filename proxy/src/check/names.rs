@@ -1,14 +1,17 @@
 //! The names of tools' servers and of the edge that do not resolve on this machine.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, ToSocketAddrs as _};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use shared::url::Address;
+use tokio::runtime::Builder;
 
 use crate::config::{AdminState, Authority, Callers, Config, UpstreamConfig};
+use crate::upstreams::lookup::lookup;
 
 /// The names that do not resolve, with the reason.
 #[derive(Debug, Default)]
@@ -26,11 +29,10 @@ impl Unresolved {
             names.map(|name| (name.to_owned(), format!("no result in {} s", TIMEOUT.as_secs()))).collect();
         let (resolved, results) = mpsc::channel();
         for host in pending.keys().cloned() {
-            let resolved = resolved.clone();
+            let (resolved, dns_servers) = (resolved.clone(), config.dns_servers.clone());
             // Not joined: a lookup cannot be canceled, and the process exits after the check.
             thread::spawn(move || {
-                let result =
-                    (host.as_str(), 0).to_socket_addrs().map(drop).map_err(|error| error.to_string());
+                let result = resolve(&host, &dns_servers).map_err(|error| error.to_string());
                 // The check no longer waits for it.
                 let _sent = resolved.send((host, result));
             });
@@ -52,6 +54,11 @@ impl Unresolved {
     pub(super) fn warning(&self, name: &str) -> Option<String> {
         self.0.get(name).map(|reason| format!("the name `{name}` does not resolve: {reason}"))
     }
+}
+
+fn resolve(name: &str, dns_servers: &[SocketAddr]) -> io::Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(lookup(name, dns_servers)).map(drop)
 }
 
 /// Returns the name of a server that is in use, unless it is given by its address.

@@ -59,6 +59,7 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
         Duration::from_secs(5),
         duration_in(Duration::from_millis(100)..=Duration::from_secs(3_600)),
     );
+    let dns_servers = root.read("dns_servers", Vec::new(), sockets);
     let transport = server.transport;
     let defaults =
         section(root, "defaults", |section| PoolSettings::read(section, &PoolSettings::default(), transport));
@@ -72,6 +73,7 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
         log_file,
         idle_upstream_connections,
         resolve_interval,
+        dns_servers,
         max_body: defaults.max_body,
         pools: pools?,
         files: Vec::new(),
@@ -214,6 +216,10 @@ fn socket(entry: &Entry<'_>) -> Result<SocketAddr, ValueError> {
     let expected = "an IP address and a port, for example 127.0.0.1:8080";
     let ip = host.parse().map_err(|_| ValueError::invalid("address", &text, expected))?;
     Ok(SocketAddr::new(ip, port))
+}
+
+fn sockets(entry: &Entry<'_>) -> Result<Vec<SocketAddr>, ValueError> {
+    entry.elements()?.iter().map(socket).collect()
 }
 
 fn data_centre(entry: &Entry<'_>) -> Result<String, ValueError> {

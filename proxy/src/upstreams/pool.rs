@@ -1,5 +1,6 @@
 //! The pool of one tool: its upstreams, its limit of calls in flight and its retry budget.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -32,7 +33,7 @@ pub enum RateExceeded {
 pub struct Pool {
     /// The configuration of the pool.
     pub config: PoolConfig,
-    /// At least one: one for each address of each configured entry.
+    /// At least one: one for each address of each configured entry, or for each host of its SRV records.
     pub upstreams: Vec<Upstream>,
     /// Whether all weights are equal, so that round robin needs no lock.
     pub(super) equal_weights: bool,
@@ -70,12 +71,12 @@ impl Pool {
             .map(|(upstream, address)| {
                 let name = upstream.identity(address);
                 let before = before.and_then(|pool| pool.upstreams.iter().find(|other| other.name == name));
-                Upstream::new(upstream, address, &config.settings, before)
+                Upstream::new(&upstream, address, &config.settings, before)
             })
             .collect();
-        let weight = config.upstreams.first().map(|first| first.weight);
+        let weight = upstreams.first().map(|first: &Upstream| first.config.weight);
         Self {
-            equal_weights: config.upstreams.iter().all(|upstream| Some(upstream.weight) == weight),
+            equal_weights: upstreams.iter().all(|upstream| Some(upstream.config.weight) == weight),
             credits: Mutex::new(vec![0; upstreams.len()]),
             upstreams,
             config,
@@ -86,7 +87,7 @@ impl Pool {
     /// Returns true if these addresses give the pool the upstreams that it has.
     pub(super) fn is_resolved_by(&self, names: &ResolvedNames) -> bool {
         let resolved = resolved_names::upstreams(&self.config.upstreams, names);
-        let ours = self.upstreams.iter().map(|upstream| (&upstream.config, upstream.address));
+        let ours = self.upstreams.iter().map(|upstream| (Cow::Borrowed(&upstream.config), upstream.address));
         resolved.into_iter().eq(ours)
     }
 

@@ -1,23 +1,23 @@
-//! Resolves the names of upstreams periodically, as Envoy's STRICT_DNS does: each address is a
-//! server of the pool.
+//! Resolves the names of upstreams periodically, as Envoy's STRICT_DNS does: each address, and each host of
+//! an SRV record, is a server of the pool.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use pingora::server::ShutdownWatch;
 use pingora::services::background::BackgroundService;
-use tokio::net::lookup_host;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::config::{AdminState, Config};
 use crate::state::State;
-use crate::upstreams::{ResolvedNames, probe};
+use crate::upstreams::lookup::lookup;
+use crate::upstreams::{ResolvedNames, ResolvedServer, probe};
 
 /// The background task that resolves the names of the configuration every `resolve_interval`.
 pub(crate) struct Resolver {
@@ -28,7 +28,7 @@ pub(crate) struct Resolver {
 /// The lookups of names.
 #[derive(Default)]
 struct Lookups {
-    set: JoinSet<(String, io::Result<Vec<IpAddr>>)>,
+    set: JoinSet<(String, io::Result<Vec<ResolvedServer>>)>,
     /// Names whose lookup has not finished. There is at most one lookup for each name, because the
     /// system resolver cannot be cancelled.
     pending: BTreeSet<String>,
@@ -36,8 +36,8 @@ struct Lookups {
     failing: BTreeSet<String>,
 }
 
-/// The addresses of each name, or the error of its lookup.
-type Results = BTreeMap<String, io::Result<Vec<IpAddr>>>;
+/// The servers of each name, or the error of its lookup.
+type Results = BTreeMap<String, io::Result<Vec<ResolvedServer>>>;
 
 /// Maximum time that a round waits for lookups. The results of slower ones belong to a later round.
 const ROUND: Duration = Duration::from_secs(2);
@@ -50,9 +50,9 @@ impl Resolver {
 
     /// Resolves all names once and applies the results.
     async fn refresh(&self) {
-        let names = names(&self.state.config.load());
+        let config = self.state.config.load_full();
         let mut lookups = self.lookups.lock().await;
-        let results = lookups.round(&names).await;
+        let results = lookups.round(&names(&config), &config.dns_servers).await;
         lookups.report(&results, &self.state);
         drop(lookups);
         apply(&self.state, results).await;
@@ -79,11 +79,10 @@ impl BackgroundService for Resolver {
 /// time keeps its addresses in `before`.
 pub(crate) async fn resolve(config: &Config, before: &ResolvedNames) -> ResolvedNames {
     let names = names(config);
-    let known = names.iter().fold(ResolvedNames::default(), |known, name| {
-        let addresses: Vec<_> = before.addresses(name).collect();
-        known.with(name, addresses)
-    });
-    merged(known, Lookups::default().round(&names).await)
+    let known = names
+        .iter()
+        .fold(ResolvedNames::default(), |known, name| known.with(name, before.servers(name).cloned()));
+    merged(known, Lookups::default().round(&names, &config.dns_servers).await)
 }
 
 /// Applies new addresses if they change a pool. New servers are probed once before they get calls,
@@ -116,13 +115,12 @@ fn names(config: &Config) -> BTreeSet<String> {
 
 impl Lookups {
     /// Looks names up. Returns the results that are available within [`ROUND`].
-    async fn round(&mut self, names: &BTreeSet<String>) -> Results {
+    async fn round(&mut self, names: &BTreeSet<String>, dns_servers: &[SocketAddr]) -> Results {
         for name in names {
             if self.pending.insert(name.clone()) {
-                let name = name.clone();
+                let (name, dns_servers) = (name.clone(), dns_servers.to_vec());
                 self.set.spawn(async move {
-                    let result = lookup_host((name.as_str(), 0)).await;
-                    let result = result.map(|found| found.map(|address| address.ip()).collect());
+                    let result = lookup(&name, &dns_servers).await;
                     (name, result)
                 });
             }
@@ -162,6 +160,7 @@ impl Lookups {
 mod tests {
     use shared::key::KeyId;
     use shared::tool::Tool;
+    use std::net::IpAddr;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
     use tokio::task::JoinHandle;
@@ -192,8 +191,8 @@ mod tests {
     }
 
     fn resolved(addresses: &[&str]) -> Results {
-        let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
-        [("tool.test".to_owned(), Ok(addresses))].into()
+        let servers = addresses.iter().map(|address| address.parse::<IpAddr>().unwrap().into()).collect();
+        [("tool.test".to_owned(), Ok(servers))].into()
     }
 
     fn servers(state: &State) -> Vec<(String, Health)> {
@@ -282,9 +281,9 @@ mod tests {
     async fn lookups_of_a_round_are_made_once_for_each_name() {
         let mut lookups = Lookups::default();
         let names = ["localhost".to_owned()].into();
-        let results = lookups.round(&names).await;
+        let results = lookups.round(&names, &[]).await;
         let addresses = results["localhost"].as_ref().unwrap();
-        assert!(addresses.contains(&IpAddr::from([127, 0, 0, 1])), "{addresses:?}");
+        assert!(addresses.contains(&IpAddr::from([127, 0, 0, 1]).into()), "{addresses:?}");
         assert!(lookups.pending.is_empty() && lookups.set.is_empty());
     }
 }

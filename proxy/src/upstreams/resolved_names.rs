@@ -1,61 +1,109 @@
 //! The addresses of names, and the servers of a pool that follow from them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 
 use crate::config::UpstreamConfig;
 
-/// The last known addresses of each name.
+/// The last known servers of each name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ResolvedNames(HashMap<String, BTreeSet<IpAddr>>);
+pub struct ResolvedNames(HashMap<String, BTreeSet<ResolvedServer>>);
+
+/// One server that a name resolves to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ResolvedServer {
+    /// Its address.
+    pub address: IpAddr,
+    /// What its SRV record says, unless the name was resolved to addresses.
+    pub record: Option<ServiceRecord>,
+}
+
+/// What an SRV record says of a server (RFC 2782).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ServiceRecord {
+    /// The name of the host.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The share of calls in relation to the other servers: 1 to 100.
+    pub weight: u32,
+    /// Whether another record has a better priority.
+    pub backup: bool,
+}
+
+impl From<IpAddr> for ResolvedServer {
+    fn from(address: IpAddr) -> Self {
+        Self { address, record: None }
+    }
+}
 
 /// Maximum number of servers of a pool: the capacity of [`super::TriedSet`].
 pub(super) const MAX_SERVERS: usize = 64;
 
 impl ResolvedNames {
-    /// Returns the distinct addresses of a name in ascending order, whatever the order of the name
+    /// Returns the distinct servers of a name in ascending order, whatever the order of the name
     /// server.
-    pub fn addresses(&self, name: &str) -> impl Iterator<Item = IpAddr> {
-        self.0.get(name).into_iter().flatten().copied()
+    pub fn servers(&self, name: &str) -> impl Iterator<Item = &ResolvedServer> {
+        self.0.get(name).into_iter().flatten()
     }
 
-    /// Sets the addresses of a name. Keeps the previous ones if `addresses` is empty, because a
+    /// Sets the servers of a name. Keeps the previous ones if `servers` is empty, because a
     /// failure of the name server must not make a tool unavailable. Probes detect addresses that
     /// are gone.
     #[must_use]
-    pub fn with(mut self, name: &str, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
-        let addresses: BTreeSet<_> = addresses.into_iter().collect();
-        if !addresses.is_empty() {
-            self.0.insert(name.to_owned(), addresses);
+    pub fn with(mut self, name: &str, servers: impl IntoIterator<Item = ResolvedServer>) -> Self {
+        let servers: BTreeSet<_> = servers.into_iter().collect();
+        if !servers.is_empty() {
+            self.0.insert(name.to_owned(), servers);
         }
         self
     }
 }
 
+/// An upstream at one of its addresses. `None` while its name has never been resolved.
+type Placed<'a> = (Cow<'a, UpstreamConfig>, Option<SocketAddr>);
+
 /// Returns the servers of a pool: one for each address of each entry, and one without an address
 /// for a name that has never been resolved. Beyond [`MAX_SERVERS`], addresses are dropped from the
 /// names with the most.
-pub(super) fn upstreams<'a>(
-    upstreams: &'a [UpstreamConfig],
-    names: &ResolvedNames,
-) -> Vec<(&'a UpstreamConfig, Option<SocketAddr>)> {
-    let mut addresses: Vec<Vec<_>> = upstreams.iter().map(|upstream| of_entry(upstream, names)).collect();
-    while addresses.iter().map(Vec::len).sum::<usize>() > MAX_SERVERS {
-        let longest = addresses.iter_mut().max_by_key(|addresses| addresses.len());
+pub(super) fn upstreams<'a>(upstreams: &'a [UpstreamConfig], names: &ResolvedNames) -> Vec<Placed<'a>> {
+    let mut placed: Vec<Vec<_>> = upstreams.iter().map(|upstream| of_entry(upstream, names)).collect();
+    while placed.iter().map(Vec::len).sum::<usize>() > MAX_SERVERS {
+        let longest = placed.iter_mut().max_by_key(|servers| servers.len());
         longest.map(Vec::pop);
     }
-    let all = upstreams.iter().zip(addresses);
-    all.flat_map(|(upstream, addresses)| addresses.into_iter().map(move |address| (upstream, address)))
-        .collect()
+    placed.into_iter().flatten().collect()
 }
 
-fn of_entry(upstream: &UpstreamConfig, names: &ResolvedNames) -> Vec<Option<SocketAddr>> {
-    let at = |ip| Some(SocketAddr::new(ip, upstream.port));
+fn of_entry<'a>(upstream: &'a UpstreamConfig, names: &ResolvedNames) -> Vec<Placed<'a>> {
+    let at = |server: &ResolvedServer| {
+        let config = match &server.record {
+            Some(record) => Cow::Owned(of_record(upstream, record)),
+            None => Cow::Borrowed(upstream),
+        };
+        let address = SocketAddr::new(server.address, config.port);
+        (config, Some(address))
+    };
     if let Some(ip) = upstream.ip() {
-        return vec![at(ip)];
+        return vec![at(&ip.into())];
     }
-    let addresses: Vec<_> = names.addresses(&upstream.host).map(at).collect();
-    if addresses.is_empty() { vec![None] } else { addresses }
+    let mut servers: Vec<_> = names.servers(&upstream.host).map(at).collect();
+    // Records of different priorities may name one server.
+    servers.sort_by_key(|(config, address)| (*address, config.backup));
+    servers.dedup_by(|(other, same), (config, address)| (&other.host, same) == (&config.host, address));
+    if servers.is_empty() { vec![(Cow::Borrowed(upstream), None)] } else { servers }
+}
+
+/// Returns the entry of a server that a record of the entry `service` names.
+fn of_record(service: &UpstreamConfig, record: &ServiceRecord) -> UpstreamConfig {
+    UpstreamConfig {
+        host: record.host.clone(),
+        port: record.port,
+        weight: record.weight,
+        backup: service.backup || record.backup,
+        admin_state: service.admin_state,
+    }
 }
 
 #[cfg(test)]
@@ -73,8 +121,8 @@ mod tests {
         }
     }
 
-    fn ips(count: u8) -> impl Iterator<Item = IpAddr> {
-        (1..=count).rev().map(|last| IpAddr::from([10, 0, 0, last]))
+    fn ips(count: u8) -> impl Iterator<Item = ResolvedServer> {
+        (1..=count).rev().map(|last| IpAddr::from([10, 0, 0, last]).into())
     }
 
     fn shown(upstreams: &[UpstreamConfig], names: &ResolvedNames) -> Vec<String> {
@@ -95,6 +143,33 @@ mod tests {
                 "[::1]:9100"
             ]
         );
+    }
+
+    #[test]
+    fn each_srv_record_is_a_server_of_its_own_host_and_weight() {
+        let server = |last, host: &str, weight, backup| ResolvedServer {
+            address: IpAddr::from([10, 0, 0, last]),
+            record: Some(ServiceRecord { host: host.to_owned(), port: 8_000, weight, backup }),
+        };
+        let service = "_http._tcp.tool.test";
+        let found = [
+            server(2, "b.test", 7, false),
+            server(1, "a.test", 3, true),
+            server(1, "a.test", 9, false),
+            server(3, "a.test", 9, false),
+        ];
+        let names = ResolvedNames::default().with(service, found);
+        let upstreams = [UpstreamConfig { port: 0, ..entry(service) }];
+        assert_eq!(
+            shown(&upstreams, &names),
+            ["a.test/10.0.0.1:8000", "b.test/10.0.0.2:8000", "a.test/10.0.0.3:8000"]
+        );
+        let flags: Vec<_> = super::upstreams(&upstreams, &names)
+            .into_iter()
+            .map(|(upstream, _)| (upstream.weight, upstream.backup))
+            .collect();
+        assert_eq!(flags, [(9, false), (7, false), (9, false)]);
+        assert_eq!(shown(&upstreams, &ResolvedNames::default()), [service]);
     }
 
     #[test]

@@ -30,9 +30,9 @@ pub struct Upstream {
     /// configuration has the address, `tools.internal/10.0.0.4:9100` if it has a name, and
     /// `tools.internal:9100` while the name has never been resolved.
     pub name: String,
-    /// `host:port` as configured: the `Host` of requests.
+    /// `host:port` as configured, or of the SRV record: the `Host` of requests.
     pub authority: String,
-    /// The entry of the configuration.
+    /// The entry of the configuration, with host, port and weight of its SRV record if it has one.
     pub config: UpstreamConfig,
     /// The address of the server. `None` while the name has never been resolved.
     pub address: Option<SocketAddr>,

@@ -41,6 +41,7 @@ mod secrecy;
 mod servers_file;
 mod shutdown;
 mod splice;
+mod srv_records;
 mod tls;
 mod transport;
 mod upgrade;

@@ -8,9 +8,10 @@ use crate::config::reader::{Entry, ValueError, values};
 /// One server of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UpstreamConfig {
-    /// A name or an IP address.
+    /// A name or an IP address. A name such as `_http._tcp.qr.internal` is that of SRV records (RFC 2782),
+    /// which have the hosts, their ports and weights.
     pub host: String,
-    /// The port.
+    /// The port. 0 for the name of SRV records.
     pub port: u16,
     /// The share of calls in relation to the other servers: 1 to 100.
     pub weight: u32,
@@ -34,6 +35,7 @@ pub enum AdminState {
 impl fmt::Display for UpstreamConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.host.contains(':') {
+            _ if self.is_srv() => f.write_str(&self.host),
             true => write!(f, "[{}]:{}", self.host, self.port),
             false => write!(f, "{}:{}", self.host, self.port),
         }
@@ -44,6 +46,21 @@ impl UpstreamConfig {
     /// Returns the IP address, unless the host is a name.
     pub fn ip(&self) -> Option<IpAddr> {
         self.host.parse().ok()
+    }
+
+    /// Returns true for a name of SRV records: `_service._protocol.name`.
+    pub(crate) fn is_srv_name(text: &str) -> bool {
+        let is_label = |label: &str| {
+            !label.is_empty() && label.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+        };
+        let labels: Vec<_> = text.trim_end_matches('.').split('.').collect();
+        labels.len() > 2
+            && labels.iter().take(2).all(|label| label.len() > 1 && label.starts_with('_'))
+            && labels.into_iter().all(is_label)
+    }
+
+    fn is_srv(&self) -> bool {
+        Self::is_srv_name(&self.host)
     }
 
     /// Returns the text that identifies the server at one address of this entry, in logs, metrics
@@ -82,7 +99,7 @@ pub(super) fn all(entry: &Entry<'_>) -> Vec<UpstreamConfig> {
 /// Returns what is wrong if it has no port, or the pool has it already.
 pub(super) fn add(upstreams: &mut Vec<UpstreamConfig>, upstream: UpstreamConfig) -> Result<(), String> {
     let is_same = |other: &UpstreamConfig| (&other.host, other.port) == (&upstream.host, upstream.port);
-    if upstream.port == 0 {
+    if upstream.port == 0 && !UpstreamConfig::is_srv_name(&upstream.host) {
         return Err("invalid port `0`: expected 1 to 65535".to_owned());
     }
     if upstreams.iter().any(is_same) {
@@ -105,11 +122,20 @@ pub(super) fn upstream(text: &str) -> Result<UpstreamConfig, ValueError> {
         return Err(ValueError::invalid("option", word, "weight=3, backup, drain or off"));
     }
     let address = if options.is_empty() { text.to_owned() } else { address.join(" ") };
-    let (host, port) = values::address(&address)?;
+    let (host, port) = match UpstreamConfig::is_srv_name(&address) {
+        true => (address.clone(), 0),
+        false => values::address(&address)?,
+    };
+    if port > 0 && UpstreamConfig::is_srv_name(&host) {
+        return Err(ValueError::invalid("address", address, "no port: SRV records have ports"));
+    }
     let mut upstream =
         UpstreamConfig { host, port, weight: 1, backup: false, admin_state: AdminState::Active };
     for option in options {
         match (*option, option.strip_prefix("weight=")) {
+            (_, Some(_)) if upstream.is_srv() => {
+                return Err(ValueError::invalid("option", *option, "none: SRV records have weights"));
+            }
             (_, Some(weight)) => upstream.weight = self::weight(weight)?,
             ("backup", None) => upstream.backup = true,
             ("off", None) => upstream.admin_state = AdminState::Off,
