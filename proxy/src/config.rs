@@ -14,11 +14,12 @@ mod tls;
 
 use std::collections::BTreeSet;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use callers::{Authority, Callers, DirectConfig, FeedConfig, GrantConfig};
+use ipnet::IpNet;
 pub use limits::{MeterAuthority, Password, ValkeyConfig, ValkeyKind};
 pub use pool::{
     AdminState, Balance, DisabledUntil, EjectConfig, PoolConfig, PoolSettings, ProbeConfig, ProbeKind,
@@ -123,6 +124,16 @@ pub struct ClientConfig {
     pub calls_in_flight_per_key: u32,
     /// Maximum rate of refused unauthenticated requests per address before it is throttled.
     pub refusals_per_second: u32,
+    /// The load balancers whose connections begin with a PROXY header.
+    pub proxy_protocol: Vec<IpNet>,
+}
+
+impl ClientConfig {
+    /// Returns true if connections from this address begin with a PROXY header, which announces the client.
+    pub fn announces_clients(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.proxy_protocol.iter().any(|network| network.contains(&address))
+    }
 }
 
 /// The access log and the diagnostic log.

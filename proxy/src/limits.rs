@@ -108,6 +108,7 @@ mod tests {
         connections: 1,
         connections_per_address: 1,
         calls_in_flight_per_key: 3,
+        proxy_protocol: Vec::new(),
         refusals_per_second: 5,
         streams_per_connection: 1,
         h2c: false,

@@ -43,6 +43,10 @@ use transport::tls::{Handshake, ServerTls};
 impl Listener for Gateway {
     type Permit = ConnectionPermit;
 
+    fn expects_proxy_header(&self, address: IpAddr) -> bool {
+        self.state.config.load().clients.announces_clients(address)
+    }
+
     fn connection_filter(&self, address: Option<IpAddr>) -> ConnectionAction<ConnectionPermit> {
         connection_filter::connection_filter(&self.state, self.max_connections, address)
     }

@@ -1,11 +1,12 @@
 //! Reads the text of a file into a [`Config`], and collects all errors on the way.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use shared::request::{BODY_IDLE_TIMEOUT_MS, MIN_BODY_RATE};
 use shared::tool::Tool;
 use toml::de::DeTable;
@@ -153,6 +154,7 @@ fn clients(section: &mut Section<'_>) -> ClientConfig {
         h2c: section.read("h2c", false, Entry::boolean),
         calls_in_flight_per_key: section.read("calls_in_flight_per_key", 128, count(1..=1_000_000)),
         refusals_per_second: section.read("refusals_per_second", 100, count(1..=1_000_000)),
+        proxy_protocol: section.read("proxy_protocol", Vec::new(), networks),
     }
 }
 
@@ -219,7 +221,17 @@ fn socket(entry: &Entry<'_>) -> Result<SocketAddr, ValueError> {
 }
 
 fn sockets(entry: &Entry<'_>) -> Result<Vec<SocketAddr>, ValueError> {
-    entry.elements()?.iter().map(socket).collect()
+    Ok(entry.elements()?.iter().filter_map(|element| element.read(socket)).collect())
+}
+
+fn networks(entry: &Entry<'_>) -> Result<Vec<IpNet>, ValueError> {
+    let expected = "an address or a network, for example 10.0.0.4 or 10.0.0.0/8";
+    let network = |element: &Entry<'_>| {
+        let text = element.text()?;
+        let parsed = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+        parsed.map_err(|_| ValueError::invalid("network", text, expected))
+    };
+    Ok(entry.elements()?.iter().filter_map(|element| element.read(network)).collect())
 }
 
 fn data_centre(entry: &Entry<'_>) -> Result<String, ValueError> {

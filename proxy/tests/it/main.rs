@@ -32,6 +32,7 @@ mod log_file;
 mod open_files;
 mod operations;
 mod pools;
+mod proxy_protocol;
 mod relay;
 mod reload;
 mod responses;

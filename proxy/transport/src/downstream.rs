@@ -1,5 +1,6 @@
 //! Client connections: TLS, limits, and a loop over their requests.
 
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use pingora::protocols::Stream;
 use pingora::server::ShutdownWatch;
 use shared::problem::{Problem, codes};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::client::{self, ClientStream, HeadRead};
 use crate::connect::ConnectionLimits;
@@ -17,6 +19,7 @@ use crate::hooks::{ConnectionAction, Event, Limit, Phases};
 use crate::http2::{self, CloseReason, Http2Stream};
 use crate::linger::LingeringClose;
 use crate::pingora_proxy::PingoraProxy;
+use crate::proxy_protocol::{self, ProxyHeaderError};
 use crate::relay::Relay;
 use crate::relay::outcome::Next;
 use crate::relay::respond::refuse_unread;
@@ -64,6 +67,30 @@ impl<P: Phases> Downstream<P> {
             Transport::PingoraProxy => Forwarder::PingoraProxy(PingoraProxy::new(phases.clone(), limits)),
         };
         Self { forwarder, phases }
+    }
+
+    /// Reads the PROXY header of a connection that must begin with one. Returns `None` if it does not.
+    async fn read_proxy_header(
+        &self,
+        stream: Stream,
+        address: IpAddr,
+        phase: &mut watch::Receiver<Phase>,
+    ) -> Option<Stream> {
+        let read = timeout(self.phases.client_options().header_timeout, proxy_protocol::read(stream));
+        let read = tokio::select! {
+            biased;
+            read = read => read,
+            _ = phase.wait_for(|phase| *phase == Phase::Closing) => return None,
+        };
+        match read {
+            Ok(Ok(stream)) => return Some(stream),
+            Ok(Err(ProxyHeaderError::Closed)) => {}
+            Ok(Err(error)) => {
+                log::warn!("connection without a PROXY header: address={address} error=\"{error}\"");
+            }
+            Err(_elapsed) => self.phases.record(Event::LimitExceeded(Limit::HeaderTimeout)),
+        }
+        None
     }
 
     /// Does the TLS handshake of a connection, if TLS is on. Returns `None` if it fails.
@@ -228,8 +255,13 @@ impl<P: Phases> Downstream<P> {
 impl<P: Phases> ServerApp for Downstream<P> {
     async fn process_new(self: &Arc<Self>, stream: Stream, _: &ShutdownWatch) -> Option<Stream> {
         let _open = self.phases.drain().track(WorkKind::Connection);
-        let (stream, _permit) = self.filter(stream).await?;
         let mut phase = self.phases.drain().phase();
+        let expects_header = |address: &IpAddr| self.phases.expects_proxy_header(*address);
+        let stream = match client::address(&stream).filter(expects_header) {
+            Some(address) => Box::pin(self.read_proxy_header(stream, address, &mut phase)).await?,
+            None => stream,
+        };
+        let (stream, _permit) = self.filter(stream).await?;
         let AcceptedConnection { stream, protocol, is_tls } = self.handshake(stream, &mut phase).await?;
         let http2 = match protocol {
             Protocol::Http1 => {

@@ -28,6 +28,9 @@ pub trait Listener: Send + Sync + 'static {
     /// A guard that is held while an accepted connection is open.
     type Permit: Send;
 
+    /// Returns true if connections from this address begin with a PROXY header.
+    fn expects_proxy_header(&self, address: IpAddr) -> bool;
+
     /// Decides whether an accepted connection is served.
     fn connection_filter(&self, address: Option<IpAddr>) -> ConnectionAction<Self::Permit>;
 

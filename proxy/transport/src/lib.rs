@@ -27,6 +27,7 @@ mod limits;
 mod linger;
 mod pingora_proxy;
 mod pipe;
+mod proxy_protocol;
 pub mod record;
 mod relay;
 pub mod request_head;

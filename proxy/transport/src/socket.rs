@@ -39,6 +39,16 @@ impl Socket {
         Ok(Self { stream, peer })
     }
 
+    /// Returns the TCP connection, of which no byte has been read.
+    pub(crate) const fn tcp(&mut self) -> &mut TcpStream {
+        &mut self.stream
+    }
+
+    /// Sets the address of the client of a load balancer.
+    pub(crate) const fn set_peer(&mut self, peer: SocketAddr) {
+        self.peer = peer;
+    }
+
     /// Returns the TCP connection behind a stream, or `None` if there is something between, as TLS.
     pub(crate) fn of(stream: &Stream) -> Option<&Self> {
         (**stream).as_any().downcast_ref()

@@ -8,6 +8,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
+
 use super::values;
 
 /// The values in TOML, by the path of their key.
@@ -107,6 +109,12 @@ impl ToToml for PathBuf {
 }
 
 impl ToToml for SocketAddr {
+    fn to_toml(&self) -> Option<String> {
+        Some(quoted(&self.to_string()))
+    }
+}
+
+impl ToToml for IpNet {
     fn to_toml(&self) -> Option<String> {
         Some(quoted(&self.to_string()))
     }

@@ -19,8 +19,8 @@ pub(crate) fn throttle_refusal(
         return problem;
     }
     let config = state.config.load();
-    // Behind a load balancer that terminates TLS, all clients share its address.
-    let is_shared = state.mode.is_behind_tls();
+    // Behind a load balancer that terminates TLS, all clients share its address, unless it announces theirs.
+    let is_shared = state.mode.is_behind_tls() && config.clients.proxy_protocol.is_empty();
     match address().filter(|_| !is_shared) {
         Some(address) if state.limits.record_refusal(address, &config.clients) => {
             state.metrics.limits.record(LimitKind::RefusalsPerSecond);
