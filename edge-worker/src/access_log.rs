@@ -12,7 +12,7 @@ use shared::sampling::Sampling;
 use shared::tier::Tier;
 use shared::time::UnixMillis;
 use shared::tool::Tool;
-use shared::trace::trace_id;
+use shared::trace::{Span, SpanContext, SpanId, TRACEPARENT, TraceId};
 use worker::console_log;
 
 use crate::runtime::client_request::ClientRequest;
@@ -33,6 +33,8 @@ pub(crate) struct AccessRecord {
     pub(crate) degraded: bool,
     /// The units that the call costs, if it has a price and is not refunded.
     pub(crate) units: Option<u32>,
+    /// The span of a call that was forwarded.
+    pub(crate) span: Option<Span>,
     /// The data center that responded, or that polled for key changes.
     pub(crate) origin: Option<String>,
     /// The data centers that were tried before the one that responded.
@@ -97,10 +99,14 @@ impl AccessRecord {
             return;
         }
         let (overhead_ms, origin_ms) = self.durations(request, now);
+        let caller = request.header(TRACEPARENT).and_then(SpanContext::parse);
+        let trace = self.span.map(|span| span.context).or(caller);
         let line = Line {
             time: request.now.to_rfc3339(),
             request_id: request.id.to_string(),
-            trace_id: request.header("traceparent").and_then(trace_id),
+            trace_id: trace.map(|trace| trace.trace_id),
+            span_id: self.span.map(|span| span.context.span_id),
+            parent_span_id: caller.map(|caller| caller.span_id),
             // An unknown method is arbitrary text of the client.
             method: request.method.parse::<Method>().map_or("other", Method::as_str),
             route: self.endpoint.map(Endpoint::path),
@@ -132,7 +138,11 @@ struct Line<'a> {
     time: String,
     request_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    trace_id: Option<&'a str>,
+    trace_id: Option<TraceId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    span_id: Option<SpanId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_span_id: Option<SpanId>,
     method: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     route: Option<String>,

@@ -12,10 +12,12 @@ use shared::request_id::RequestId;
 use shared::route::{CallMethod, ToolCall};
 use shared::tier::Tier;
 use shared::tool::Tool;
+use shared::trace::TraceId;
 
 use crate::direct::response_headers::ResponseInfo;
 use crate::direct::{Charged, KeyDecision};
 use crate::replay::StoredUse;
+use crate::trace::CallTrace;
 use crate::upstreams::{Pool, PoolPermit, TriedSet, Upstream, UpstreamIndex, UpstreamPermit};
 use transport::record;
 
@@ -43,6 +45,8 @@ pub struct Call {
     pub price: Price,
     /// The units that its response costs, in direct mode. `None` without a price, or if it is refunded.
     pub units: Option<u32>,
+    /// Its trace, if calls are traced.
+    pub trace: Option<Box<CallTrace>>,
     /// The upstream that is being tried or has responded.
     pub current: Option<UpstreamIndex>,
     /// Upstreams that failed.
@@ -68,8 +72,8 @@ pub(crate) struct RequestLog {
     pub request_id: RequestId,
     /// Whether the request came over TLS, in direct mode.
     pub secure: bool,
-    /// The client's trace (W3C Trace Context), if the access log has it.
-    pub trace_id: Option<Box<str>>,
+    /// The caller's trace (W3C Trace Context), if the access log has it.
+    pub trace_id: Option<TraceId>,
     /// The proof to the edge that the response is ours. `None` before a grant was verified, and in
     /// direct mode.
     pub proof: Option<Proof>,
@@ -100,6 +104,7 @@ impl Call {
             charged: None,
             price: Price::FREE,
             units: None,
+            trace: None,
             current: None,
             tried: TriedSet::default(),
             free_retries: 0,

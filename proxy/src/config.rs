@@ -11,6 +11,7 @@ mod read;
 mod reader;
 mod report;
 mod tls;
+mod tracing;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -32,6 +33,7 @@ pub use reader::values::show as show_duration;
 pub use report::{ReloadOutcome, ReloadReport};
 use thiserror::Error;
 pub use tls::UpstreamTls;
+pub use tracing::TracingConfig;
 
 use crate::per_tool::PerTool;
 use transport::downstream::Transport;
@@ -51,6 +53,8 @@ pub struct Config {
     pub log: LogConfig,
     /// The file of the access log, if it is not standard output.
     pub log_file: Option<PathBuf>,
+    /// The export of traces, if it is on.
+    pub tracing: Option<Box<TracingConfig>>,
     /// Maximum number of idle connections to all upstreams together.
     pub idle_upstream_connections: usize,
     /// The interval between two resolutions of upstream names.

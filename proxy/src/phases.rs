@@ -24,6 +24,7 @@ pub(crate) use request_filter::AdmissionWait;
 
 use pingora::ErrorType;
 use shared::problem::Problem;
+use shared::trace::TRACEPARENT;
 
 use crate::call::{Call, Record, RequestLog};
 use crate::observe::metrics::LimitKind;
@@ -32,11 +33,12 @@ use crate::upstreams::QueuedCall;
 use transport::clock::Monotonic;
 use transport::drain::Drain;
 use transport::hooks::{
-    AfterFailure, Attempt, ClientOptions, ConnectionAction, Event, Failure, Limit, Listener, Phases, Request,
-    RequestAction, UpstreamRequest, UpstreamResponse,
+    AfterFailure, Attempt, ClientOptions, ConnectionAction, Event, Failure, Headers, Limit, Listener, Phases,
+    Request, RequestAction, UpstreamRequest, UpstreamResponse,
 };
 use transport::http2::CloseReason;
 use transport::idle_clients::IdleClients;
+use transport::record::DialTimes;
 use transport::response::Response;
 use transport::tls::{Handshake, ServerTls};
 
@@ -130,6 +132,12 @@ impl Phases for Gateway {
 
     fn upstream_request_filter(&self, call: &Call, record: &Record, head: &mut impl UpstreamRequest) {
         upstream_request_filter::upstream_request_filter(call, record, head);
+    }
+
+    fn connected_to_upstream(&self, call: &mut Call, dialed: Option<DialTimes>, head: &mut impl Headers) {
+        if let Some(trace) = &mut call.trace {
+            head.write_header_fmt(TRACEPARENT, trace.record_connection(dialed));
+        }
     }
 
     fn request_body_filter(&self, call: &Call, received: u64) -> Result<(), Box<Problem>> {

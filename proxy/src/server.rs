@@ -30,6 +30,7 @@ use crate::phases::Gateway;
 use crate::reload::{self, FileWatch, ReloadService, Reloader};
 use crate::replay::UsedGrantService;
 use crate::state::{EdgeMode, InitError, Mode, State};
+use crate::trace::TraceExporter;
 use crate::upgrade::{OldProcess, PrivateListener, SocketError, SocketKind, UpgradeService};
 use crate::upstreams::probe::Prober;
 use crate::upstreams::resolve::Resolver;
@@ -148,6 +149,7 @@ fn add_background_services(server: &mut Server, state: &Arc<State>, reloader: Ar
     server.add_service(background_service("names", Resolver::new(Arc::clone(state))));
     server.add_service(background_service("probes", Prober(Arc::clone(state))));
     server.add_service(background_service("reload", ReloadService(reloader)));
+    server.add_service(background_service("traces", TraceExporter(Arc::clone(state))));
     if let Mode::Edge(EdgeMode { used_grants: Some(used), .. }) = &state.mode {
         server.add_service(background_service("used grants", UsedGrantService(Arc::clone(used))));
     }

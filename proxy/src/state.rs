@@ -17,6 +17,7 @@ use crate::limits::ClientLimits;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::tool_catalog::ToolCatalog;
+use crate::trace::SpanQueue;
 use crate::upstreams::{Pool, Pools, ResolvedNames};
 use transport::clock;
 use transport::drain::Drain;
@@ -44,6 +45,8 @@ pub struct State {
     pub metrics: Metrics,
     /// The access log.
     pub access_log: AccessLog,
+    /// The spans of traced calls, until they are exported.
+    pub spans: SpanQueue,
     /// The connections and requests in flight, and the phase of shutdown.
     pub drain: Arc<Drain>,
     /// The client connections that wait for a request.
@@ -75,6 +78,7 @@ impl State {
             limits: ClientLimits::default(),
             metrics: Metrics::new(&pools)?,
             access_log: AccessLog::new(config.log),
+            spans: SpanQueue::default(),
             changes,
             drain: Arc::default(),
             idle_clients: IdleClients::default(),

@@ -22,6 +22,7 @@ pub mod document;
 pub mod fields;
 pub mod grant;
 pub mod headers;
+mod hex;
 pub mod idempotency;
 pub mod json;
 pub mod key;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::hex;
+
 /// 128 random bits, written as 32 lower-case hexadecimal digits, so that it can serve as a trace id
 /// too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -10,39 +12,20 @@ pub struct RequestId(pub [u8; 16]);
 impl RequestId {
     /// Reads what [`RequestId`]'s `Display` writes; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.as_bytes();
-        if digits.len() != 32 {
-            return None;
-        }
-        let mut bytes = [0; 16];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            let &[high, low] = pair else { return None };
-            *byte = hex_value(high)? << 4 | hex_value(low)?;
-        }
-        Some(Self(bytes))
+        hex::parse(text).map(Self)
+    }
+
+    /// Returns half of the bits, as the entropy of the one span that a hop without randomness of its own
+    /// makes for the request.
+    pub const fn span_entropy(self) -> [u8; 8] {
+        let Self([_, _, _, _, _, _, _, _, half @ ..]) = self;
+        half
     }
 }
 
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [0; 32];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
-            pair.copy_from_slice(&[hex_digit(byte >> 4), hex_digit(byte & 15)]);
-        }
-        f.write_str(std::str::from_utf8(&text).unwrap_or_default())
-    }
-}
-
-/// Returns the digit of a number below 16.
-const fn hex_digit(value: u8) -> u8 {
-    if value < 10 { b'0' + value } else { b'a' - 10 + value }
-}
-
-const fn hex_value(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
+        hex::write(&self.0, f)
     }
 }
 

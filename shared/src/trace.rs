@@ -1,33 +1,16 @@
-//! Trace ids of W3C Trace Context.
+//! Traces of W3C Trace Context, level 1: `traceparent` and `tracestate`, and the span of one hop.
 
-/// Returns the trace id of a `traceparent` header (W3C Trace Context, section 3.2.2): 32 lower-case
-/// hexadecimal digits. Returns `None` if the value is malformed or the id is all zeros.
-///
-/// ```
-/// let traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-/// assert_eq!(shared::trace::trace_id(traceparent), Some("0af7651916cd43dd8448eb211c80319c"));
-/// ```
-pub fn trace_id(traceparent: &str) -> Option<&str> {
-    let mut parts = traceparent.split('-');
-    let (_version, id) = (parts.next()?, parts.next()?);
-    let well_formed = id.len() == 32 && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    (well_formed && id.bytes().any(|b| b != b'0')).then_some(id)
-}
+mod context;
+mod id;
+mod span;
+mod state;
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+pub use context::SpanContext;
+pub use id::{SpanId, TraceId};
+pub use span::Span;
+use state::is_trace_state;
 
-    #[test]
-    fn malformed_traceparent_has_no_trace_id() {
-        for text in [
-            "",
-            "00",
-            "00-\"}-x",
-            "00-00000000000000000000000000000000-b7ad6b7169203331-01",
-            "00-0AF7651916CD43DD8448EB211C80319C-b7-01",
-        ] {
-            assert_eq!(trace_id(text), None, "{text}");
-        }
-    }
-}
+/// Names the caller's span and whether it is sampled (W3C Trace Context, section 3.2).
+pub const TRACEPARENT: &str = "traceparent";
+/// Has what other tracing systems say of the trace (W3C Trace Context, section 3.3).
+pub const TRACESTATE: &str = "tracestate";

@@ -183,11 +183,13 @@ fn no_section_has_a_variable_for_development() {
     }
 }
 
-/// The platform's own log has the URL, the address and the user agent of each request.
+/// The platform's own log has the URL, the address and the user agent of each request. Its spans have the
+/// URL.
 #[test]
-fn deployed_worker_keeps_no_invocation_logs() {
+fn deployed_worker_keeps_no_invocation_logs_or_traces() {
     let config = wrangler();
     assert_eq!(config["observability"]["logs"]["invocation_logs"], Value::Boolean(false));
+    assert_eq!(config["observability"]["traces"]["enabled"], Value::Boolean(false));
     for (name, section) in environments(&config) {
         assert!(!section.contains_key("observability"), "{name} inherits what is recorded");
         assert!(section["vars"].get("ACCESS_LOG_SAMPLE").is_some(), "{name} samples successes");

@@ -41,6 +41,7 @@ mod stalls;
 mod streams;
 mod surface;
 mod tools;
+mod traces;
 mod two_workers;
 mod units;
 mod uploads;

@@ -11,5 +11,6 @@ mod qr;
 mod secrecy;
 mod smoke;
 mod targets;
+mod traces;
 mod units;
 mod uploads;

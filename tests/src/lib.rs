@@ -11,6 +11,7 @@
     reason = "a test harness fails by panicking"
 )]
 
+pub mod collector;
 pub mod fake_edge;
 pub mod faults;
 pub mod go;

@@ -16,6 +16,7 @@ use shared::problem::codes;
 use shared::route::ToolCall;
 use shared::status::StatusReport;
 use shared::time::UnixMillis;
+use shared::trace::{Span, TRACEPARENT};
 
 use crate::access_log::AccessRecord;
 use crate::context::RequestContext;
@@ -49,6 +50,11 @@ pub(crate) async fn forward(
     let upload = boxed(Upload::receive(context, call.method)).await;
     access.body_wait_ms = clock::now().since(started);
     let upload = upload.map_err(ForwardError::refused)?;
+    let span = outlined(|| {
+        let (request, id) = (context.request, context.request.id);
+        Span::new(request.header(TRACEPARENT), id, id.span_entropy())
+    });
+    access.span = Some(span);
     let origins = &context.bindings.origins;
     let order = outlined(|| {
         let mut order = REACHABILITY.with_borrow(|seen| seen.order(origins, clock::now()));
@@ -66,7 +72,7 @@ pub(crate) async fn forward(
         let is_confirmed = REACHABILITY.with_borrow(|seen| seen.is_confirmed(index, sent_at));
         let has_next = nth + 1 < order.len();
         let has_other = has_other_origin(&order, nth);
-        let attempt = Attempt { context, call, grant, origin, has_next, has_other, is_confirmed };
+        let attempt = Attempt { context, call, grant, span, origin, has_next, has_other, is_confirmed };
         match boxed(attempt.run(&upload)).await {
             Ok(response) => {
                 outlined(|| {

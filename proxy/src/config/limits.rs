@@ -187,7 +187,7 @@ fn name(entry: &Entry<'_>) -> Result<String, ValueError> {
     }
 }
 
-fn password(text: &str) -> Result<Password, ValueError> {
+pub(super) fn password(text: &str) -> Result<Password, ValueError> {
     match text {
         "" => Err(ValueError::Empty { expected: "a password" }),
         text => Ok(Password(text.to_owned())),

@@ -20,7 +20,7 @@ use super::reader::fault::{FaultSink, Faults, Places};
 use super::reader::{Entry, Section, ValueError, count, duration_in, section, values};
 use super::{
     AccessDetail, AccessTarget, Callers, ClientConfig, Config, LogConfig, PoolConfig, ServerConfig, callers,
-    tls,
+    tls, tracing,
 };
 use crate::per_tool::PerTool;
 use transport::downstream::Transport;
@@ -54,6 +54,7 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
     let callers = callers(root);
     let clients = section(root, "clients", clients);
     let (log, log_file) = section(root, "log", |section| (log(section), log_file(section)));
+    let tracing = section(root, "tracing", tracing::read);
     let idle_upstream_connections = root.read("idle_upstream_connections", 4_096, count(0..=1_000_000));
     let resolve_interval = root.read(
         "resolve_interval",
@@ -72,6 +73,7 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
         clients,
         log,
         log_file,
+        tracing,
         idle_upstream_connections,
         resolve_interval,
         dns_servers,

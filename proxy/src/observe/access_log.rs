@@ -192,6 +192,7 @@ mod tests {
             micros: 5,
             sent: 9,
             units: None,
+            span: None,
             timings: None,
         }
     }

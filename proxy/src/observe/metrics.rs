@@ -7,6 +7,7 @@ mod limits;
 mod pool;
 mod register;
 mod tls;
+mod traces;
 
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ use self::pool::PoolMetrics;
 pub use self::pool::RetryCause;
 use self::register::{Register, signed};
 use self::tls::TlsMetrics;
+pub(crate) use self::traces::SpanLoss;
+use self::traces::TraceMetrics;
 use crate::config::ReloadReport;
 use crate::direct::Direct;
 use crate::per_tool::PerTool;
@@ -41,6 +44,7 @@ pub struct Metrics {
     pub(crate) tls: TlsMetrics,
     pub(crate) config: ConfigMetrics,
     pub(crate) limits: LimitMetrics,
+    pub(crate) traces: TraceMetrics,
     keys: KeyMetrics,
     overhead_seconds: Histogram,
     requests: IntGauge,
@@ -100,6 +104,7 @@ impl Metrics {
             tls: TlsMetrics::new(&register)?,
             config: ConfigMetrics::new(&register)?,
             limits: LimitMetrics::new(&register)?,
+            traces: TraceMetrics::new(&register)?,
             keys: KeyMetrics::new(&register)?,
             overhead_seconds: register.histogram(
                 "utg_proxy_overhead_seconds",

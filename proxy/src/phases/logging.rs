@@ -10,6 +10,7 @@ use super::upstream_response_filter::settle;
 use crate::call::{Call, Record};
 use crate::observe::access_log::{Line, Timings};
 use crate::state::{Mode, State};
+use crate::trace::{self, CallTrace};
 use transport::clock::Monotonic;
 use transport::record::Aborted;
 
@@ -24,6 +25,7 @@ pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
         settle_cut_upload(state, call, record);
         count(state, call, record);
     }
+    let span = call.filter(|call| trace::export(state, call, record)).and_then(|call| call.trace.as_deref());
     if !state.access_log.wants(status, log.refusal, record.aborted) {
         return;
     }
@@ -42,6 +44,7 @@ pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
         micros: micros(took),
         sent: record.sent,
         units: call.and_then(|call| call.units).filter(|_| record.aborted != Some(Aborted::ByUpstream)),
+        span: span.map(CallTrace::context),
         timings: state.access_log.wants_timings().then(|| timings(record)),
     });
 }
@@ -83,14 +86,14 @@ fn settle_cut_upload(state: &State, call: &Call, record: &Record) {
     }
 }
 
-fn timings(record: &Record) -> Timings<'_> {
+fn timings(record: &Record) -> Timings {
     let sent = record.sent_at;
     let since = |from: Instant, to: Option<Instant>| to.map(|to| micros(to.duration_since(from)));
     Timings {
         gateway_micros: since(record.buffered_at(), sent),
         upstream_micros: sent.and_then(|sent| since(sent, record.responded_at)),
         received: record.received,
-        trace_id: record.log.trace_id.as_deref(),
+        trace_id: record.log.trace_id,
     }
 }
 

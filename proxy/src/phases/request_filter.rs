@@ -22,6 +22,7 @@ use shared::request_id::RequestId;
 use shared::response::Response;
 use shared::route::{CallMethod, Path, Route, Target, ToolCall, on_path};
 use shared::status::StatusReport;
+use shared::trace::{SpanContext, TRACEPARENT, TraceId};
 use shared::url::is_confidential;
 
 use self::admitted::Admitted;
@@ -36,6 +37,7 @@ use crate::config::ClientConfig;
 use crate::direct::{OwnRequest, OwnRoute, RequestScheme};
 use crate::observe::metrics::LimitKind;
 use crate::state::{Mode, State};
+use crate::trace::CallTrace;
 use transport::clock::{self, Monotonic};
 use transport::hooks::{Request, RequestAction};
 use transport::request_head::RawHead;
@@ -195,7 +197,9 @@ fn call_tool<'a>(
             }
         }
     };
-    let mut call = Call { charged, price, ..Call::new(called, pool, key_id, tier) };
+    let tracing = config.tracing.as_deref();
+    let trace = tracing.map(|tracing| Box::new(CallTrace::new(tracing, raw, record.log.request_id)));
+    let mut call = Call { charged, price, trace, ..Call::new(called, pool, key_id, tier) };
     // A denied call is not refused earlier, so that the access log names its key.
     let checked =
         denied.map_or(Ok(()), Err).and_then(|()| check(state, &config.clients, request, record, &mut call));
@@ -238,10 +242,10 @@ fn check(
     Ok(())
 }
 
-/// Returns the trace id of the client (W3C Trace Context), if it sent one.
-fn trace(raw: &RawHead<'_>) -> Option<Box<str>> {
-    let parent = std::str::from_utf8(raw.only("traceparent").ok().flatten()?).ok()?;
-    shared::trace::trace_id(parent).map(Box::from)
+/// Returns the trace id of the caller (W3C Trace Context), if it sent one.
+fn trace(raw: &RawHead<'_>) -> Option<TraceId> {
+    let parent = std::str::from_utf8(raw.only(TRACEPARENT).ok().flatten()?).ok()?;
+    SpanContext::parse(parent).map(|caller| caller.trace_id)
 }
 
 /// Returns the proof for the response to a probe of the edge. Returns `None` if the probe has no

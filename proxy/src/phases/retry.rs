@@ -26,6 +26,9 @@ pub(super) fn fail_to_connect(
     record: &Record,
     error: &ErrorType,
 ) -> AfterFailure {
+    if let Some(trace) = &mut call.trace {
+        trace.end_attempt(None, Cause::from(error));
+    }
     let now = Monotonic::now();
     if *error == OUT_OF_FILES {
         return out_of_files(state, call, now);
@@ -64,6 +67,9 @@ pub(super) fn error_while_proxy(
     record: &Record,
     failure: Failure,
 ) -> AfterFailure {
+    if let Some(trace) = &mut call.trace {
+        trace.end_attempt(record.sent_at, failure.cause);
+    }
     match failure.cause {
         Cause::Status(status) => record_response(state, call, record, status, Instant::now()),
         _ if is_free_retry(call, failure.kind) => {}

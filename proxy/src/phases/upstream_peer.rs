@@ -58,8 +58,11 @@ pub(super) fn next(call: &mut Call, now: Monotonic) -> Option<Attempt> {
     current(call, now)
 }
 
-/// Returns the attempt at the upstream that was chosen.
-pub(super) fn current(call: &Call, now: Monotonic) -> Option<Attempt> {
+/// Begins an attempt at the upstream that was chosen.
+pub(super) fn current(call: &mut Call, now: Monotonic) -> Option<Attempt> {
+    if let (Some(trace), Some(index)) = (&mut call.trace, call.current) {
+        trace.begin_attempt(index);
+    }
     let settings = &call.pool.config.settings;
     let target = call.upstream().and_then(Upstream::connect_target)?.clone();
     let has_other = || call.pool.has_available(call.tried_with_current(), now);

@@ -199,7 +199,7 @@ fn dumped_configuration_has_every_key_with_a_default() {
     let keys = proxy::config::Config::keys();
     let absent: Vec<_> = keys.iter().filter(|key| !key.starts_with("pools.") && !has(key)).collect();
     let optional = |key: &&&String| {
-        ["keys", "server.tls", "valkey"].iter().any(|section| key.starts_with(section))
+        ["keys", "server.tls", "valkey", "tracing"].iter().any(|section| key.starts_with(section))
             || OPTIONAL.iter().any(|end| key.ends_with(end))
     };
     assert_eq!(absent.iter().filter(|key| !optional(key)).collect::<Vec<_>>(), Vec::<&&String>::new());

@@ -44,6 +44,7 @@ mod shutdown;
 mod splice;
 mod srv_records;
 mod tls;
+mod traces;
 mod transport;
 mod upgrade;
 mod upstream_http2;

@@ -18,7 +18,7 @@ use crate::http2::CloseReason;
 use crate::idle_clients::IdleClients;
 use crate::incoming::Incoming;
 pub use crate::limits::{ClientOptions, Limit};
-use crate::record::Record;
+use crate::record::{DialTimes, Record};
 use crate::request_head::RawHead;
 use crate::response::Response;
 use crate::tls::{Handshake, ServerTls};
@@ -117,6 +117,16 @@ pub trait Phases: Listener + Clone + Sized {
         call: &Self::Call,
         record: &Record<Self::Log>,
         head: &mut impl UpstreamRequest,
+    );
+
+    /// Records the connection of an attempt, and writes the headers that this attempt alone has. `dialed`
+    /// is when the connection was made, or `None` if it has served a call before or the transport does
+    /// not know.
+    fn connected_to_upstream(
+        &self,
+        call: &mut Self::Call,
+        dialed: Option<DialTimes>,
+        head: &mut impl Headers,
     );
 
     /// Checks the number of bytes `received` of a request's body. It includes those that the rest of
@@ -258,8 +268,9 @@ pub enum AfterFailure {
 /// The head of a request to an upstream.
 pub trait UpstreamRequest: Headers {
     /// Writes the request line, with the client's method and query, and the client's headers that
-    /// are forwarded. The parts are joined to the path. Must be called first, and once.
-    fn begin(&mut self, path: &[&str]);
+    /// are forwarded and for which `keep` returns true. The parts are joined to the path. Must be
+    /// called first, and once.
+    fn begin(&mut self, path: &[&str], keep: impl Fn(&str) -> bool);
 }
 
 /// The head of an upstream's response to the client.

@@ -35,6 +35,17 @@ pub struct Record<L> {
     pub log: L,
 }
 
+/// The times at which a new connection to an upstream was made.
+#[derive(Clone, Copy, Debug)]
+pub struct DialTimes {
+    /// The time at which it began.
+    pub begun: Instant,
+    /// The time at which the TCP connection was established.
+    pub connected: Instant,
+    /// The time at which the TLS handshake was complete, if TLS is on.
+    pub secured: Option<Instant>,
+}
+
 /// The side that aborted a response. The discriminants are indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr)]
 #[strum(const_into_str)]

@@ -14,6 +14,7 @@ use shared::problem::{Problem, codes};
 use shared::proof::Proof;
 use shared::route::{CallMethod, ToolCall};
 use shared::time::UnixMillis;
+use shared::trace::{Span, TRACEPARENT, TRACESTATE};
 use shared::url::Address;
 use wasm_bindgen::{JsCast, JsValue};
 use worker::js_sys::Promise;
@@ -39,6 +40,8 @@ pub(super) struct Attempt<'a> {
     pub(super) call: &'a ToolCall<'a>,
     /// Returns the grant for the call, issued at the time of sending.
     pub(super) grant: &'a dyn Fn(UnixMillis) -> Grant,
+    /// The span of the call at the edge.
+    pub(super) span: Span,
     pub(super) origin: &'a Origin,
     /// Whether the call is tried once more if this attempt fails, maybe at the same origin.
     pub(super) has_next: bool,
@@ -170,7 +173,7 @@ impl Attempt<'_> {
             self.call.method.method().as_str(),
             &context.request.raw,
             &outlined(|| self.dropped_headers()),
-            &format!("{}\n{}\n", headers::GRANT, signed.text),
+            &format!("{}\n{}\n{TRACEPARENT}\n{}\n", headers::GRANT, signed.text, self.span.context),
             body,
             controller.map(web_sys::AbortController::signal).as_ref(),
             u32::try_from(RESPONSE_TIMEOUT_MS).unwrap_or(u32::MAX),
@@ -185,7 +188,11 @@ impl Attempt<'_> {
         let is_dropped = |name: &&str| {
             // The runtime writes the framing of what it sends.
             let is_framing = matches!(*name, "content-length" | "transfer-encoding");
-            is_framing || !headers::reaches_tool(name) || nominated.holds(name)
+            is_framing
+                || !headers::reaches_tool(name)
+                || nominated.holds(name)
+                || *name == TRACESTATE
+                    && !client.header(name).is_some_and(|state| self.span.keeps_state(state))
         };
         client.headers().map(|(name, _)| name).filter(is_dropped).collect::<Vec<_>>().join("\n")
     }

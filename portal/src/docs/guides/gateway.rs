@@ -22,7 +22,7 @@ pub(super) fn start(source: &Source<'_>) -> Markup {
         p { "See what the key has used. This is free of charge:" }
         (source.example("read_own_key"))
         ul {
-            li { "Query, body and headers reach the tool as they are, without your key, " code { "Cookie" } " and " code { "Authorization" } ". " code { "traceparent" } " is passed on." }
+            li { "Query, body and headers reach the tool as they are, without your key, " code { "Cookie" } " and " code { "Authorization" } ". A valid " code { "traceparent" } " is continued, so the tool is part of your trace." }
             @if source.host == Host::Edge {
                 li { "Agents use the MCP server at " code { "/mcp" } " with the same key, and read " a href="/llms.txt" { code { "/llms.txt" } } "." }
             }

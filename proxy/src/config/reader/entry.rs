@@ -161,6 +161,24 @@ impl<'a> Entry<'a> {
             })
     }
 
+    /// Returns the number from 0 to 1. A string is accepted if it refers to an environment variable.
+    pub(crate) fn share(&self) -> Result<f64, ValueError> {
+        const EXPECTED: &str = "a number from 0 to 1, for example 0.01";
+        let text = match self.value.get_ref() {
+            DeValue::Float(float) => float.as_str().to_owned(),
+            DeValue::Integer(integer) => integer.as_str().to_owned(),
+            DeValue::String(text) if text.contains("${") => self.expand(text)?,
+            DeValue::String(text) if text.parse::<f64>().is_ok() => {
+                return Err(ValueError::Quoted { expected: EXPECTED, value: text.to_string() });
+            }
+            _ => return Err(self.type_error(EXPECTED)),
+        };
+        let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+        let share: f64 = share.ok_or_else(|| ValueError::invalid("number", text, EXPECTED))?;
+        self.record(format!("{share:?}"));
+        Ok(share)
+    }
+
     /// Returns true if the value is an array.
     pub(crate) fn is_array(&self) -> bool {
         self.value.get_ref().is_array()

@@ -72,7 +72,7 @@ impl<'a> Section<'a> {
     /// of pools are not, because they stand in `[defaults]`. Nor are those of optional sections
     /// that are missing, because their presence has a meaning.
     fn has_defaults(&self) -> bool {
-        let is_optional = ["server.tls", "grants", "keys", "valkey"].contains(&self.path.as_str());
+        let is_optional = ["server.tls", "grants", "keys", "valkey", "tracing"].contains(&self.path.as_str());
         !self.path.starts_with("pools.") && (self.is_present() || !is_optional)
     }
 

@@ -8,6 +8,7 @@ use shared::request_id::RequestId;
 use shared::route::CallMethod;
 use shared::time::UnixMillis;
 use shared::tool::Tool;
+use shared::trace::{SpanContext, TraceId};
 
 use crate::call::{Call, RefusedCall};
 use transport::record::Aborted;
@@ -39,13 +40,15 @@ pub struct Line<'a> {
     pub sent: usize,
     /// The units that the call has cost, if it has a price.
     pub units: Option<u32>,
+    /// The span of the call, if it is exported.
+    pub span: Option<SpanContext>,
     /// Timings, if `log.detail` is `timings`.
-    pub timings: Option<Timings<'a>>,
+    pub timings: Option<Timings>,
 }
 
 /// The fields that `log.detail = "timings"` adds.
 #[derive(Clone, Copy, Debug)]
-pub struct Timings<'a> {
+pub struct Timings {
     /// Time from the end of the request headers to sending the request to the tool. `None` if it
     /// was not sent.
     pub gateway_micros: Option<u64>,
@@ -53,8 +56,8 @@ pub struct Timings<'a> {
     pub upstream_micros: Option<u64>,
     /// Bytes of the request body.
     pub received: u64,
-    /// The trace id of the client's `traceparent`.
-    pub trace_id: Option<&'a str>,
+    /// The trace id of the caller's `traceparent`.
+    pub trace_id: Option<TraceId>,
 }
 
 /// The buffer that a line is appended to. It is built from parts, because every request writes one;
@@ -154,6 +157,13 @@ impl Line<'_> {
         if let Some(units) = self.units {
             out.text(r#","units":"#).number(units.into());
         }
+        let caller = self.timings.and_then(|timings| timings.trace_id);
+        if let Some(trace_id) = self.span.map(|span| span.trace_id).or(caller) {
+            out.text(r#","trace_id":""#).shown(trace_id).text("\"");
+        }
+        if let Some(span) = self.span {
+            out.text(r#","span_id":""#).shown(span.span_id).text("\"");
+        }
         if let Some(timings) = &self.timings {
             timings.write(&mut out);
         }
@@ -161,16 +171,13 @@ impl Line<'_> {
     }
 }
 
-impl Timings<'_> {
+impl Timings {
     fn write(&self, out: &mut Out<'_>) {
         if let Some(micros) = self.gateway_micros {
             out.text(r#","overhead_ms":"#).millis(micros);
         }
         if let Some(micros) = self.upstream_micros {
             out.text(r#","upstream_ms":"#).millis(micros);
-        }
-        if let Some(trace_id) = self.trace_id {
-            out.text(r#","trace_id":""#).text(trace_id).text("\"");
         }
         out.text(r#","request_bytes":"#).number(self.received);
     }
@@ -180,7 +187,6 @@ impl Timings<'_> {
 mod tests {
     use shared::key::KeyId;
     use shared::tier::Tier;
-    use shared::trace::trace_id;
 
     use shared::action::Action;
     use shared::problem::codes;
@@ -204,6 +210,7 @@ mod tests {
             micros: 1_234_005,
             sent: 9,
             units: None,
+            span: None,
             timings: None,
         }
     }
@@ -228,7 +235,8 @@ mod tests {
 
     #[test]
     fn unknown_timings_are_omitted() {
-        let trace_id = trace_id("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+        let caller = SpanContext::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01").unwrap();
+        let trace_id = Some(caller.trace_id);
         for (upstream_micros, expected) in [(Some(2_500), Some(2.5)), (None, None)] {
             let timings = Timings { gateway_micros: Some(70), upstream_micros, received: 5, trace_id };
             let mut text = Vec::new();

@@ -69,8 +69,12 @@ pub(crate) struct VariantCounters<E>(Box<[(E, IntCounter)]>);
 
 impl<E: PartialEq> VariantCounters<E> {
     pub(crate) fn inc(&self, variant: E) {
+        self.inc_by(variant, 1);
+    }
+
+    pub(crate) fn inc_by(&self, variant: E, count: u64) {
         if let Some((_, counter)) = self.0.iter().find(|(other, _)| *other == variant) {
-            counter.inc();
+            counter.inc_by(count);
         }
     }
 }

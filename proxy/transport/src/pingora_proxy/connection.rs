@@ -8,8 +8,8 @@
 //! Why: docs/decisions/proxy.md, "To Pingora an HTTP/1.1 connection is a socket for one call".
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::{fmt, io};
 
@@ -28,6 +28,7 @@ use super::response_scan::ResponseScan;
 use crate::clock::Monotonic;
 use crate::connect::ConnectTarget;
 use crate::hooks::Cause;
+use crate::record::DialTimes;
 use crate::relay::connect::{Connected, UpstreamConnector};
 
 /// The server chose the other version of HTTP.
@@ -45,7 +46,8 @@ pub(super) struct Http1Connection {
     target: Arc<ConnectTarget>,
     is_idempotent: bool,
     in_flight: usize,
-    was_idle: AtomicBool,
+    /// When the connection was made, or `None` if it has served a call before. Empty until there is one.
+    dialed: OnceLock<Option<DialTimes>>,
 }
 
 impl Http1Connection {
@@ -60,13 +62,18 @@ impl Http1Connection {
             target: Arc::clone(target),
             is_idempotent,
             in_flight,
-            was_idle: AtomicBool::new(false),
+            dialed: OnceLock::new(),
         }
     }
 
     /// Returns true if the connection has served a call before.
     pub(super) fn was_idle(&self) -> bool {
-        self.was_idle.load(Ordering::Relaxed)
+        self.dialed.get().is_some_and(Option::is_none)
+    }
+
+    /// Returns when the connection was made, or `None` if it has served a call before.
+    pub(super) fn dialed(&self) -> Option<DialTimes> {
+        self.dialed.get().copied().flatten()
     }
 }
 
@@ -79,7 +86,7 @@ impl L4Connect for Http1Connection {
             self.target.prefers_http1.store(false, Ordering::Relaxed);
             return Err(Error::new_up(OTHER_VERSION));
         }
-        self.was_idle.store(connected.reused, Ordering::Relaxed);
+        self.dialed.get_or_init(|| connected.dialed);
         let socket = UpstreamSocket {
             connected: Some(connected),
             connector: Arc::clone(&self.connector),

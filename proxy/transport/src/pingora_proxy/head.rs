@@ -107,6 +107,20 @@ pub(super) fn address_request(
     Ok(())
 }
 
+/// The writer of the headers that one attempt has.
+pub(super) struct AttemptHeaders<'a>(pub(super) &'a mut RequestHeader);
+
+impl Headers for AttemptHeaders<'_> {
+    fn write_header(&mut self, name: &str, value: &[u8]) {
+        // The product writes none that is not valid.
+        let _appended = self.0.append_header(name.to_owned(), value);
+    }
+
+    fn write_header_fmt(&mut self, name: &str, value: impl std::fmt::Display) {
+        self.write_header(name, value.to_string().as_bytes());
+    }
+}
+
 /// Returns the header lines of a response, in the case that they came in.
 pub(super) fn lines(response: &ResponseHeader) -> impl Iterator<Item = (&str, &[u8])> {
     let text = |name| std::str::from_utf8(name).unwrap_or_default();
@@ -167,7 +181,7 @@ impl Headers for RequestWriter<'_, '_> {
 }
 
 impl UpstreamRequest for RequestWriter<'_, '_> {
-    fn begin(&mut self, path: &[&str]) {
+    fn begin(&mut self, path: &[&str], keep: impl Fn(&str) -> bool) {
         let mut target = path.concat();
         if let Some((_, query)) = self.raw.target.split_once('?') {
             target.push('?');
@@ -176,7 +190,7 @@ impl UpstreamRequest for RequestWriter<'_, '_> {
         let set = self.header.set_raw_path(target.as_bytes());
         let set = set.or_else(|_| self.header.set_raw_path(escape(&target).as_bytes()));
         self.note(set);
-        for (name, value) in forwarded(self.raw) {
+        for (name, value) in forwarded(self.raw).filter(|(name, _)| keep(name)) {
             self.append(self.bytes.slice_ref(name.as_bytes()), self.bytes.slice_ref(value));
         }
     }

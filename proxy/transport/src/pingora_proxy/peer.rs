@@ -110,7 +110,7 @@ struct Encrypted {
 #[async_trait]
 impl L4Connect for Encrypted {
     async fn connect(&self, _address: &PeerAddress) -> Result<L4Stream> {
-        let mut stream = dial::connect(&self.target).await?;
+        let (mut stream, _times) = dial::connect(&self.target).await?;
         if stream.selected_alpn_proto() != Some(ALPN::H2) {
             self.target.prefers_http1.store(true, Ordering::Relaxed);
             return Err(Error::new_up(OTHER_VERSION));

@@ -15,7 +15,7 @@ use pingora::{Error, ErrorType, Result};
 use super::connection::is_other_version;
 use super::exchange::{Exchange, Forward, Shared};
 use super::failure;
-use super::head::{self, RequestHead};
+use super::head::{self, AttemptHeaders, RequestHead};
 use super::peer::{Peer, Peers};
 use crate::failure::connect_error;
 use crate::hooks::{AfterFailure, Phases};
@@ -171,9 +171,12 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
             let Exchange { phases, record, call, forward, .. } = exchange;
             let forward = forward.as_mut()?;
             let version = request.version;
-            *request = forward.head.as_mut()?.take(phases, call.as_ref()?, record).ok()?;
+            let call = call.as_mut()?;
+            *request = forward.head.as_mut()?.take(phases, call, record).ok()?;
             let target = &forward.attempt.as_ref()?.target;
             head::address_request(request, version, &target.authority, target.connector.is_some()).ok()?;
+            let dialed = forward.http1.as_ref().and_then(|http1| http1.dialed());
+            phases.connected_to_upstream(call, dialed, &mut AttemptHeaders(request));
             let expects = std::mem::take(&mut forward.request.expects_continue);
             Some(expects && !forward.request.is_http10)
         })?;

@@ -12,6 +12,7 @@ use crate::connection_limit::Semaphore;
 use crate::failure::{OUT_OF_FILES, connect_error};
 use crate::idle::OwnerThread;
 use crate::pipe::PipePool;
+use crate::record::DialTimes;
 
 /// The source of connections to upstreams.
 pub(crate) struct UpstreamConnector {
@@ -28,8 +29,8 @@ pub(crate) struct Connected {
     pub(crate) stream: Stream,
     /// The thread that keeps it when it is idle.
     pub(crate) owner: OwnerThread,
-    /// Whether the connection has served a call before.
-    pub(crate) reused: bool,
+    /// When the connection was made. `None` if it has served a call before.
+    pub(crate) dialed: Option<DialTimes>,
 }
 
 impl UpstreamConnector {
@@ -63,7 +64,7 @@ impl UpstreamConnector {
             tokio::task::yield_now().await;
         }
         if let Some((stream, owner)) = target.take_idle(Monotonic::now()) {
-            return Ok(Connected { stream, owner, reused: true });
+            return Ok(Connected { stream, owner, dialed: None });
         }
         // An idle connection holds a file as a call does. When calls took all of them, probes
         // failed too, and every server was unhealthy.
@@ -72,7 +73,7 @@ impl UpstreamConnector {
         }
         let owner = OwnerThread::own();
         match dial::connect(target).await {
-            Ok(stream) => Ok(Connected { stream, owner, reused: false }),
+            Ok((stream, times)) => Ok(Connected { stream, owner, dialed: Some(times) }),
             Err(error) => Err(connect_error(&error)),
         }
     }

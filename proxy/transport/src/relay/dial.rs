@@ -9,23 +9,27 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::connect::ConnectTarget;
+use crate::record::DialTimes;
 use crate::socket::Socket;
 use crate::tls::{Connector, HandshakeError, SecureStream};
 
-/// Opens a connection, with TLS if it is on.
-pub(crate) async fn connect(target: &ConnectTarget) -> Result<Stream> {
+/// Opens a connection, with TLS if it is on. Returns it with the times of its steps.
+pub(crate) async fn connect(target: &ConnectTarget) -> Result<(Stream, DialTimes)> {
     let begun = Instant::now();
     let connected = timeout(target.timeout, TcpStream::connect(target.address)).await;
     let stream = connected.unwrap_or_else(|_elapsed| Err(io::ErrorKind::TimedOut.into()));
     let socket = stream.and_then(|stream| Socket::new(stream, target.address)).map_err(connect_error)?;
+    let mut times = DialTimes { begun, connected: Instant::now(), secured: None };
     // Not Pingora's TLS: it keeps no cause of a failure, and panics if an authority of the system
     // is unreadable.
     match &target.connector {
-        None => Ok(Box::new(socket)),
+        None => Ok((Box::new(socket), times)),
         // Boxed, so that calls without TLS hold no memory for it.
         Some(connector) => {
             let left = target.timeout.saturating_sub(begun.elapsed());
-            Box::pin(secure(Box::new(socket), connector, left)).await
+            let stream = Box::pin(secure(Box::new(socket), connector, left)).await?;
+            times.secured = Some(Instant::now());
+            Ok((stream, times))
         }
     }
 }

@@ -65,7 +65,7 @@ impl<P: Phases> Forwarder<'_, P> {
         let OutgoingRequest { mut framing, head, .. } = request;
         let mut upload: Option<Upload> = None;
         loop {
-            let Connected { mut stream, owner, reused } =
+            let Connected { mut stream, owner, dialed } =
                 match self.connect_or_retry(&mut attempt, framing.is_idempotent).await {
                     Ok(connected) => connected,
                     Err(problem) => return self.give_up(&problem, framing, upload.as_ref()).await,
@@ -77,7 +77,7 @@ impl<P: Phases> Forwarder<'_, P> {
                 return Outcome::client_closed();
             }
             client.arm_upload();
-            let head = head::address_request(head, &attempt.target.authority);
+            let head = head::address_request(*phases, call, head, &attempt.target.authority, dialed);
             let up = begin_upload(client, &framing, head, upload.take());
             record.sent_at = Some(Instant::now());
             let mut deadline = ResponseDeadline::new();
@@ -120,7 +120,8 @@ impl<P: Phases> Forwarder<'_, P> {
                 record_abort(record, &error);
                 return Outcome { status, sent: down.body_bytes, next: Next::Close };
             }
-            let failed = FailedAttempt { error, was_idle: reused, is_replayable: up.replay.is_some() };
+            let failed =
+                FailedAttempt { error, was_idle: dialed.is_none(), is_replayable: up.replay.is_some() };
             match recover(*phases, client, call, record, failed) {
                 Recovery::Retry(next) => (attempt, upload) = (next, Some(up)),
                 Recovery::ClientClosed => return Outcome::client_closed(),

@@ -9,11 +9,13 @@ use shared::request::MAX_HEADER_BYTES;
 
 use crate::framing::{ChunkState, Framing, FramingError, Part};
 use crate::hooks::{Cause, Headers, Phases, UpstreamRequest, UpstreamResponse};
-use crate::record::Record;
+use crate::record::{DialTimes, Record};
 use crate::request_head::RawHead;
 
 /// Maximum number of header lines of a response.
 pub(crate) const MAX_LINES: usize = 256;
+/// The usual length of what an attempt adds to a head, without the name of its host.
+const ATTEMPT_HEADERS: usize = 96;
 /// Maximum length of a status line.
 const MAX_STATUS_LINE: usize = 1 << 10;
 
@@ -66,11 +68,19 @@ pub(crate) fn forwarded<'r, 'a>(raw: &'r RawHead<'a>) -> impl Iterator<Item = (&
     raw.lines().filter(move |(name, _)| reaches_tool(name) && !is_framing(name) && !nominated.holds(name))
 }
 
-/// Returns the complete head with `Host`.
-pub(super) fn address_request(head: &[u8], host: &str) -> Vec<u8> {
-    let parts = [head, b"host: ", host.as_bytes(), b"\r\n\r\n"];
-    let mut out = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
-    parts.iter().for_each(|part| out.extend_from_slice(part));
+/// Returns the complete head, with `Host` and the headers of this attempt.
+pub(super) fn address_request<P: Phases>(
+    phases: &P,
+    call: &mut P::Call,
+    head: &[u8],
+    host: &str,
+    dialed: Option<DialTimes>,
+) -> Vec<u8> {
+    let mut out = Vec::with_capacity(head.len() + host.len() + ATTEMPT_HEADERS);
+    out.extend_from_slice(head);
+    out.write_header("host", host.as_bytes());
+    phases.connected_to_upstream(call, dialed, &mut out);
+    out.extend_from_slice(b"\r\n");
     out
 }
 
@@ -90,7 +100,7 @@ impl Headers for RequestWriter<'_, '_> {
 }
 
 impl UpstreamRequest for RequestWriter<'_, '_> {
-    fn begin(&mut self, path: &[&str]) {
+    fn begin(&mut self, path: &[&str], keep: impl Fn(&str) -> bool) {
         let Self { out, raw } = self;
         out.extend_from_slice(raw.method.as_bytes());
         out.push(b' ');
@@ -102,7 +112,7 @@ impl UpstreamRequest for RequestWriter<'_, '_> {
             out.extend_from_slice(query.as_bytes());
         }
         out.extend_from_slice(b" HTTP/1.1\r\n");
-        for (name, value) in forwarded(raw) {
+        for (name, value) in forwarded(raw).filter(|(name, _)| keep(name)) {
             out.write_header(name, value);
         }
     }

@@ -1,0 +1,101 @@
+//! What is recorded of a traced call while it runs.
+
+use std::time::Instant;
+
+use shared::request_id::RequestId;
+use shared::trace::{Span, SpanContext, SpanId, TRACEPARENT, TRACESTATE};
+
+use crate::config::TracingConfig;
+use crate::upstreams::UpstreamIndex;
+use transport::hooks::Cause;
+use transport::record::DialTimes;
+use transport::request_head::RawHead;
+
+/// The span of a call, and its attempts so far.
+#[derive(Debug)]
+pub struct CallTrace {
+    /// The span of the call. Its flag says that it is exported whatever its outcome is.
+    pub(super) span: Span,
+    /// Whether the tool gets the caller's `tracestate`.
+    keeps_state: bool,
+    /// The attempts. The last one has no end yet.
+    pub(super) attempts: Vec<AttemptTrace>,
+}
+
+/// One attempt of a call.
+#[derive(Debug)]
+pub(super) struct AttemptTrace {
+    pub(super) span_id: SpanId,
+    pub(super) upstream: UpstreamIndex,
+    pub(super) started: Instant,
+    /// When its connection was made. `None` for one that was idle, and until there is one.
+    pub(super) dialed: Option<DialTimes>,
+    /// The end of an attempt that another one, or a refusal, follows.
+    pub(super) failed: Option<FailedAttempt>,
+}
+
+/// The end of an attempt that failed before a response was passed on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FailedAttempt {
+    pub(super) at: Instant,
+    /// When the request was sent, if it was.
+    pub(super) sent: Option<Instant>,
+    pub(super) cause: Cause,
+}
+
+impl CallTrace {
+    /// Begins the trace of a call, or continues that of its caller.
+    pub(crate) fn new(config: &TracingConfig, raw: &RawHead<'_>, request: RequestId) -> Self {
+        let text = |value| std::str::from_utf8(value).ok();
+        // Several are as invalid as a malformed one.
+        let traceparent = raw.only(TRACEPARENT).ok().flatten().and_then(text);
+        let mut span = Span::new(traceparent, request, random_id());
+        let caller = traceparent.and_then(SpanContext::parse);
+        span.context.is_sampled = config.sampler.samples(caller, span.context.trace_id, request);
+        // Several lines are one list (W3C Trace Context, section 3.3).
+        let state: Option<Vec<_>> = raw.all(TRACESTATE).map(text).collect();
+        let keeps_state = state.is_some_and(|lines| !lines.is_empty() && span.keeps_state(&lines.join(",")));
+        Self { span, keeps_state, attempts: Vec::new() }
+    }
+
+    /// Returns the span of the call.
+    pub(crate) const fn context(&self) -> SpanContext {
+        self.span.context
+    }
+
+    /// Returns true if a header of the client reaches the tool as it is. `name` in any case.
+    pub(crate) fn passes(&self, name: &str) -> bool {
+        !name.eq_ignore_ascii_case(TRACEPARENT)
+            && (self.keeps_state || !name.eq_ignore_ascii_case(TRACESTATE))
+    }
+
+    /// Records that an attempt begins.
+    pub(crate) fn begin_attempt(&mut self, upstream: UpstreamIndex) {
+        self.attempts.push(AttemptTrace {
+            span_id: SpanId::new(random_id()),
+            upstream,
+            started: Instant::now(),
+            dialed: None,
+            failed: None,
+        });
+    }
+
+    /// Records the connection of the attempt. Returns its span, which is the parent of the tool's.
+    pub(crate) fn record_connection(&mut self, dialed: Option<DialTimes>) -> SpanContext {
+        let Some(attempt) = self.attempts.last_mut() else { return self.span.context };
+        attempt.dialed = dialed;
+        SpanContext { span_id: attempt.span_id, ..self.span.context }
+    }
+
+    /// Records that the attempt failed. `sent` is when its request was sent, if it was.
+    pub(crate) fn end_attempt(&mut self, sent: Option<Instant>, cause: Cause) {
+        if let Some(attempt) = self.attempts.last_mut() {
+            attempt.failed = Some(FailedAttempt { at: Instant::now(), sent, cause });
+        }
+    }
+}
+
+/// Returns the bytes of a span id. They are no secret.
+pub(super) fn random_id() -> [u8; 8] {
+    fastrand::u64(..).to_be_bytes()
+}
