@@ -30,7 +30,11 @@ impl Proxy {
     }
 
     pub async fn admin_get(&self, path: &str) -> Response {
-        self.send_to(self.admin, Request::get(path)).await
+        self.admin_send(Request::get(path)).await
+    }
+
+    pub async fn admin_send(&self, request: Request) -> Response {
+        self.send_to(self.admin, request).await
     }
 
     async fn send_to(&self, to: SocketAddr, request: Request) -> Response {

@@ -8,7 +8,7 @@ use pingora::apps::http_app::ServeHttp;
 use pingora::protocols::http::ServerSession;
 use serde_json::{Value, json};
 
-use super::metrics::Sources;
+use super::metrics::{Sources, open_metrics};
 use crate::config::{AdminState, ReloadReport};
 use crate::state::{Mode, State};
 use crate::upstreams::Pool;
@@ -25,7 +25,7 @@ impl ServeHttp for Admin {
         match (request.uri.path(), is_read) {
             ("/healthz", true) => json_response(StatusCode::OK, &json!({ "status": "ok" })),
             ("/readyz", true) => self.readiness(),
-            ("/metrics", true) => self.metrics(),
+            ("/metrics", true) => self.metrics(accept(request)),
             ("/pools", true) => json_response(StatusCode::OK, &self.pools()),
             ("/healthz" | "/readyz" | "/metrics" | "/pools", false) => json_response(
                 StatusCode::METHOD_NOT_ALLOWED,
@@ -48,9 +48,11 @@ impl Admin {
         json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({ "status": status }))
     }
 
-    fn metrics(&self) -> Response<Vec<u8>> {
-        match self.render() {
-            Ok(text) => response(StatusCode::OK, prometheus::TEXT_FORMAT, text),
+    fn metrics(&self, accept: &str) -> Response<Vec<u8>> {
+        let is_open = open_metrics::is_accepted(accept);
+        let media_type = if is_open { open_metrics::MEDIA_TYPE } else { prometheus::TEXT_FORMAT };
+        match self.render(is_open) {
+            Ok(text) => response(StatusCode::OK, media_type, text.into_bytes()),
             Err(error) => {
                 log::error!("metrics not rendered: error=\"{error}\"");
                 json_response(StatusCode::INTERNAL_SERVER_ERROR, &json!({ "error": "see the log" }))
@@ -58,7 +60,7 @@ impl Admin {
         }
     }
 
-    fn render(&self) -> Result<Vec<u8>, prometheus::Error> {
+    fn render(&self, is_open: bool) -> Result<String, prometheus::Error> {
         let state = &self.0;
         let (config, pools) = (state.config.load(), state.pools.load());
         let (replay, used_grants, replay_capacity) = match &state.mode {
@@ -67,7 +69,7 @@ impl Admin {
             }
             Mode::Direct(_) => (None, None, 0),
         };
-        state.metrics.render(&Sources {
+        let sources = Sources {
             pools: &pools,
             tls: config.server.tls.as_ref(),
             report: &state.report.load(),
@@ -78,7 +80,11 @@ impl Admin {
             direct: state.mode.direct().map(|direct| &**direct),
             log_dropped: state.access_log.dropped(),
             is_ready: state.is_ready(),
-        })
+        };
+        match is_open {
+            true => state.metrics.render_open_metrics(&sources),
+            false => state.metrics.render(&sources),
+        }
     }
 
     fn pools(&self) -> Value {
@@ -92,6 +98,11 @@ impl Admin {
             "pools": Value::Object(pools.collect()),
         })
     }
+}
+
+/// Returns the formats that a client accepts.
+fn accept(request: &http::request::Parts) -> &str {
+    request.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 fn configuration(report: &ReloadReport) -> Value {

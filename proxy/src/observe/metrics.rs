@@ -2,8 +2,10 @@
 //! request, so that no client can add a series.
 
 mod config;
+mod exemplars;
 mod keys;
 mod limits;
+pub(crate) mod open_metrics;
 mod pool;
 mod register;
 mod tls;
@@ -12,12 +14,15 @@ mod traces;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use prometheus::{Encoder, Error, Histogram, IntCounter, IntGauge, Registry, TextEncoder};
+use prometheus::{Error, Histogram, IntCounter, IntGauge, Registry, TextEncoder};
 use shared::problem::{Code, codes};
 use shared::tier::Tier;
+use shared::time::UnixMillis;
 use shared::tool::Tool;
+use shared::trace::SpanContext;
 
 use self::config::ConfigMetrics;
+use self::exemplars::{Exemplars, Series};
 use self::keys::KeyMetrics;
 pub use self::limits::LimitKind;
 use self::limits::LimitMetrics;
@@ -46,6 +51,7 @@ pub struct Metrics {
     pub(crate) limits: LimitMetrics,
     pub(crate) traces: TraceMetrics,
     keys: KeyMetrics,
+    exemplars: Exemplars,
     overhead_seconds: Histogram,
     requests: IntGauge,
     replay_entries: IntGauge,
@@ -57,6 +63,7 @@ pub struct Metrics {
     updating: Mutex<()>,
 }
 
+const OVERHEAD: &str = "utg_proxy_overhead_seconds";
 const OVERHEAD_SECONDS: [f64; 10] =
     [0.000_025, 0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.005, 0.025, 0.1, 1.0];
 
@@ -106,8 +113,9 @@ impl Metrics {
             limits: LimitMetrics::new(&register)?,
             traces: TraceMetrics::new(&register)?,
             keys: KeyMetrics::new(&register)?,
+            exemplars: Exemplars::default(),
             overhead_seconds: register.histogram(
-                "utg_proxy_overhead_seconds",
+                OVERHEAD,
                 "Time from the end of a request's headers to sending the request to the tool, in seconds.",
                 &OVERHEAD_SECONDS,
             )?,
@@ -154,10 +162,27 @@ impl Metrics {
         self.overhead_seconds.observe(overhead.as_secs_f64());
     }
 
+    /// Records an exported call as the exemplar of the buckets that counted it: that of the overhead, and
+    /// that of the response's start at an upstream of a tool.
+    pub(crate) fn record_exemplars(
+        &self,
+        span: SpanContext,
+        time: UnixMillis,
+        overhead: Duration,
+        (tool, upstream, response): (Tool, &str, Duration),
+    ) {
+        let series = Series { name: OVERHEAD, bounds: &OVERHEAD_SECONDS, labels: &[] };
+        self.exemplars.record(&series, overhead.as_secs_f64(), span, time);
+        let labels = [("tool", tool.as_str()), ("upstream", upstream)];
+        let series = Series { name: pool::RESPONSE, bounds: &pool::RESPONSE_SECONDS, labels: &labels };
+        self.exemplars.record(&series, response.as_secs_f64(), span, time);
+    }
+
     /// Removes the series of upstreams that `after` does not contain, and adds those of new ones.
     pub fn replace_series(&self, before: &Pools, after: &Pools) {
         self.pools.remove_series(before, after);
         self.pools.add_series(after);
+        self.exemplars.clear();
     }
 
     /// Updates the gauges from the state of the process, and returns all metrics in the text format
@@ -165,11 +190,17 @@ impl Metrics {
     ///
     /// # Errors
     /// Returns an error if a metric cannot be encoded.
-    pub fn render(&self, sources: &Sources<'_>) -> Result<Vec<u8>, Error> {
+    pub fn render(&self, sources: &Sources<'_>) -> Result<String, Error> {
         self.update(sources);
-        let mut text = Vec::with_capacity(64 << 10);
-        TextEncoder::new().encode(&self.registry.gather(), &mut text)?;
-        Ok(text)
+        TextEncoder::new().encode_to_string(&self.registry.gather())
+    }
+
+    /// Does the same in the format of OpenMetrics, with exemplars.
+    ///
+    /// # Errors
+    /// Returns an error if a metric cannot be encoded.
+    pub(crate) fn render_open_metrics(&self, sources: &Sources<'_>) -> Result<String, Error> {
+        self.render(sources).map(|text| open_metrics::convert(&text, &self.exemplars))
     }
 
     fn update(&self, sources: &Sources<'_>) {

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use shared::problem::codes;
 use shared::quota::CallEnd;
+use shared::trace::SpanContext;
 
 use super::retry::{CallOutcome, record_outcome, record_response};
 use super::upstream_response_filter::settle;
@@ -25,7 +26,11 @@ pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
         settle_cut_upload(state, call, record);
         count(state, call, record);
     }
-    let span = call.filter(|call| trace::export(state, call, record)).and_then(|call| call.trace.as_deref());
+    let exported = call.filter(|call| trace::export(state, call, record));
+    let span = exported.and_then(|call| call.trace.as_deref()).map(CallTrace::context);
+    if let (Some(call), Some(span)) = (exported, span) {
+        record_exemplars(state, call, record, span);
+    }
     if !state.access_log.wants(status, log.refusal, record.aborted) {
         return;
     }
@@ -44,7 +49,7 @@ pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
         micros: micros(took),
         sent: record.sent,
         units: call.and_then(|call| call.units).filter(|_| record.aborted != Some(Aborted::ByUpstream)),
-        span: span.map(CallTrace::context),
+        span,
         timings: state.access_log.wants_timings().then(|| timings(record)),
     });
 }
@@ -66,6 +71,18 @@ fn count(state: &State, call: &Call, record: &Record) {
             Aborted::ByClient => {}
         }
     }
+}
+
+/// Records an exported call that had a response as exemplar.
+fn record_exemplars(state: &State, call: &Call, record: &Record, span: SpanContext) {
+    let (Some(sent), Some(responded), Some(upstream)) =
+        (record.sent_at, record.responded_at, call.upstream())
+    else {
+        return;
+    };
+    let response = (call.tool, upstream.name.as_str(), responded.duration_since(sent));
+    let overhead = sent.duration_since(record.buffered_at());
+    state.metrics.record_exemplars(span, record.started.time, overhead, response);
 }
 
 /// Refunds a call whose response the upstream broke off, in direct mode. The edge does it itself.

@@ -5,6 +5,7 @@ use shared::tool::Tool;
 
 use tests::{
     Client, FakeTool, Request, ToolBehavior,
+    collector::Collector,
     grant::{call, post},
     proxy::ProxyConfig,
     until,
@@ -115,4 +116,35 @@ async fn admin_port_serves_its_four_pages_only() {
     assert_eq!(proxy.admin_get("/metrics").await.header("content-type"), Some("text/plain; version=0.0.4"));
     assert_eq!(proxy.admin_get("/").await.status, 404);
     assert_eq!(Client::send_once(proxy.admin, &Request::new("POST", "/pools")).await.unwrap().status, 405);
+}
+
+#[tokio::test]
+async fn scraper_of_open_metrics_gets_the_exemplars_of_exported_calls() {
+    let (tool, collector) = (FakeTool::start(ToolBehavior::Describe).await, Collector::start());
+    let tracing = format!("endpoint = \"{}\"\nratio = 0.0\n", collector.url());
+    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).section("tracing", &tracing).ready().await;
+    let scrape =
+        async |accept: &str| proxy.admin_send(Request::get("/metrics").header("Accept", accept)).await;
+    proxy.send(call("GET", "/v1/qr/generate")).await;
+    let open = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5";
+    assert!(!scrape(open).await.text().contains("trace_id"), "the call is not exported");
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    proxy.send(call("GET", "/v1/qr/generate").header("traceparent", trace)).await;
+    let spans = collector.trace_with("GET /v1/qr/{action}");
+    let response = scrape(open).await;
+    let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert_eq!(response.header("content-type"), Some(media_type));
+    let text = response.text();
+    assert!(text.ends_with("\n# EOF\n"));
+    let server = spans.iter().find(|span| !span.attribute("utg.tool").is_empty()).unwrap();
+    let exemplar = format!("# {{trace_id=\"{}\",span_id=\"{}\"}} ", server.trace_id, server.span_id);
+    for histogram in ["utg_proxy_overhead_seconds_bucket{", "utg_upstream_response_seconds_bucket{"] {
+        let with = text.lines().filter(|line| line.starts_with(histogram) && line.contains(&exemplar));
+        assert_eq!(with.count(), 1, "{histogram} {text}");
+    }
+    for accept in ["text/plain;version=0.0.4", "*/*"] {
+        let response = scrape(accept).await;
+        assert_eq!(response.header("content-type"), Some("text/plain; version=0.0.4"), "{accept}");
+        assert!(!response.text().contains("trace_id"), "{accept}");
+    }
 }

@@ -73,10 +73,11 @@ const NGINX_TUNING: &str = "proxy_buffer_size 64k; proxy_buffers 16 64k; proxy_b
 /// What operators of HAProxy set for downloads.
 const HAPROXY_TUNING: &str = "option splice-response";
 /// All peers, in the order of the tables.
-const PEERS: [(&str, Variant); 16] = [
+const PEERS: [(&str, Variant); 17] = [
     ("bare", Variant::Plain),
     ("bare tuned", Variant::Plain),
     ("utg", Variant::Plain),
+    ("utg traced", Variant::Plain),
     ("utg pingora", Variant::Plain),
     ("utg direct", Variant::Plain),
     ("nginx", Variant::Plain),
@@ -186,10 +187,14 @@ impl PeerSetup<'_> {
         self.wait_for(Peer::new(spec, process, address)).await
     }
 
-    /// Starts our proxy behind an edge. It verifies a grant for every call.
+    /// Starts our proxy behind an edge. It verifies a grant for every call. If it traces, it exports one
+    /// call of a hundred, to the upstream.
     async fn start_behind_edge(&self, spec: PeerSpec, transport: &str) -> io::Result<Peer> {
-        let section = "[grants]\nsecret = \"${GRANT_SECRET}\"\n";
-        let mut peer = self.start_proxy(spec, transport, section).await?;
+        let mut sections = "[grants]\nsecret = \"${GRANT_SECRET}\"\n".to_owned();
+        if spec.name == "utg traced" {
+            sections += &format!("[tracing]\nendpoint = \"http://{}\"\nratio = 0.01\n", self.upstream);
+        }
+        let mut peer = self.start_proxy(spec, transport, &sections).await?;
         peer.valid = Credential::Grants(Rc::new(parse_secret(GRANT_SECRET)?));
         peer.unknown = Some(Credential::None);
         Ok(peer)

@@ -25,7 +25,11 @@ pub(crate) struct PoolMetrics {
     panic: IntGaugeVec,
 }
 
-const SECONDS: [f64; 12] = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 35.0];
+/// The histogram of the time to the start of a response.
+pub(super) const RESPONSE: &str = "utg_upstream_response_seconds";
+/// Its bounds in seconds.
+pub(super) const RESPONSE_SECONDS: [f64; 12] =
+    [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 35.0];
 
 /// The sides that can abort a response, by their index.
 const SIDES: [Aborted; Aborted::VARIANTS.len()] = [Aborted::ByUpstream, Aborted::ByClient];
@@ -51,9 +55,9 @@ impl PoolMetrics {
     pub(super) fn new(register: &Register<'_>, pools: &Pools) -> Result<Self, Error> {
         let metrics = Self {
             seconds: register.histograms(
-                "utg_upstream_response_seconds",
+                RESPONSE,
                 "Time from sending a request to an upstream to the start of its response, in seconds.",
-                &SECONDS,
+                &RESPONSE_SECONDS,
                 &["tool", "upstream"],
             )?,
             requests: register.counters(
