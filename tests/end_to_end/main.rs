@@ -10,6 +10,7 @@ mod passage;
 mod qr;
 mod secrecy;
 mod smoke;
+mod streams;
 mod targets;
 mod traces;
 mod units;

@@ -12,6 +12,7 @@
 )]
 
 pub mod collector;
+pub mod event_tool;
 pub mod fake_edge;
 pub mod faults;
 pub mod go;
@@ -41,6 +42,7 @@ pub mod vector;
 pub mod wait;
 
 pub use crate::http::{Client, Request, Response};
+pub use event_tool::EventTool;
 pub use fake_edge::FakeEdge;
 pub use grant::Signer;
 pub use proxy::{Proxy, ProxyConfig};

@@ -43,6 +43,7 @@ mod servers_file;
 mod shutdown;
 mod splice;
 mod srv_records;
+mod streams;
 mod tls;
 mod traces;
 mod transport;
