@@ -31,6 +31,7 @@ pub use reader::fault::{Fault, Faults, Places, SecretFile};
 pub(crate) use reader::values::duration as parse_duration;
 pub use reader::values::show as show_duration;
 pub use report::{ReloadOutcome, ReloadReport};
+use shared::secret::AdminSecret;
 use thiserror::Error;
 pub use tls::UpstreamTls;
 pub use tracing::TracingConfig;
@@ -97,6 +98,8 @@ pub struct ServerConfig {
     pub upgrade_socket: Option<PathBuf>,
     /// The Unix socket of `proxy ctl`, if operators may act through it.
     pub admin_socket: Option<PathBuf>,
+    /// The token with which operators may act through the admin listener.
+    pub admin_token: Option<AdminSecret>,
     /// The file of an operator's changes, if it is not beside the configuration file.
     pub admin_changes: Option<PathBuf>,
 }

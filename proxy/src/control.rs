@@ -5,6 +5,7 @@
 
 mod action;
 mod changes;
+pub(crate) mod controller;
 mod overrides;
 pub(crate) mod service;
 

@@ -21,6 +21,7 @@ use self::listener::{BoundService, Socket};
 use self::shutdown::{ExitSignals, SignalWatch};
 use self::systemd::{Manager, Notifier};
 use crate::config::{Callers, Config};
+use crate::control::controller::Controller;
 use crate::control::service::ControlService;
 use crate::control::{ChangeError, Changes};
 use crate::direct::{MeterService, StateSaver};
@@ -106,12 +107,13 @@ pub fn run(mut config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunEr
     let transport = state.config.load().server.transport;
     let downstream = Downstream::new(gateway, transport, budget.upstream_limits());
     server.add_service(BoundService::new(downstream, listen, open.subscribe(), &state.drain, None));
-    let admin = BoundService::new(Admin(Arc::clone(&state)), admin, open.subscribe(), &state.drain, Some(1));
-    server.add_service(admin.until(state.drain.handed_over()));
     let reloader = Arc::new(Reloader::new(Arc::clone(&state), file, watch));
+    let controller = Arc::new(Controller::new(Arc::clone(&state), Arc::clone(&reloader)));
+    let app = Admin { state: Arc::clone(&state), controller: Arc::clone(&controller) };
+    let admin = BoundService::new(app, admin, open.subscribe(), &state.drain, Some(1));
+    server.add_service(admin.until(state.drain.handed_over()));
     if let Some(listener) = control {
-        let control =
-            ControlService::new(Arc::clone(&state), Arc::clone(&reloader), listener, open.subscribe());
+        let control = ControlService::new(controller, listener, open.subscribe());
         server.add_service(background_service("control", control));
     }
     add_background_services(&mut server, &state, reloader);

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use shared::request::{BODY_IDLE_TIMEOUT_MS, MIN_BODY_RATE};
+use shared::secret::AdminSecret;
 use shared::tool::Tool;
 use toml::de::DeTable;
 
@@ -130,6 +131,11 @@ fn server(section: &mut Section<'_>) -> ServerConfig {
         ),
         upgrade_socket: section.read("upgrade_socket", None, |entry| entry.absolute_path().map(Some)),
         admin_socket: section.read("admin_socket", None, |entry| entry.absolute_path().map(Some)),
+        admin_token: section.secret(
+            ["admin_token", "admin_token_file"],
+            |text| AdminSecret::new(text).map_err(ValueError::refused),
+            None,
+        ),
         admin_changes: section.read("admin_changes", None, |entry| entry.absolute_path().map(Some)),
     }
 }

@@ -39,7 +39,7 @@ struct Inner {
 pub(super) struct AuditEntry {
     /// RFC 3339.
     pub(super) at: String,
-    /// The user and the process that asked for it.
+    /// The user and the process that asked for it, or the address.
     pub(super) by: String,
     #[serde(flatten)]
     pub(super) request: ControlRequest,
@@ -94,6 +94,11 @@ impl Changes {
             return Ok(None);
         }
         if request.persist {
+            if self.file.is_none() {
+                return Err(ChangeError::NotPersistent(
+                    "a change before the restart that `admin_token` needs",
+                ));
+            }
             stored.record(&request.action, reason, &inner.pools, now)?;
         }
         let mut config = Config { pools: inner.pools.clone(), ..config.clone() };
@@ -141,10 +146,13 @@ fn report_unknown(servers: &[String]) {
 }
 
 /// Returns the file of changes: `server.admin_changes`, or one beside the configuration file. `None`
-/// if there is no admin socket.
+/// if operators cannot make any.
 pub(crate) fn stored_at(config: &Config, file: &Path) -> Option<PathBuf> {
-    config.server.admin_socket.as_ref()?;
-    Some(config.server.admin_changes.clone().unwrap_or_else(|| {
+    let server = &config.server;
+    if server.admin_socket.is_none() && server.admin_token.is_none() {
+        return None;
+    }
+    Some(server.admin_changes.clone().unwrap_or_else(|| {
         let mut name = file.as_os_str().to_owned();
         name.push(".changes.json");
         PathBuf::from(name)

@@ -1,4 +1,5 @@
-//! The admin server: liveness, readiness, metrics and pools. It listens on loopback by default.
+//! The admin server: liveness, readiness, metrics and pools, and with a token the changes of operators.
+//! It listens on loopback by default.
 
 use std::sync::Arc;
 
@@ -7,44 +8,90 @@ use http::{Response, StatusCode, header};
 use pingora::apps::http_app::ServeHttp;
 use pingora::protocols::http::ServerSession;
 use serde_json::{Value, json};
+use shared::caller::bearer_token;
+use tokio::time::timeout;
 
 use super::metrics::{Sources, open_metrics};
 use crate::config::{AdminState, ReloadReport};
+use crate::control::ControlResponse;
+use crate::control::controller::{Controller, MAX_REQUEST, PATIENCE};
 use crate::state::{Mode, State};
 use crate::upstreams::Pool;
 use transport::clock::Monotonic;
 
 /// The HTTP application of the admin listener.
-pub struct Admin(pub Arc<State>);
+pub(crate) struct Admin {
+    pub(crate) state: Arc<State>,
+    pub(crate) controller: Arc<Controller>,
+}
 
 #[async_trait]
 impl ServeHttp for Admin {
     async fn response(&self, session: &mut ServerSession) -> Response<Vec<u8>> {
         let request = session.req_header();
+        if request.uri.path() == "/changes" && request.method == http::Method::POST {
+            return self.change(session).await;
+        }
         let is_read = matches!(request.method, http::Method::GET | http::Method::HEAD);
         match (request.uri.path(), is_read) {
             ("/healthz", true) => json_response(StatusCode::OK, &json!({ "status": "ok" })),
             ("/readyz", true) => self.readiness(),
             ("/metrics", true) => self.metrics(accept(request)),
             ("/pools", true) => json_response(StatusCode::OK, &self.pools()),
+            ("/changes", _) => json_response(
+                StatusCode::METHOD_NOT_ALLOWED,
+                &json!({ "error": "method not allowed, use POST; /pools shows the changes" }),
+            ),
             ("/healthz" | "/readyz" | "/metrics" | "/pools", false) => json_response(
                 StatusCode::METHOD_NOT_ALLOWED,
                 &json!({ "error": "method not allowed, use GET" }),
             ),
             _ => json_response(
                 StatusCode::NOT_FOUND,
-                &json!({ "error": "unknown path, expected /healthz, /readyz, /metrics or /pools" }),
+                &json!({ "error": "unknown path, expected /healthz, /readyz, /metrics, /pools or /changes" }),
             ),
         }
     }
 }
 
 impl Admin {
+    /// Makes a change of an operator who has the token.
+    async fn change(&self, session: &mut ServerSession) -> Response<Vec<u8>> {
+        let config = self.state.config.load_full();
+        let Some(token) = &config.server.admin_token else {
+            let error = "changes are not accepted here: set `server.admin_token`, or use the admin socket";
+            return json_response(StatusCode::FORBIDDEN, &json!({ "error": error }));
+        };
+        let address = session.client_addr().map(ToString::to_string).unwrap_or_default();
+        let presented = session.req_header().headers.get(header::AUTHORIZATION);
+        let presented = bearer_token(presented.and_then(|value| value.to_str().ok()));
+        if !presented.is_some_and(|presented| token.matches(presented)) {
+            log::warn!("change refused: by=\"address={address}\" error=\"invalid token\"");
+            let mut response = json_response(
+                StatusCode::UNAUTHORIZED,
+                &json!({ "error": "send the header Authorization: Bearer, with the value of `server.admin_token`" }),
+            );
+            let challenge = header::HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+            return response;
+        }
+        let Some(request) = timeout(PATIENCE, read_text(session)).await.ok().flatten() else {
+            let error = "the body is incomplete, too large, too slow or no text";
+            return json_response(StatusCode::BAD_REQUEST, &json!({ "error": error }));
+        };
+        let response = self.controller.handle(&request, format!("address={address}")).await;
+        let status = match response {
+            ControlResponse::Refused(_) => StatusCode::BAD_REQUEST,
+            ControlResponse::Applied(_) | ControlResponse::Changes(_) => StatusCode::OK,
+        };
+        json_response(status, &json!(response))
+    }
+
     fn readiness(&self) -> Response<Vec<u8>> {
-        if self.0.is_ready() {
+        if self.state.is_ready() {
             return json_response(StatusCode::OK, &json!({ "status": "ready" }));
         }
-        let status = if self.0.drain.is_announced() { "draining" } else { "probing" };
+        let status = if self.state.drain.is_announced() { "draining" } else { "probing" };
         json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({ "status": status }))
     }
 
@@ -61,7 +108,7 @@ impl Admin {
     }
 
     fn render(&self, is_open: bool) -> Result<String, prometheus::Error> {
-        let state = &self.0;
+        let state = &self.state;
         let (config, pools) = (state.config.load(), state.pools.load());
         let (replay, used_grants, replay_capacity) = match &state.mode {
             Mode::Edge(edge) => {
@@ -89,15 +136,27 @@ impl Admin {
 
     fn pools(&self) -> Value {
         let now = Monotonic::now();
-        let current = self.0.pools.load();
+        let current = self.state.pools.load();
         let pools = current.iter().map(|pool| (pool.config.tool.as_str().to_owned(), show(pool, now)));
         json!({
-            "ready": self.0.is_ready(),
-            "configuration": configuration(&self.0.report.load()),
-            "changes": self.0.changes.to_json(),
+            "ready": self.state.is_ready(),
+            "configuration": configuration(&self.state.report.load()),
+            "changes": self.state.changes.to_json(),
             "pools": Value::Object(pools.collect()),
         })
     }
+}
+
+/// Reads the body of a request. Returns `None` if it is not complete, too large or no text.
+async fn read_text(session: &mut ServerSession) -> Option<String> {
+    let mut body = Vec::new();
+    while let Some(piece) = session.read_request_body().await.ok()? {
+        body.extend_from_slice(&piece);
+        if body.len() > MAX_REQUEST {
+            return None;
+        }
+    }
+    String::from_utf8(body).ok()
 }
 
 /// Returns the formats that a client accepts.

@@ -184,10 +184,12 @@ fn dumped_configuration_has_every_key_with_a_default() {
         let first = table.get(parts.next().unwrap());
         parts.fold(first, |value, part| value?.get(part)).is_some()
     };
-    const OPTIONAL: [&str; 10] = [
+    const OPTIONAL: [&str; 12] = [
         "secret_file",
         "upgrade_socket",
         "admin_socket",
+        "admin_token",
+        "admin_token_file",
         "admin_changes",
         "disabled_until",
         "tls_ca",

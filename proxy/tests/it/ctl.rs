@@ -13,7 +13,7 @@ use shared::tool::Tool;
 use tempfile::TempDir;
 
 use tests::{
-    FakeTool, ToolBehavior,
+    FakeTool, Request, ToolBehavior,
     grant::call,
     process::binary,
     proxy::{Proxy, ProxyConfig},
@@ -216,4 +216,46 @@ async fn upgraded_process_takes_the_admin_socket_over() {
 
 fn responds(socket: &Path) -> bool {
     UnixStream::connect(socket).is_ok()
+}
+
+const TOKEN: &str = "token-of-the-operators-0123456789";
+
+fn change(token: &str, body: &str) -> Request {
+    let request = Request::new("POST", "/changes").header("Authorization", &format!("Bearer {token}"));
+    request.body(body)
+}
+
+#[tokio::test]
+async fn holder_of_the_token_makes_changes_over_http() {
+    let (tool, state) = (FakeTool::start(ToolBehavior::Describe).await, tempfile::tempdir().unwrap());
+    let changes = state.path().join("changes.json");
+    let lines = format!("admin_token = \"${{ADMIN_TOKEN}}\"\nadmin_changes = {changes:?}");
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).line("server", &lines);
+    let proxy = config.variable("ADMIN_TOKEN", TOKEN).ready().await;
+    let off = r#"{"do":{"off":{"tool":"qr"}},"persist":true,"reason":"upkeep"}"#;
+    for token in ["", "token-of-somebody-else-0123456789", &TOKEN[1..]] {
+        let response = proxy.admin_send(change(token, off)).await;
+        assert_eq!((response.status, response.header("www-authenticate")), (401, Some("Bearer")), "{token}");
+    }
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    let response = proxy.admin_send(change(TOKEN, off)).await;
+    assert_eq!((response.status, response.json()["applied"].is_string()), (200, true), "{response:?}");
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.problem(), "tool-disabled");
+    assert!(fs::read_to_string(&changes).unwrap().contains("upkeep"));
+    let recent = &pools(&proxy).await["changes"]["recent"][0];
+    assert!(recent["by"].as_str().unwrap().starts_with("address=127.0.0.1:"), "{recent}");
+    let large = format!("{}{off}", " ".repeat(65 << 10));
+    for body in [r#"{"do":{"off":{"tool":"video"}}}"#, "{", &large] {
+        assert_eq!(proxy.admin_send(change(TOKEN, body)).await.status, 400);
+    }
+    assert_eq!(proxy.admin_get("/changes").await.status, 405);
+    let output = proxy.output();
+    assert!(output.contains("change applied: by=\"address=") && !output.contains(TOKEN), "{output}");
+}
+
+#[tokio::test]
+async fn without_a_token_the_admin_port_changes_nothing() {
+    let proxy = ProxyConfig::new().ready().await;
+    let response = proxy.admin_send(change("", r#"{"do":"reload"}"#)).await;
+    assert_eq!(response.status, 403, "{response:?}");
 }
