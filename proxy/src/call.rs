@@ -57,6 +57,8 @@ pub struct Call {
     pub is_retry_reserved: bool,
     /// Its slot among the calls of its key.
     pub key_permit: Option<Guard>,
+    /// Its slot among the calls of its key in its pool, if the pool limits them.
+    pub pool_key_permit: Option<Guard>,
     /// Whether the queue of its pool was full, or the call has waited there for too long.
     pub is_queue_over: bool,
     /// Its slot among the calls of its pool.
@@ -111,6 +113,7 @@ impl Call {
             is_retry_reserved: false,
             is_queue_over: false,
             key_permit: None,
+            pool_key_permit: None,
             pool_permit: None,
             upstream_permit: None,
         }

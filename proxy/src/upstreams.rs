@@ -24,7 +24,7 @@ mod upstream;
 use std::sync::Arc;
 
 pub(crate) use health::{Evidence, Health};
-pub(crate) use pool::{Pool, PoolPermit, RateExceeded};
+pub(crate) use pool::{Exceeded, Pool, PoolPermit};
 pub(crate) use queued_call::{QueueOutcome, QueuedCall};
 pub(crate) use resolved_names::{ResolvedNames, ResolvedServer};
 pub(crate) use selection::{TriedSet, UpstreamIndex};

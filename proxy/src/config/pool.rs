@@ -71,6 +71,8 @@ pub struct PoolSettings {
     pub passed_headers: PassedHeaders,
     /// Maximum number of calls in flight.
     pub calls_in_flight: usize,
+    /// Maximum number of calls of one key in flight. 0 means none.
+    pub calls_in_flight_per_key: u32,
     /// Maximum rate of calls per second. 0 means none.
     pub calls_per_second: u64,
     /// Maximum rate of calls per second of one key. 0 means none.
@@ -123,6 +125,7 @@ impl Default for PoolSettings {
             accept: Vec::new(),
             passed_headers: PassedHeaders::default(),
             calls_in_flight: 256,
+            calls_in_flight_per_key: 0,
             calls_per_second: 0,
             calls_per_second_per_key: 0,
             queue: 0,
@@ -161,6 +164,11 @@ impl PoolSettings {
             accept: section.read("accept", inherited.accept.clone(), media_types),
             passed_headers: section.read("pass_response_headers", inherited.passed_headers, passed_headers),
             calls_in_flight: section.read("calls_in_flight", inherited.calls_in_flight, count(1..=1_000_000)),
+            calls_in_flight_per_key: section.read(
+                "calls_in_flight_per_key",
+                inherited.calls_in_flight_per_key,
+                count(0..=1_000_000),
+            ),
             calls_per_second: section.read(
                 "calls_per_second",
                 inherited.calls_per_second,

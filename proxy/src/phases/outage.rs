@@ -6,7 +6,7 @@ use shared::route::CallMethod;
 
 use crate::observe::metrics::LimitKind;
 use crate::state::State;
-use crate::upstreams::{Pool, RateExceeded};
+use crate::upstreams::{Exceeded, Pool};
 use transport::clock::Monotonic;
 use transport::hooks::Cause;
 
@@ -75,14 +75,15 @@ pub(super) fn full(state: &State, limit: LimitKind, detail: &'static str) -> Pro
     overloaded(detail)
 }
 
-/// Records that a limit on the rate of calls was exceeded, and returns the problem.
-pub(super) fn too_fast(state: &State, exceeded: RateExceeded) -> Problem {
+/// Records that a limit on the calls of a pool was exceeded, and returns the problem.
+pub(super) fn exceeded(state: &State, exceeded: Exceeded) -> Problem {
     let (limit, detail, wait_ms) = match exceeded {
-        RateExceeded::Pool(wait) => {
-            (LimitKind::CallsPerSecond, "the tool gets too many calls a second", wait)
-        }
-        RateExceeded::Key => {
+        Exceeded::Rate(wait) => (LimitKind::CallsPerSecond, "the tool gets too many calls a second", wait),
+        Exceeded::RateOfKey => {
             (LimitKind::CallsPerSecondPerKey, "the key makes too many calls of the tool a second", 1_000)
+        }
+        Exceeded::InFlightOfKey => {
+            (LimitKind::CallsInFlightPerKey, "the key has too many calls of the tool in flight", 1_000)
         }
     };
     full(state, limit, detail).retry_after(wait_ms.div_ceil(1_000).max(1))

@@ -231,7 +231,8 @@ fn check(
         head.check_media_type(&settings.accept)?;
     }
     let now = Monotonic::at(record.started.instant);
-    pool.record_call(call.key_id, now).map_err(|exceeded| outage::too_fast(state, exceeded))?;
+    let admitted = pool.admit(call.key_id, now);
+    call.pool_key_permit = admitted.map_err(|exceeded| outage::exceeded(state, exceeded))?;
     call.key_permit = Some(state.limits.try_enter(call.key_id, clients).ok_or_else(|| {
         outage::full(state, LimitKind::CallsInFlightPerKey, "the key has too many calls in flight")
     })?);

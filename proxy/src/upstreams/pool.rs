@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use pingora_limits::inflight::{Guard, Inflight};
 use pingora_limits::rate::Rate;
 use shared::key::KeyId;
 
@@ -19,13 +20,15 @@ use super::{Evidence, Health, ResolvedNames, Upstream, resolved_names};
 use crate::config::{AdminState, PoolConfig};
 use transport::clock::Monotonic;
 
-/// A limit on the rate of calls that was exceeded.
+/// A limit on the calls of a pool that was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RateExceeded {
-    /// That of the pool. The next call passes after so many milliseconds.
-    Pool(u64),
-    /// That of one key.
-    Key,
+pub enum Exceeded {
+    /// The rate of the pool. The next call passes after so many milliseconds.
+    Rate(u64),
+    /// The rate of one key.
+    RateOfKey,
+    /// The calls in flight of one key.
+    InFlightOfKey,
 }
 
 /// The upstreams of one tool.
@@ -52,6 +55,8 @@ pub(super) struct SharedState {
     /// The estimated rates of keys, if the pool limits them. Under a mutex, because `Rate` loses counts
     /// if two threads end a second at once.
     key_rates: OnceLock<Mutex<Rate>>,
+    /// The calls in flight of each key, if the pool limits them.
+    in_flight_by_key: OnceLock<Inflight>,
     budget: Mutex<RetryBudget>,
     /// Held while an ejection is decided, so that two cannot exceed the limit together.
     ejecting: Mutex<()>,
@@ -173,26 +178,32 @@ impl Pool {
         Some(permit)
     }
 
-    /// Counts a call of a key towards the limits on rates.
+    /// Counts a call of a key towards the limits on rates, and reserves one of the key's slots for calls in
+    /// flight, if they are limited. Dropping the guard releases it.
     ///
     /// # Errors
-    /// Returns the limit that is exceeded. That of a key is an estimate, which collisions can raise.
-    pub fn record_call(&self, key: KeyId, now: Monotonic) -> Result<(), RateExceeded> {
+    /// Returns the limit that is exceeded. Those of a key are estimates, which collisions can raise.
+    pub fn admit(&self, key: KeyId, now: Monotonic) -> Result<Option<Guard>, Exceeded> {
         let settings = &self.config.settings;
+        let most = isize::try_from(settings.calls_in_flight_per_key).unwrap_or(isize::MAX);
+        let slot = (most > 0).then(|| self.state.in_flight_by_key.get_or_init(Inflight::new).incr(key, 1));
+        if slot.as_ref().is_some_and(|(_, count)| *count > most) {
+            return Err(Exceeded::InFlightOfKey);
+        }
         if settings.calls_per_second_per_key > 0 {
             let rates = self.state.key_rates.get_or_init(|| {
                 Mutex::new(Rate::new_with_estimator_config(Duration::from_secs(1), 4, 1 << 12))
             });
             let limit = isize::try_from(settings.calls_per_second_per_key).unwrap_or(isize::MAX);
             if rates.lock().observe(&key, 1) > limit {
-                return Err(RateExceeded::Key);
+                return Err(Exceeded::RateOfKey);
             }
         }
         if settings.calls_per_second > 0 {
             let mut rate = self.state.call_rate.lock();
-            *rate = rate.after_call(settings.calls_per_second, now).map_err(RateExceeded::Pool)?;
+            *rate = rate.after_call(settings.calls_per_second, now).map_err(Exceeded::Rate)?;
         }
-        Ok(())
+        Ok(slot.map(|(guard, _)| guard))
     }
 
     /// Spends one retry from the budget. Returns false if the budget is empty.
@@ -227,6 +238,7 @@ impl SharedState {
             queue: Queue::default(),
             call_rate: Mutex::new(CallRate::new(Monotonic::now())),
             key_rates: OnceLock::new(),
+            in_flight_by_key: OnceLock::new(),
             budget: Mutex::new(RetryBudget::new(Monotonic::now())),
             ejecting: Mutex::new(()),
             description: Mutex::default(),

@@ -94,6 +94,11 @@ limits! {
         [("clients", "calls_in_flight_per_key = 1")],
         second_call,
         refused(503, "tool-overloaded");
+    call_over_the_limit_of_a_key_in_the_pool_is_503:
+        CallsInFlightPerKey,
+        [("defaults", "calls_in_flight_per_key = 1")],
+        second_call,
+        refused(503, "tool-overloaded");
     call_beyond_the_open_files_is_503:
         OpenFiles, [("clients", "h2c = true")], calls_beyond_the_open_files, refused(503, "tool-overloaded");
     call_over_the_replay_capacity_is_503: ReplayCapacity, [], calls_until_refused, refused(503, "tool-overloaded");
