@@ -3,6 +3,7 @@
 
 mod account;
 mod choices;
+mod domains;
 mod durable;
 mod events;
 mod hooks;
@@ -33,9 +34,10 @@ struct Kind {
     run: fn(&Sim),
 }
 
-const KINDS: [Kind; 3] = [
+const KINDS: [Kind; 4] = [
     Kind { name: "slugs", calm_at: slugs::CALM_AT, run: slugs::run },
     Kind { name: "products", calm_at: products::CALM_AT, run: products::run },
+    Kind { name: "domains", calm_at: domains::CALM_AT, run: domains::run },
     Kind { name: "events", calm_at: events::CALM_AT, run: events::run },
 ];
 

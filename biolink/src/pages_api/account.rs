@@ -231,6 +231,9 @@ impl Account {
     /// Takes in how a task ended. One that failed is due again later.
     pub fn settle(&mut self, task: &Task, done: bool, now: UnixMillis) {
         self.outbox.settle(task, done, now);
+        if let (Task::EndDomain { account, host, claim }, true) = (task, done) {
+            self.outbox.add(Task::Host { account: *account, host: host.clone(), claim: *claim }, now);
+        }
     }
 
     /// Returns the moment at which the next task is due.

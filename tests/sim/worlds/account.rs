@@ -7,10 +7,11 @@ use std::{
 };
 
 use biolink::{
-    page::{IdSource, PageId},
+    domains::{Check, Proof},
+    page::{DomainId, IdSource, PageId},
     pages_api::{
-        Account, Call, Claim, ClaimOutcome, Content, Decision, DeniedHosts, Loaded, SlugReply, Step,
-        StoredReply, Task, Write, suggestions,
+        Account, Call, Claim, ClaimOutcome, Content, Decision, DeniedHosts, Loaded, SlugMessage, SlugReply,
+        Step, StoredReply, Task, Write, host_owner, suggestions,
     },
     product_sync::SourceMessage,
 };
@@ -54,11 +55,44 @@ impl Shell for AccountShell {
 
 async fn deliver(object: &Object<AccountShell>, on: &Instance<AccountShell>) -> Result<(), Fenced> {
     for task in with_state(object, on, |state| state.due(object.clock()))? {
+        if let Task::CheckDomain(id) = &task {
+            check_domain(object, on, id).await?;
+            continue;
+        }
         let is_done = perform(object, on, &task).await;
         object.sim.note(|| format!("{}: {} done: {is_done}", object.name, json(&task)));
         with_state(object, on, |state| state.settle(&task, is_done, object.clock()))?;
     }
     Ok(())
+}
+
+async fn check_domain(
+    object: &Object<AccountShell>,
+    on: &Instance<AccountShell>,
+    id: &DomainId,
+) -> Result<(), Fenced> {
+    let (account, claim) = (object.shell.id, u64::from_be_bytes(object.sim.bytes()) >> 11);
+    let check = with_state(object, on, |state| state.check_domain(account, id, claim, object.clock()))?;
+    let Some(check) = check else { return Ok(()) };
+    let proof = prove(object, &check).await;
+    with_state(object, on, |state| state.domain_checked(account, &check, proof, object.clock()))
+}
+
+/// As `domains::check` of the edge: looks the record up, and claims the host.
+async fn prove(object: &Object<AccountShell>, check: &Check) -> Proof {
+    let (sim, places) = (&object.sim, &object.shell.places);
+    sim.sleep(1 + sim.below(40)).await;
+    if sim.chance(sim.faults().lost) {
+        return Proof::Unknown;
+    }
+    let records = places.records.borrow().get(&check.host.record()).cloned().unwrap_or_default();
+    let proof = check.proof(&Vec::from_iter(records));
+    let (Proof::Proved, Some(message)) = (proof, check.claim_message(object.shell.id)) else { return proof };
+    match places.call_host(&check.host, message).await {
+        Some(SlugReply::Granted) => Proof::Proved,
+        Some(SlugReply::Taken) => Proof::Taken,
+        Some(SlugReply::Noted | SlugReply::Owner(_)) | None => Proof::Unknown,
+    }
 }
 
 async fn perform(object: &Object<AccountShell>, on: &Instance<AccountShell>, task: &Task) -> bool {
@@ -86,6 +120,26 @@ async fn perform(object: &Object<AccountShell>, on: &Instance<AccountShell>, tas
                 None => SourceMessage::Delete,
             };
             object.shell.places.call_source(*source, message).await.is_some()
+        }
+        Task::ServeDomain { account, host } => {
+            let Some(state) = &on.memory.borrow().state else { return false };
+            if let Some(site) = state.domain_snapshot(*account, host) {
+                object.shell.places.sites.borrow_mut().insert(host.clone(), site);
+            }
+            true
+        }
+        Task::EndDomain { account, host, .. } => {
+            let Some(state) = &on.memory.borrow().state else { return false };
+            let mut sites = object.shell.places.sites.borrow_mut();
+            match state.domain_snapshot(*account, host) {
+                Some(site) => drop(sites.insert(host.clone(), site)),
+                None => drop(sites.remove(host)),
+            }
+            true
+        }
+        Task::Host { account, host, claim } => {
+            let message = SlugMessage::Cancel { owner: host_owner(*account), claim: *claim };
+            object.shell.places.call_host(host, message).await.is_some()
         }
         _ => true,
     }
@@ -167,8 +221,10 @@ pub(super) async fn handle(
         let (slug, message) = match step(&object, &on, &call).ok()? {
             Step::Reply(reply, _) => return Some(Decision::Reply(reply)),
             Step::Admit(admission) => return Some(Decision::Admit(admission)),
-            // No world has domains.
-            Step::Check(_) => return None,
+            Step::Check(check) => {
+                call.proof = Some(prove(&object, &check).await);
+                continue;
+            }
             Step::Claim { slug, message } => (slug, message),
         };
         let outcome = match object.shell.places.call_slug(&slug, message).await {

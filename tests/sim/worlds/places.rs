@@ -1,8 +1,13 @@
 //! The objects of a world, and how they reach each other.
 
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use biolink::{
+    domains::{DomainSnapshot, HostName},
     page::{Slug, SourceId},
     pages_api::{Call, Decision, SlugMessage, SlugReply, Snapshot},
     product_sync::SourceMessage,
@@ -24,13 +29,17 @@ const SOURCE_TIMEOUT_MS: u64 = 15_000;
 
 type Objects<K, S> = RefCell<BTreeMap<K, Rc<Object<S>>>>;
 
-/// The objects of a world, made when they are first asked for, and KV.
+/// The objects of a world, made when they are first asked for, and KV and DNS.
 pub(super) struct Places {
     pub(super) sim: Sim,
     accounts: Objects<KeyId, AccountShell>,
     pub(super) slugs: Objects<Slug, SlugShell>,
     sources: Objects<SourceId, SourceShell>,
     pub(super) kv: RefCell<BTreeMap<Slug, Snapshot>>,
+    hosts: Objects<HostName, SlugShell>,
+    pub(super) sites: RefCell<BTreeMap<HostName, DomainSnapshot>>,
+    /// The `TXT` records of each name.
+    pub(super) records: RefCell<BTreeMap<String, BTreeSet<String>>>,
 }
 
 impl Places {
@@ -41,6 +50,9 @@ impl Places {
             slugs: RefCell::default(),
             sources: RefCell::default(),
             kv: RefCell::default(),
+            hosts: RefCell::default(),
+            sites: RefCell::default(),
+            records: RefCell::default(),
         })
     }
 
@@ -55,6 +67,11 @@ impl Places {
     pub(super) fn slug(&self, slug: &Slug) -> Rc<Object<SlugShell>> {
         let new = || Object::new(&self.sim, format!("slug {slug}"), SlugShell, None);
         Rc::clone(self.slugs.borrow_mut().entry(slug.clone()).or_insert_with(new))
+    }
+
+    pub(super) fn host(&self, host: &HostName) -> Rc<Object<SlugShell>> {
+        let new = || Object::new(&self.sim, host.object_name(), SlugShell, None);
+        Rc::clone(self.hosts.borrow_mut().entry(host.clone()).or_insert_with(new))
     }
 
     pub(super) fn source(self: &Rc<Self>, id: SourceId) -> Rc<Object<SourceShell>> {
@@ -75,7 +92,14 @@ impl Places {
     }
 
     pub(super) async fn call_slug(&self, slug: &Slug, message: SlugMessage) -> Option<SlugReply> {
-        let object = self.slug(slug);
+        self.call_name(self.slug(slug), message).await
+    }
+
+    pub(super) async fn call_host(&self, host: &HostName, message: SlugMessage) -> Option<SlugReply> {
+        self.call_name(self.host(host), message).await
+    }
+
+    async fn call_name(&self, object: Rc<Object<SlugShell>>, message: SlugMessage) -> Option<SlugReply> {
         let send = move || {
             let object = Rc::clone(&object);
             async move {

@@ -1,4 +1,4 @@
-//! The shell of a slug's object: loads, steps and stores.
+//! The shell of the object of a slug or host: loads, steps and stores.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use super::{
     runtime::json,
 };
 
-/// The shell of a slug.
+/// The shell of a slug, or of a host.
 pub(super) struct SlugShell;
 
 impl Shell for SlugShell {
@@ -29,7 +29,7 @@ pub(super) fn step(
     let before = memory.take().unwrap_or_else(|| object.rows(Clone::clone).unwrap_or_default());
     let mut next = before.clone();
     let reply = next.handle(message, object.clock());
-    object.sim.note(|| format!("slug {}: {} → {reply:?}", object.name, json(&message)));
+    object.sim.note(|| format!("{}: {} → {reply:?}", object.name, json(&message)));
     if next != before {
         object.commit(on, |row| *row = Some(next.clone()))?;
     }

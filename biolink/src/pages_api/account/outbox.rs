@@ -85,7 +85,8 @@ pub enum Task {
         /// The host.
         host: HostName,
     },
-    /// Have a domain shown no more, and then give its host back.
+    /// Have a domain shown no more. Its host is given back when that is done, and not in the same task: a task
+    /// that is repeated would remove what the next account shows there.
     EndDomain {
         /// The account.
         account: KeyId,

@@ -177,54 +177,62 @@ impl World {
     fn deliver(&mut self, account: u8) {
         let now = self.now();
         self.check_domains(account);
-        let tasks = self.accounts.entry(id(account)).or_default().0.due(now);
-        for task in tasks {
-            let (state, contents, _) = self.accounts.get_mut(&id(account)).unwrap();
-            match &task {
-                Task::Snapshot { slug, .. } => {
-                    let read = |page, number| Ok::<_, ()>(contents.get(&(page, number)).cloned());
-                    match state.snapshot(id(account), slug, read).unwrap() {
-                        Some(snapshot) => self.snapshots.insert(slug.clone(), snapshot),
-                        None => self.snapshots.remove(slug),
-                    };
-                }
-                Task::Index { account, page } => {
-                    self.index.remove(page);
-                    if state.has(page) {
-                        self.index.insert(*page, *account);
-                    }
-                }
-                Task::PurgeEvents(page) => self.purged.push(*page),
-                Task::DropImage(image) | Task::MarkImage(image) => {
-                    state.forget_lost_images(now);
-                    self.files.push((*image, state.image_fate(image)));
-                }
-                Task::ConfigureSource { source, .. } => self.sources.push(*source),
-                Task::Subscribe { .. }
-                | Task::Published { .. }
-                | Task::PurgeWebhooks { .. }
-                | Task::EraseWebhooks(_) => self.webhooks.push(task.clone()),
-                Task::CheckDomain(_) => {}
-                Task::ServeDomain { account, host } => {
-                    self.sites.extend(state.domain_snapshot(*account, host).map(|site| (host.clone(), site)));
-                }
-                Task::EndDomain { account, host, claim } | Task::Host { account, host, claim } => {
-                    if matches!(&task, Task::EndDomain { .. })
-                        && state.domain_snapshot(*account, host).is_none()
-                    {
-                        self.sites.remove(host);
-                    }
-                    let cancel = SlugMessage::Cancel { owner: host_owner(*account), claim: *claim };
-                    self.hosts.entry(host.clone()).or_default().handle(cancel, now);
-                }
-                Task::Slug(slug, message) => {
-                    self.slugs.entry(slug.clone()).or_default().handle(*message, now);
-                }
+        loop {
+            let tasks = self.accounts.entry(id(account)).or_default().0.due(now);
+            if tasks.is_empty() {
+                break;
             }
-            state.settle(&task, true, now);
+            tasks.iter().for_each(|task| self.perform(account, task));
         }
         let next = self.accounts[&id(account)].0.next_due();
         assert!(next.is_none_or(|next| next > now), "nothing stays due");
+    }
+
+    fn perform(&mut self, account: u8, task: &Task) {
+        let now = self.now();
+        let (state, contents, _) = self.accounts.get_mut(&id(account)).unwrap();
+        match task {
+            Task::Snapshot { slug, .. } => {
+                let read = |page, number| Ok::<_, ()>(contents.get(&(page, number)).cloned());
+                match state.snapshot(id(account), slug, read).unwrap() {
+                    Some(snapshot) => self.snapshots.insert(slug.clone(), snapshot),
+                    None => self.snapshots.remove(slug),
+                };
+            }
+            Task::Index { account, page } => {
+                self.index.remove(page);
+                if state.has(page) {
+                    self.index.insert(*page, *account);
+                }
+            }
+            Task::PurgeEvents(page) => self.purged.push(*page),
+            Task::DropImage(image) | Task::MarkImage(image) => {
+                state.forget_lost_images(now);
+                self.files.push((*image, state.image_fate(image)));
+            }
+            Task::ConfigureSource { source, .. } => self.sources.push(*source),
+            Task::Subscribe { .. }
+            | Task::Published { .. }
+            | Task::PurgeWebhooks { .. }
+            | Task::EraseWebhooks(_) => self.webhooks.push(task.clone()),
+            Task::CheckDomain(_) => {}
+            Task::ServeDomain { account, host } => {
+                self.sites.extend(state.domain_snapshot(*account, host).map(|site| (host.clone(), site)));
+            }
+            Task::EndDomain { account, host, .. } => {
+                if state.domain_snapshot(*account, host).is_none() {
+                    self.sites.remove(host);
+                }
+            }
+            Task::Host { account, host, claim } => {
+                let cancel = SlugMessage::Cancel { owner: host_owner(*account), claim: *claim };
+                self.hosts.entry(host.clone()).or_default().handle(cancel, now);
+            }
+            Task::Slug(slug, message) => {
+                self.slugs.entry(slug.clone()).or_default().handle(*message, now);
+            }
+        }
+        state.settle(task, true, now);
     }
 
     /// Makes all checks that are due.

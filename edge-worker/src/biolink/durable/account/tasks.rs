@@ -89,10 +89,9 @@ impl Account {
                     None => Ok(()),
                 }
             }
-            Task::EndDomain { account, host, claim } => {
+            Task::EndDomain { account, host, .. } => {
                 let snapshot = self.read(|state| Ok(state.domain_snapshot(*account, host)))?;
-                page_store::put_domain(&bindings::pages(&self.env)?, host, snapshot.as_ref()).await?;
-                domains::give_back(&self.env, *account, host, *claim).await
+                page_store::put_domain(&bindings::pages(&self.env)?, host, snapshot.as_ref()).await
             }
             Task::Host { account, host, claim } => {
                 domains::give_back(&self.env, *account, host, *claim).await
