@@ -121,6 +121,27 @@ fn batch_whose_reply_is_lost_counts_once() {
     assert_eq!(report["meta"]["gaps"], 0);
 }
 
+/// What docs/analytics.md says of a crash: up to one second of events is lost, and nothing shows it.
+#[test]
+fn crashed_isolate_takes_its_last_second_along_without_a_trace() {
+    let site = Site::start_stored();
+    assert_eq!(site.visit(&site.path), 200);
+    site.events(1);
+    site.faults.set(STATS, Fate::Hang);
+    site.faults.set(EVENTS, Fate::Hang);
+    let sent = site.faults.count(STATS);
+    assert_eq!(site.visit(&site.path), 200);
+    until(|| site.faults.count(STATS) > sent);
+    let site = site.crash();
+    site.faults.set(STATS, Fate::Pass);
+    site.faults.set(EVENTS, Fate::Pass);
+    assert_eq!(site.visit(&site.path), 200);
+    site.events(2);
+    let report = site.report("metrics=views");
+    assert_eq!(report["totals"]["views"], 2, "of three");
+    assert_eq!((&report["meta"]["gaps"], &report["meta"]["exact"]), (&json!(0), &json!(true)));
+}
+
 /// An isolate calls at most six stores at once.
 #[test]
 fn batch_of_seven_pages_goes_through_the_queue() {

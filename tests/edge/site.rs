@@ -79,6 +79,14 @@ impl Site {
         Self { edge: Arc::new(edge), ..self }
     }
 
+    /// Kills the worker and starts it again with the same state on disk.
+    pub(crate) fn crash(mut self) -> Self {
+        let edge = Arc::get_mut(&mut self.edge).unwrap();
+        edge.kill();
+        edge.start_again(NOWHERE, &self.faults);
+        self
+    }
+
     fn publish(edge: Arc<Edge>, faults: Arc<Faults>) -> Self {
         let (key, account) = issue(&edge, None);
         let account = serde_json::from_value(json!(account)).unwrap();

@@ -90,8 +90,18 @@ fn period(report: &Value) -> Markup {
         p.soft {
             (shown("/meta/start")) " to " (shown("/meta/end")) " UTC"
             @if flag(report, "/meta/clamped") { ", cut to the " (count(report, "/meta/window_days")) " days of the plan" }
-            ". Programs are not counted: " (count(report, "/totals/bots")) " events of theirs."
+            ". Programs are not counted: " (count(report, "/totals/bots")) " events of theirs. " (losses(report))
         }
+    }
+}
+
+/// Returns what the report may lack. A server that crashes leaves no trace of its last second.
+fn losses(report: &Value) -> Markup {
+    html! {
+        @for (pointer, lost) in [("/meta/gaps", "missing batches of events"), ("/meta/dropped", "dropped events")] {
+            @if count(report, pointer) > 0 { strong { (count(report, pointer)) " " (lost) ". " } }
+        }
+        "Of each server that crashed, up to a second of events may be missing."
     }
 }
 

@@ -203,6 +203,12 @@ fn report_has_charts_with_a_table() {
     }
     assert!(html.contains("<th scope=\"row\">2026-01-05</th><td class=\"figure\">30</td>"), "{html}");
     assert!(!html.contains("Short links"), "only groups of the report have a table: {html}");
+    let crash = "Of each server that crashed, up to a second of events may be missing.";
+    assert!(html.contains(crash) && !html.contains("missing batches"), "{html}");
+    let mut with_losses = report.clone();
+    (with_losses["meta"]["gaps"], with_losses["meta"]["dropped"]) = (json!(2), json!(31));
+    let lossy = view("/console/analytics?interval=7d", &with_losses);
+    assert!(lossy.contains("2 missing batches of events") && lossy.contains("31 dropped events"), "{lossy}");
     let mut of_campaigns = report.clone();
     of_campaigns["groups"] = json!({ "timeseries": [], "via": [{ "via": "flyer", "views": 4 }],
         "variant": [{ "variant": "DE", "clicks": 2, "views": 0 }] });
