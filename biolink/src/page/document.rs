@@ -253,6 +253,16 @@ impl PageDocument {
         self.avatar.iter().chain(decoration).chain(links).chain(items.filter_map(|item| item.image.as_ref()))
     }
 
+    /// Returns the ids of the links.
+    pub fn link_ids(&self) -> impl Iterator<Item = super::LinkId> {
+        self.links.iter().map(|link| link.id)
+    }
+
+    /// Returns the ids of the products.
+    pub fn product_ids(&self) -> impl Iterator<Item = super::ProductId> {
+        self.products.items.iter().map(|item| item.id)
+    }
+
     /// Returns the link with this id.
     pub fn link(&self, id: &super::LinkId) -> Option<&Link> {
         self.links.iter().find(|link| link.id == *id)

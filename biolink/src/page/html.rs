@@ -80,6 +80,7 @@ pub fn render(view: &PageView<'_>) -> Response {
             (links::list(view, words))
             (products::section(view, words))
         }
+        (metadata::json_ld(view))
         footer {
             // Fetched for print alone.
             img.qr src={ (view.path) "/qr.svg" } alt=(words.code) width="160" height="160" loading="lazy";

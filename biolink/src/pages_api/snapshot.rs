@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use shared::{json, key::KeyId, time::UnixMillis};
 
-use crate::page::{PageDocument, PageId, Slug};
+use crate::{
+    page::{PageDocument, PageId, PartId, Slug},
+    route::VisitPart,
+};
 
 /// The end of a redirect that has none.
 pub(super) const FOREVER: UnixMillis = UnixMillis(u64::MAX);
@@ -109,6 +112,17 @@ impl Snapshot {
 }
 
 impl Served {
+    /// Returns the part of the page with the whole id of a link or product.
+    pub fn whole(&self, part: VisitPart) -> VisitPart {
+        let Self::Page { document, .. } = self else { return part };
+        match part {
+            VisitPart::Link(id) => VisitPart::Link(id.whole(document.link_ids())),
+            VisitPart::Ping(id) => VisitPart::Ping(id.whole(document.link_ids())),
+            VisitPart::Product(id) => VisitPart::Product(id.whole(document.product_ids())),
+            _ => part,
+        }
+    }
+
     /// Returns what a visitor is served at `now`.
     pub fn of(snapshot: Option<Snapshot>, now: UnixMillis) -> Self {
         let Some(Snapshot { account, state }) = snapshot else { return Self::Unknown };

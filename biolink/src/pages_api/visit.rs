@@ -9,7 +9,7 @@ use super::{
 use crate::{
     events::{EventKind, Occurrence, SeenToken, Seer, is_own_visit},
     page::{
-        LinkId, PageDocument, PageId, PageView, ProductId, QrOptions, Slug, Via, card, confirm,
+        LinkId, PageDocument, PageId, PageView, PartId, ProductId, QrOptions, Slug, Via, card, confirm,
         document::{Follower, Gate, UtmValues},
         qr_pdf, qr_png, qr_svg, render, report_form, report_received,
     },
@@ -151,9 +151,9 @@ impl Opened<'_> {
         match part {
             VisitPart::Page if self.is_own_host => "/".to_owned(),
             VisitPart::Page => home,
-            VisitPart::Link(id) => format!("{home}/l/{id}"),
-            VisitPart::Product(id) => format!("{home}/p/{id}"),
-            VisitPart::Ping(id) => format!("{home}/ping/{id}"),
+            VisitPart::Link(id) => format!("{home}/l/{}", id.in_path()),
+            VisitPart::Product(id) => format!("{home}/p/{}", id.in_path()),
+            VisitPart::Ping(id) => format!("{home}/ping/{}", id.in_path()),
             VisitPart::Seen(token) => format!("{home}/seen/{token}"),
             VisitPart::Card => format!("{home}/card.vcf"),
             VisitPart::QrSvg => format!("{home}/qr.svg"),
@@ -476,8 +476,8 @@ mod tests {
         };
         let (_, page) = open(VisitPart::Page, None);
         for text in [
-            "href=\"/l/lnk_",
-            "ping=\"/ping/lnk_",
+            "href=\"/l/",
+            "ping=\"/ping/",
             "src=\"/qr.svg\"",
             "src=\"/seen/",
             "href=\"/report\"",

@@ -5,7 +5,7 @@ use strum::{EnumDiscriminants, VariantArray};
 
 use crate::{
     events::SeenToken,
-    page::{LinkId, ProductId, Slug, Via},
+    page::{LinkId, PartId, ProductId, Slug, Via},
 };
 
 /// A path that a visitor opens, below a slug.
@@ -104,9 +104,9 @@ impl<'a> Visit<'a> {
         }
         let part = match segments {
             [_, None, ..] => VisitPart::Page,
-            [_, Some("l"), Some(link), None, _] => VisitPart::Link(LinkId::parse(link)?),
-            [_, Some("p"), Some(product), None, _] => VisitPart::Product(ProductId::parse(product)?),
-            [_, Some("ping"), Some(link), None, _] => VisitPart::Ping(LinkId::parse(link)?),
+            [_, Some("l"), Some(link), None, _] => VisitPart::Link(LinkId::parse_in_path(link)?),
+            [_, Some("p"), Some(product), None, _] => VisitPart::Product(ProductId::parse_in_path(product)?),
+            [_, Some("ping"), Some(link), None, _] => VisitPart::Ping(LinkId::parse_in_path(link)?),
             [_, Some("seen"), Some(token), None, _] => VisitPart::Seen(SeenToken::parse(token)?),
             [_, Some("card.vcf"), None, ..] => VisitPart::Card,
             [_, Some("qr.svg"), None, ..] => VisitPart::QrSvg,

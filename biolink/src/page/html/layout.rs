@@ -52,7 +52,7 @@ impl<'a> Head<'a> {
 
 /// Returns a response with status 200.
 pub(super) fn respond(head: &Head<'_>, content: &Markup) -> Response {
-    let style = style(head.theme);
+    let style = style(head.theme, &content.0);
     let html = html! {
         (DOCTYPE)
         html lang=(head.locale) dir=(head.direction.as_str()) {

@@ -3,7 +3,10 @@
 use maud::{Markup, html};
 
 use super::{PageView, icons, words::Words};
-use crate::page::document::{Link, LinkType, Platform, Social};
+use crate::page::{
+    PartId,
+    document::{Link, LinkType, Platform, Social},
+};
 
 /// Returns the profiles elsewhere. `rel="me"` says that they are the same person's.
 #[inline(never)]
@@ -31,7 +34,7 @@ pub(super) fn list(view: &PageView<'_>, words: &Words) -> Markup {
         @if !entries.is_empty() {
             nav.links aria-label=(words.links) {
                 @for group in entries.chunk_by(|(_, left), (_, right)| left.is_some() && right.is_some()) {
-                    (part(group, view.path))
+                    (part(group, view))
                 }
             }
         }
@@ -45,7 +48,9 @@ fn address(link: &Link, view: &PageView<'_>) -> Option<String> {
         LinkType::Heading | LinkType::Text | LinkType::Divider => None,
         LinkType::Vcard => Some(format!("{path}/card.vcf")),
         _ if link.leads_itself() => link.destination().map(|url| view.document.outgoing(link, url, slug, "")),
-        _ => link.destination().map(|_| format!("{path}/l/{}", link.id)),
+        _ => link
+            .destination()
+            .map(|_| format!("{path}/l/{}", link.id.shortest_in_path(view.document.link_ids()))),
     }
 }
 
@@ -54,7 +59,7 @@ fn is_shown((link, address): &(&Link, Option<String>)) -> bool {
     address.is_some() || !link.kind.has_url()
 }
 
-fn part(group: &[(&Link, Option<String>)], path: &str) -> Markup {
+fn part(group: &[(&Link, Option<String>)], view: &PageView<'_>) -> Markup {
     match group {
         [(link, None)] => match link.kind {
             LinkType::Heading => html! { h2 { (link.title) } },
@@ -62,14 +67,16 @@ fn part(group: &[(&Link, Option<String>)], path: &str) -> Markup {
             _ => html! { p.text { (link.title) } },
         },
         links => html! {
-            ul { @for (link, address) in links { @if let Some(address) = address { li { (anchor(link, address, path)) } } } }
+            ul { @for (link, address) in links { @if let Some(address) = address { li { (anchor(link, address, view)) } } } }
         },
     }
 }
 
 /// Returns a link. One that does not lead through the redirect, which counts, sends a ping.
-fn anchor(link: &Link, address: &str, path: &str) -> Markup {
-    let ping = link.leads_itself().then(|| format!("{path}/ping/{}", link.id));
+fn anchor(link: &Link, address: &str, view: &PageView<'_>) -> Markup {
+    let ping = link.leads_itself();
+    let ping =
+        ping.then(|| format!("{}/ping/{}", view.path, link.id.shortest_in_path(view.document.link_ids())));
     let rel = link.rel.iter().map(|rel| rel.as_str()).collect::<Vec<_>>().join(" ");
     // What a printed page shows, unless visitors are to confirm first.
     let to = link.destination().filter(|_| link.gate.is_none()).map(shown_address);

@@ -30,7 +30,6 @@ pub(super) fn of(view: &PageView<'_>) -> Markup {
             @if !image.alt.is_empty() { meta property="og:image:alt" content=(image.alt); }
         }
         meta name="twitter:card" content=(card);
-        script type="application/ld+json" { (PreEscaped(json_ld(view))) }
     }
 }
 
@@ -44,8 +43,10 @@ fn preview_image(document: &PageDocument) -> Option<&Image> {
     document.seo.image.as_ref().or(document.avatar.as_ref()).filter(|image| image.url.is_allowed())
 }
 
-/// Structured data (schema.org), which cannot end its element: `<` is escaped.
-fn json_ld(view: &PageView<'_>) -> String {
+/// Returns structured data (schema.org), which cannot end its element: `<` is escaped. It stands beside the
+/// products, because a compressor then finds their texts again.
+#[inline(never)]
+pub(super) fn json_ld(view: &PageView<'_>) -> Markup {
     let mut profile = json!({
         "@type": "ProfilePage",
         "dateModified": view.published_at.to_rfc3339(),
@@ -59,7 +60,8 @@ fn json_ld(view: &PageView<'_>) -> String {
         let list = json!({"@type": "ItemList", "itemListElement": products});
         json!({"@context": "https://schema.org", "@graph": [profile, list]})
     };
-    data.to_string().replace('<', "\\u003c")
+    let data = data.to_string().replace('<', "\\u003c");
+    html! { script type="application/ld+json" { (PreEscaped(data)) } }
 }
 
 fn subject(view: &PageView<'_>) -> Value {

@@ -3,7 +3,10 @@
 use maud::{Markup, html};
 
 use super::{PageView, links::shown_address, money, words::Words};
-use crate::page::document::{Availability, Image, Layout, Locale, Price, Product};
+use crate::page::{
+    PartId,
+    document::{Availability, Image, Layout, Locale, Price, Product},
+};
 
 /// Returns the products, if there are any and they are shown.
 #[inline(never)]
@@ -32,7 +35,7 @@ fn entry(item: &Product, view: &PageView<'_>, words: &Words) -> Markup {
         }
     };
     html! {
-        @if item.url.is_allowed() { a.link rel="nofollow" data-to=(shown_address(item.url.as_str())) href={ (view.path) "/p/" (item.id) } { (body) } } @else { div.link { (body) } }
+        @if item.url.is_allowed() { a.link rel="nofollow" data-to=(shown_address(item.url.as_str())) href={ (view.path) "/p/" (item.id.shortest_in_path(view.document.product_ids())) } { (body) } } @else { div.link { (body) } }
     }
 }
 

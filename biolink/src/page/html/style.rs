@@ -1,4 +1,4 @@
-//! The style of a page: its colors as variables, then what all pages have.
+//! The style of a page: its colors as variables, what all pages have, and the rules of the parts that it has.
 
 use std::fmt::Write as _;
 
@@ -9,8 +9,8 @@ use crate::page::document::{Background, Buttons, Colors, Density, Font, Mode, Sh
 const STYLE: &str = include_str!("style.css");
 const PRINT: &str = include_str!("print.css");
 
-/// Returns the text of the `style` element.
-pub(super) fn style(theme: &Theme) -> String {
+/// Returns the text of the `style` element of a page with this body.
+pub(super) fn style(theme: &Theme, body: &str) -> String {
     let mut style = String::with_capacity(STYLE.len() + PRINT.len() + 1_200);
     match theme.mode {
         Mode::Light => write_colors(&mut style, &theme.light()),
@@ -42,7 +42,13 @@ pub(super) fn style(theme: &Theme) -> String {
     };
     // Writing to a `String` cannot fail.
     let _written = write!(style, ":root{{--r:{radius};--i:{inner};--g:{gap}}}body{{font:1rem/1.5 {font}}}");
-    style.push_str(STYLE.trim_end());
+    for part in STYLE.split("/* ") {
+        // Before the rules of a part is the HTML that it has, which no text of a user can be.
+        let (marker, rules) = part.split_once(" */").unwrap_or(("", part));
+        if body.contains(marker) {
+            style.push_str(rules.trim());
+        }
+    }
     style.push_str(match look.buttons {
         Buttons::Soft => SOFT,
         Buttons::Filled => FILLED,

@@ -12,7 +12,7 @@ use shared::secret::sha256;
 
 use super::*;
 use crate::page::{
-    IdSource, Reader, ReportReason,
+    IdSource, PartId, Reader, ReportReason,
     document::{Buttons, Color, Colors, Font, Gate, Look, Palette, Preset, Shape, Theme},
 };
 
@@ -180,11 +180,33 @@ fn gzipped(page: &Response) -> usize {
 
 #[test]
 fn page_is_small() {
-    let (typical, full) =
-        (gzipped(&shown(&document(many(12, 6)))), gzipped(&shown(&document(many(100, 50)))));
-    assert!(typical <= 5_120, "12 links and 6 products: {typical} bytes");
-    assert!(full <= 11_264, "100 links and 50 products: {full} bytes");
-    println!("gzipped: 12 links and 6 products {typical} B, 100 links and 50 products {full} B");
+    for (links, products, limit) in
+        [(10, 0, 3_072), (30, 0, 3_584), (100, 0, 5_120), (12, 6, 4_096), (100, 50, 8_192)]
+    {
+        let size = gzipped(&shown(&document(many(links, products))));
+        println!("{links} links and {products} products: {size} B gzipped");
+        assert!(size <= limit, "{links} links and {products} products: {size} bytes");
+    }
+}
+
+#[test]
+fn style_has_the_rules_of_the_parts_that_the_page_has() {
+    let style = |page: &Response| named(&parsed(&page.body), "style")[0].text.clone();
+    let (bare, full) = (
+        style(&shown(&document(json!({"title": "Ada \"<form class=\"products list\""})))),
+        style(&shown(&document(many(1, 1)))),
+    );
+    for rules in [".avatar{", ".socials{", "svg{", "h2{", ".products{"] {
+        assert!(full.contains(rules) && !bare.contains(rules), "{rules} {bare}");
+    }
+    assert!(
+        bare.contains(".link{")
+            && !bare.contains("*/")
+            && !full.contains(".list{")
+            && !full.contains("label{"),
+        "{full}"
+    );
+    assert!(style(&report_form("/ada")).contains("label{"));
 }
 
 #[test]
@@ -219,7 +241,7 @@ fn page_has_landmarks_lists_and_its_own_links() {
     assert_eq!((count("ul"), count("li"), count("h2"), count("hr"), count("footer")), (2, 3, 1, 1, 1));
     let links: Vec<_> =
         named(&elements, "a").iter().map(|a| a.attribute("href").unwrap().to_owned()).collect();
-    let [one, two] = [0, 1].map(|at: usize| format!("/ada/l/{}", page.links[at].id));
+    let [one, two] = [0, 1].map(|at: usize| format!("/ada/l/{}", page.links[at].id.abbreviated().in_path()));
     assert_eq!(links, ["https://github.com/ada", &one, &two, "/ada/card.vcf", "/ada/report"]);
     assert_eq!(named(&elements, "a")[0].attribute("rel"), Some("me"));
     assert_eq!(named(&elements, "a")[1].attribute("class"), Some("link top"));
@@ -280,7 +302,7 @@ fn links_lead_through_the_page_unless_they_are_direct() {
         {"title": "Asked", "type": "phone", "url": "+49 30 1234567", "gate": {"kind": "age", "min": 18}},
     ]}));
     let elements = check(&shown(&page));
-    let through = |at: usize| format!("/ada/l/{}", page.links[at].id);
+    let through = |at: usize| format!("/ada/l/{}", page.links[at].id.abbreviated().in_path());
     let links: Vec<_> =
         named(&elements, "a").iter().map(|a| a.attribute("href").unwrap().to_owned()).collect();
     assert_eq!(

@@ -56,7 +56,12 @@ pub(crate) async fn handle(
         let to = to.clone();
         served = boxed(find(context, &to, part)).await;
     }
-    let served = outlined(|| served.map(|served| denied.screen(served, part)))?;
+    let (served, part) = outlined(|| {
+        served.map(|served| {
+            let part = served.whole(part);
+            (denied.screen(served, part), part)
+        })
+    })?;
     if part == VisitPart::Report {
         boxed(report(context, &served, &slug)).await?;
     }
