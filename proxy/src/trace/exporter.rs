@@ -104,9 +104,12 @@ struct Exporter<'a> {
 
 impl Exporter<'_> {
     /// Sends a batch, again after a pause if the collector is away. While the process shuts down, it is
-    /// sent once.
+    /// sent once, and not at all if the collector was away for the batch before.
     async fn export(&mut self, spans: Vec<Span>) {
         let count = spans.len();
+        if self.is_failing && self.state.drain.has_begun() {
+            return self.state.metrics.traces.record_lost(SpanLoss::ExportFailed, count);
+        }
         let body = Bytes::from(request(&self.state.config.load(), spans).encode_to_vec());
         let mut pauses = PAUSES.into_iter();
         loop {

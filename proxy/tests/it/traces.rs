@@ -13,6 +13,7 @@ use tests::{
     grant::{call, post},
     http::Request,
     proxy::{Proxy, ProxyConfig},
+    receiver::ReceiverBehavior,
     until,
 };
 
@@ -236,7 +237,7 @@ async fn request_that_the_collector_refuses_is_dropped_and_counted() {
 #[tokio::test]
 async fn calls_are_served_and_spans_dropped_while_the_collector_hangs() {
     let (tool, collector) = (FakeTool::start(ToolBehavior::Describe).await, Collector::start());
-    collector.receiver.set(tests::receiver::ReceiverBehavior::Hang);
+    collector.receiver.set(ReceiverBehavior::Hang);
     let proxy = traced(&collector, "ratio = 1.0").tool(Tool::Qr, &[&tool]).ready().await;
     send(&proxy, call("GET", "/v1/qr/generate"), 200).await;
     until("the collector hangs", || async { collector.receiver.count() > 0 }).await;
@@ -259,6 +260,19 @@ async fn spans_of_the_last_calls_are_exported_before_the_exit() {
     proxy.signal("TERM");
     assert!(proxy.exited().await.success());
     assert!(!named(&collector.spans(), "GET /v1/qr/{action}").is_empty());
+}
+
+#[tokio::test]
+async fn exit_waits_for_one_request_to_a_collector_that_hangs() {
+    let (tool, collector) = (FakeTool::start(ToolBehavior::Describe).await, Collector::start());
+    collector.receiver.set(ReceiverBehavior::Hang);
+    let mut proxy = traced(&collector, "ratio = 1.0").tool(Tool::Qr, &[&tool]).ready().await;
+    send(&proxy, call("GET", "/v1/qr/generate"), 200).await;
+    until("the collector hangs", || async { collector.receiver.count() > 0 }).await;
+    send(&proxy, call("GET", "/v1/qr/generate"), 200).await;
+    proxy.signal("TERM");
+    assert!(proxy.exited().await.success());
+    assert_eq!(collector.receiver.count(), 1);
 }
 
 #[tokio::test]
