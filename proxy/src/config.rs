@@ -23,8 +23,8 @@ pub use callers::{Authority, Callers, DirectConfig, FeedConfig, GrantConfig};
 use ipnet::IpNet;
 pub use limits::{MeterAuthority, Password, ValkeyConfig, ValkeyKind};
 pub use pool::{
-    AdminState, Balance, DisabledUntil, EjectConfig, PoolConfig, PoolSettings, ProbeConfig, ProbeKind,
-    UpstreamConfig,
+    AdminState, Balance, DisabledUntil, EjectConfig, MirrorConfig, PoolConfig, PoolSettings, ProbeConfig,
+    ProbeKind, UpstreamConfig,
 };
 pub use reader::env::Lookup;
 pub use reader::fault::{Fault, Faults, Places, SecretFile};

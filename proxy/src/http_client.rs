@@ -66,7 +66,11 @@ impl Connection {
     }
 }
 
-async fn connect(uri: &Uri) -> Result<SendRequest<Full<Bytes>>, ClientError> {
+/// Connects to the server of a URI.
+///
+/// # Errors
+/// If it cannot be reached.
+pub(crate) async fn connect(uri: &Uri) -> Result<SendRequest<Full<Bytes>>, ClientError> {
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
     let secure = uri.scheme_str() == Some("https");
     let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });

@@ -15,6 +15,7 @@ pub mod ctl;
 pub mod direct;
 mod http_client;
 mod limits;
+mod mirror;
 pub mod observe;
 mod per_tool;
 mod phases;

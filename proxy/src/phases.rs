@@ -27,6 +27,7 @@ use shared::problem::Problem;
 use shared::trace::TRACEPARENT;
 
 use crate::call::{Call, Record, RequestLog};
+use crate::mirror::mirror;
 use crate::observe::metrics::LimitKind;
 use crate::request_id::random_id;
 use crate::upstreams::QueuedCall;
@@ -128,6 +129,10 @@ impl Phases for Gateway {
 
     fn upstream_peer(&self, call: &mut Call, record: &Record) -> Result<Attempt, Box<Problem>> {
         upstream_peer::upstream_peer(&self.state, call, record)
+    }
+
+    fn mirror(&self, call: &Call, head: &[u8], body: Option<&[u8]>) {
+        mirror(&self.state, call, head, body);
     }
 
     fn upstream_request_filter(&self, call: &Call, record: &Record, head: &mut impl UpstreamRequest) {

@@ -33,6 +33,17 @@ pub struct PoolConfig {
     pub upstreams: Vec<UpstreamConfig>,
     /// The settings that have defaults.
     pub settings: PoolSettings,
+    /// The server that gets copies of calls.
+    pub mirror: Option<MirrorConfig>,
+}
+
+/// A server that gets copies of a share of calls, and whose responses are discarded.
+#[derive(Clone, Debug)]
+pub struct MirrorConfig {
+    /// The address: `host:port`.
+    pub address: String,
+    /// The share of calls: 1 to 100.
+    pub percent: u32,
 }
 
 /// The load balancing algorithm of a pool.
@@ -233,8 +244,23 @@ impl PoolConfig {
                 );
             }
         }
+        let mirror = section.read("mirror", None, |entry| mirror(entry, transport).map(Some));
+        let percent = section.read("mirror_percent", 100, count(1..=100));
         section.finish();
-        Self { tool, upstreams, settings }
+        let mirror = mirror.map(|address| MirrorConfig { address, percent });
+        Self { tool, upstreams, settings, mirror }
+    }
+}
+
+/// Parses the address of a mirror.
+fn mirror(entry: &Entry<'_>, transport: Transport) -> Result<String, ValueError> {
+    let text = entry.text()?;
+    let (host, port) = values::address(&text)?;
+    match (port, transport) {
+        (0, _) => Err(ValueError::invalid("port", "0", "1 to 65535")),
+        (_, Transport::PingoraProxy) => Err(ValueError::NeedsRelay),
+        (port, Transport::Relay) if host.contains(':') => Ok(format!("[{host}]:{port}")),
+        (port, Transport::Relay) => Ok(format!("{host}:{port}")),
     }
 }
 

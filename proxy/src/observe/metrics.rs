@@ -28,12 +28,13 @@ pub use self::limits::LimitKind;
 use self::limits::LimitMetrics;
 use self::pool::PoolMetrics;
 pub use self::pool::RetryCause;
-use self::register::{Register, signed};
+use self::register::{Register, VariantCounters, signed};
 use self::tls::TlsMetrics;
 pub(crate) use self::traces::SpanLoss;
 use self::traces::TraceMetrics;
 use crate::config::ReloadReport;
 use crate::direct::Direct;
+use crate::mirror::MirrorOutcome;
 use crate::per_tool::PerTool;
 use crate::replay::{ReplayCache, UsedGrants};
 use crate::upstreams::{Pools, STATUS_CLASSES};
@@ -50,6 +51,7 @@ pub struct Metrics {
     pub(crate) config: ConfigMetrics,
     pub(crate) limits: LimitMetrics,
     pub(crate) traces: TraceMetrics,
+    pub(crate) mirrored: VariantCounters<MirrorOutcome>,
     keys: KeyMetrics,
     exemplars: Exemplars,
     overhead_seconds: Histogram,
@@ -112,6 +114,11 @@ impl Metrics {
             config: ConfigMetrics::new(&register)?,
             limits: LimitMetrics::new(&register)?,
             traces: TraceMetrics::new(&register)?,
+            mirrored: register.variant_counters(
+                "utg_mirrored_calls_total",
+                "Copies of calls for a pool's mirror, by outcome: sent, failed or skipped.",
+                "outcome",
+            )?,
             keys: KeyMetrics::new(&register)?,
             exemplars: Exemplars::default(),
             overhead_seconds: register.histogram(

@@ -49,6 +49,8 @@ pub struct Pool {
 pub(super) struct SharedState {
     pub(super) next: AtomicUsize,
     in_flight: AtomicUsize,
+    /// The copies of calls in flight.
+    mirroring: Arc<AtomicUsize>,
     /// The calls that wait for a permit.
     pub(super) queue: Queue,
     call_rate: Mutex<CallRate>,
@@ -63,6 +65,10 @@ pub(super) struct SharedState {
     /// What the tool says of itself.
     pub(super) description: Mutex<LastDescription>,
 }
+
+/// A permit for one copy of a call in flight. Dropping it releases the permit.
+#[derive(Debug)]
+pub struct MirrorPermit(Arc<AtomicUsize>);
 
 /// A permit for one call in flight in a pool. Dropping it releases the permit, also on a panic.
 #[derive(Debug)]
@@ -206,6 +212,12 @@ impl Pool {
         Ok(slot.map(|(guard, _)| guard))
     }
 
+    /// Reserves one of so many slots for copies of calls. Returns `None` if all are in use.
+    pub fn try_mirror(&self, most: usize) -> Option<MirrorPermit> {
+        let permit = MirrorPermit(Arc::clone(&self.state.mirroring));
+        (permit.0.fetch_add(1, Ordering::Relaxed) < most).then_some(permit)
+    }
+
     /// Spends one retry from the budget. Returns false if the budget is empty.
     pub fn try_spend_retry(&self, now: Monotonic) -> bool {
         let mut budget = self.state.budget.lock();
@@ -235,6 +247,7 @@ impl SharedState {
         Self {
             next: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
+            mirroring: Arc::default(),
             queue: Queue::default(),
             call_rate: Mutex::new(CallRate::new(Monotonic::now())),
             key_rates: OnceLock::new(),
@@ -243,6 +256,12 @@ impl SharedState {
             ejecting: Mutex::new(()),
             description: Mutex::default(),
         }
+    }
+}
+
+impl Drop for MirrorPermit {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -269,7 +288,7 @@ pub(super) mod tests {
             admin_state: AdminState::Active,
         };
         let upstreams = (1..=upstreams).map(upstream).collect();
-        PoolConfig { tool: Tool::Qr, upstreams, settings: PoolSettings::default() }
+        PoolConfig { tool: Tool::Qr, upstreams, settings: PoolSettings::default(), mirror: None }
     }
 
     pub(in crate::upstreams) fn healthy(config: PoolConfig) -> Pool {

@@ -29,6 +29,7 @@ mod health;
 mod http2;
 mod limits;
 mod log_file;
+mod mirror;
 mod open_files;
 mod operations;
 mod pools;

@@ -111,6 +111,10 @@ pub trait Phases: Listener + Clone + Sized {
         record: &Record<Self::Log>,
     ) -> Result<Attempt, Box<Problem>>;
 
+    /// Copies a call to another server, if it is to be copied. Called after an upstream was chosen, with the
+    /// head without `Host`. `body` is `None` if it was not buffered whole. Only the relay calls it.
+    fn mirror(&self, call: &Self::Call, head: &[u8], body: Option<&[u8]>);
+
     /// Writes the head of the request to the upstream. It is the same for all attempts of a call.
     fn upstream_request_filter(
         &self,

@@ -42,6 +42,9 @@ pub(crate) enum ValueError {
     /// The setting is not available with the transport that was chosen.
     #[error("needs server.transport = \"pingora-proxy\"")]
     NeedsPingoraProxy,
+    /// The setting is not available with the other transport.
+    #[error("needs server.transport = \"relay\"")]
+    NeedsRelay,
     /// The array has too many elements.
     #[error("has {count} elements: expected at most {most}")]
     TooMany { count: usize, most: usize },

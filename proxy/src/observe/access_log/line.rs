@@ -217,7 +217,12 @@ mod tests {
 
     #[test]
     fn line_is_one_json_object() {
-        let config = PoolConfig { tool: Tool::Qr, upstreams: Vec::new(), settings: PoolSettings::default() };
+        let config = PoolConfig {
+            tool: Tool::Qr,
+            upstreams: Vec::new(),
+            settings: PoolSettings::default(),
+            mirror: None,
+        };
         let pool = Pool::new(config, &ResolvedNames::default(), None);
         let action = Action::parse("generate").unwrap();
         let called = ToolCall { method: CallMethod::Post, tool: Tool::Qr, action };

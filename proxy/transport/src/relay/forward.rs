@@ -15,6 +15,7 @@ use super::respond::refuse;
 use super::retry::{FailedAttempt, Recovery, record_abort, recover};
 use crate::client::ClientStream;
 use crate::clock::Monotonic;
+use crate::framing::Framing;
 use crate::hooks::{AfterFailure, Attempt, Phases, Queued as _};
 use crate::record::Record;
 use crate::response_deadline::ResponseDeadline;
@@ -37,6 +38,12 @@ pub(super) struct Forwarder<'a, P: Phases> {
     pub(super) record: &'a mut Record<P::Log>,
 }
 
+/// Returns the body of a request if it was buffered whole.
+fn buffered_body(client: &ClientStream, framing: Framing) -> Option<&[u8]> {
+    let Framing::Length(length) = framing else { return None };
+    client.buffered().get(..usize::try_from(length).ok()?)
+}
+
 impl<P: Phases> Forwarder<'_, P> {
     /// Forwards the call.
     pub(super) async fn forward(&mut self, mut request: OutgoingRequest<'_>) -> Outcome {
@@ -55,7 +62,10 @@ impl<P: Phases> Forwarder<'_, P> {
             return Outcome::client_closed();
         }
         match phases.upstream_peer(call, record) {
-            Ok(attempt) => self.run_attempts(request, attempt).await,
+            Ok(attempt) => {
+                phases.mirror(call, request.head, buffered_body(client, request.framing.body));
+                self.run_attempts(request, attempt).await
+            }
             Err(problem) => refuse(*phases, client, call, record, &problem, request.framing).await,
         }
     }
