@@ -71,7 +71,7 @@ pub(crate) fn render(
             outlined(|| render_own(own, request, &timing))
         }
         ClientResponse::Streamed { response, headers } => {
-            access.status = response.raw.status();
+            access.status = response.status;
             outlined(|| render_streamed(&response, &headers, request, &timing))
         }
     }
@@ -82,14 +82,14 @@ fn render_own(
     request: &ClientRequest,
     timing: &str,
 ) -> worker::Result<web_sys::Response> {
-    let mut lines = HeaderLines::default();
+    let mut lines = HeaderLines::after([timing]);
     lines.add("x-content-type-options", "nosniff");
     own.headers.iter().for_each(|(name, value)| lines.add(name, value));
     add_common(&mut lines, request, own.headers.iter().any(|(name, _)| *name == headers::HSTS.0));
     let mut body = own.body;
     // A 204 has no body, not even an empty one. The runtime copies the bytes before it returns.
     let body = (!body.is_empty()).then_some(body.as_mut_slice());
-    Ok(calls::respond(own.status, &lines.0, timing, body)?)
+    Ok(calls::respond(own.status, &lines.0, body)?)
 }
 
 /// Returns the response's status, body and headers, without headers that must not reach the client.
@@ -101,10 +101,10 @@ fn render_streamed(
 ) -> worker::Result<web_sys::Response> {
     let dropped: Vec<_> =
         response.headers().map(|(name, _)| name).filter(|name| !headers::reaches_client(name)).collect();
-    let mut lines = HeaderLines::default();
+    let mut lines = HeaderLines::after([timing, &dropped.join(",")]);
     headers.iter().for_each(|(name, value)| lines.add(name, value));
     add_common(&mut lines, request, response.header(headers::HSTS.0).is_some());
-    Ok(calls::relay(&response.raw, &dropped.join("\n"), &lines.0, timing)?)
+    Ok(calls::relay(&response.raw, &lines.0)?)
 }
 
 /// Adds the headers that every response has. Those that let pages of any site read it are left out for
@@ -120,18 +120,27 @@ fn add_common(lines: &mut HeaderLines, request: &ClientRequest, has_hsts: bool) 
     lines.add(headers::REQUEST_ID, &request.id.to_string());
 }
 
-/// Headers to set: names and values, one a line.
-#[derive(Default)]
+/// Headers to set: names and values, one a line, after lines of another meaning.
 struct HeaderLines(String);
 
 impl HeaderLines {
+    fn after<const N: usize>(first: [&str; N]) -> Self {
+        let mut lines = Self(String::with_capacity(1_024));
+        first.into_iter().for_each(|line| lines.push(line));
+        lines
+    }
+
     /// Adds a header. Leaves out one whose value would be several lines, which no header is.
     fn add(&mut self, name: &str, value: &str) {
-        if !value.contains(['\n', '\r']) {
-            for part in [name, "\n", value, "\n"] {
-                self.0.push_str(part);
-            }
+        if !value.bytes().any(|byte| matches!(byte, b'\n' | b'\r')) {
+            self.push(name);
+            self.push(value);
         }
+    }
+
+    fn push(&mut self, line: &str) {
+        self.0.push_str(line);
+        self.0.push('\n');
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod client_request;
 pub(crate) mod clock;
 pub(crate) mod durable_rpc;
 pub(crate) mod entropy;
+pub(crate) mod header_text;
 pub(crate) mod kv;
 pub(crate) mod log;
 pub(crate) mod message;

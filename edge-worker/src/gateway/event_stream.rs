@@ -62,7 +62,7 @@ pub(crate) fn follow(
         key: *key,
         tool: call.tool,
         is_post: call.method == CallMethod::Post,
-        status: response.raw.status(),
+        status: response.status,
         charge,
         origin: origin.map(str::to_owned),
     };
@@ -71,7 +71,7 @@ pub(crate) fn follow(
         .map_err(|error| JsValue::from(error.to_string()))
         .and_then(|text| calls::follow(&response.raw, &event, &text, context.execution.as_ref()));
     match followed {
-        Ok(raw) => StreamedResponse { raw, ..response },
+        Ok(raw) => response.with_raw(raw),
         Err(error) => {
             let error = worker::Error::from(error);
             log::error("stream not followed", Some(context.request.id), &[("error", &error)]);

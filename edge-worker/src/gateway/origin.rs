@@ -119,7 +119,7 @@ pub(crate) async fn forward(
 /// Returns true if the proxy says that the tool has no healthy server in its data center, and that
 /// nothing of the call was sent to a tool. A tool's own 503 does not have these headers.
 fn lacks_server(response: &StreamedResponse) -> bool {
-    response.raw.status() == codes::TOOL_UNAVAILABLE.status()
+    response.status == codes::TOOL_UNAVAILABLE.status()
         && response.header(headers::PROBLEM).and_then(codes::parse) == Some(codes::TOOL_UNAVAILABLE)
         && response.header(headers::SENT).is_none()
 }

@@ -213,7 +213,7 @@ pub(crate) async fn respond(
                 .response(responder))
         }
         ClientResponse::Streamed { response, headers } => {
-            access.call = Some(CallResult { status: response.raw.status(), code });
+            access.call = Some(CallResult { status: response.status, code });
             let Some(body) = body::of_response(&response.raw, request, MAX_RESULT).await? else {
                 let reason = format!("the response has more than {MAX_RESULT} bytes; call the API itself");
                 return Ok(responder.failed(&reason));
@@ -222,7 +222,7 @@ pub(crate) async fn respond(
             let media_type = set.or_else(|| response.header("content-type")).unwrap_or_default();
             let own = headers.iter().map(|(name, value)| (&**name, &**value));
             let headers: Vec<_> = response.headers().filter(|(name, _)| *name == "etag").chain(own).collect();
-            let status = response.raw.status();
+            let status = response.status;
             Ok(ToolOutcome { status, media_type, body: &body, headers: &headers }.response(responder))
         }
     }

@@ -54,6 +54,7 @@ pub(crate) async fn read_as(
 /// # Errors
 /// `request-timeout` if it is incomplete after a minute, `body-malformed` if it breaks off.
 pub(crate) async fn receive(request: &ClientRequest) -> Result<js_sys::ArrayBuffer, Problem> {
+    request.is_body_taken.set(true);
     let buffer = request.raw.array_buffer().map_err(|error| broken_off(request, &error))?;
     let Some(received) = promise::timeout(BODY_IDLE_TIMEOUT_MS, promise::settled(buffer)).await else {
         return Err(late());
@@ -85,7 +86,8 @@ pub(crate) async fn of_response(
 
 /// Returns the body that nobody has begun to read, if there is one.
 pub(crate) fn unread(request: &ClientRequest) -> Option<web_sys::ReadableStream> {
-    request.raw.body().filter(|stream| !stream.locked())
+    let is_taken = request.is_body_taken.get();
+    (!is_taken).then(|| request.raw.body()).flatten().filter(|stream| !stream.locked())
 }
 
 /// Drains the body that a refusal left unread (lingering close). Otherwise the runtime resets the

@@ -54,18 +54,15 @@ extern "C" {
     #[wasm_bindgen(js_name = sendText)]
     pub(crate) fn send_text(queue: &JsValue, text: &str) -> Promise;
 
-    #[wasm_bindgen(js_name = callOrigin)]
+    #[wasm_bindgen(catch, js_name = callOrigin)]
     pub(crate) fn call_origin(
         fetcher: Option<&FetchBinding>,
-        url: &str,
-        method: &str,
+        head: &str,
         client: &web_sys::Request,
-        dropped: &str,
-        set: &str,
         body: &JsValue,
         signal: Option<&web_sys::AbortSignal>,
         timeout_ms: u32,
-    ) -> Promise;
+    ) -> Result<Promise, JsValue>;
 
     #[wasm_bindgen(catch, js_name = headerLines)]
     pub(crate) fn header_lines(message: &web_sys::Response) -> Result<String, JsValue>;
@@ -90,15 +87,12 @@ extern "C" {
     pub(crate) fn respond(
         status: u16,
         lines: &str,
-        timing: &str,
         body: Option<&mut [u8]>,
     ) -> Result<web_sys::Response, JsValue>;
 
     #[wasm_bindgen(catch)]
     pub(crate) fn relay(
         response: &web_sys::Response,
-        dropped: &str,
         lines: &str,
-        timing: &str,
     ) -> Result<web_sys::Response, JsValue>;
 }

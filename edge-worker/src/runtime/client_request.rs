@@ -1,10 +1,13 @@
 //! A client's request, with its arrival time and its request id.
 
+use std::cell::Cell;
+
 use shared::request_id::RequestId;
 use shared::time::UnixMillis;
 use worker::web_sys;
 
 use crate::runtime::entropy;
+use crate::runtime::header_text::HeaderText;
 
 /// The header in which the platform names the client's address.
 pub(crate) const CLIENT_ADDRESS: &str = "cf-connecting-ip";
@@ -19,8 +22,10 @@ pub(crate) struct ClientRequest {
     pub(crate) method: String,
     /// The URL. The runtime has resolved dot segments and backslashes.
     pub(crate) url: String,
-    /// Names and values of the headers, one a line. The runtime joins repeated ones with a comma.
-    headers: String,
+    /// The runtime joins repeated ones with a comma.
+    headers: HeaderText,
+    /// Whether the body is being read, so that none is left to drain.
+    pub(crate) is_body_taken: Cell<bool>,
 }
 
 impl ClientRequest {
@@ -35,21 +40,23 @@ impl ClientRequest {
         Ok(Self {
             method: next(),
             url: next(),
-            headers: next(),
+            headers: HeaderText::new(next()),
             id: RequestId(entropy::random_of_pool()?),
             now,
             raw,
+            is_body_taken: Cell::new(false),
         })
     }
 
     /// Returns a request that this one stands for, with the same id. `lines` has its headers.
     pub(crate) fn within(&self, raw: web_sys::Request, method: String, url: String, lines: String) -> Self {
-        Self { raw, id: self.id, now: self.now, method, url, headers: lines }
+        let (headers, is_body_taken) = (HeaderText::new(lines), Cell::new(false));
+        Self { raw, id: self.id, now: self.now, method, url, headers, is_body_taken }
     }
 
     /// Returns the header lines.
     pub(crate) fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
-        header_lines(&self.headers)
+        self.headers.iter()
     }
 
     /// Returns the header lines in the form that `shared` parses.
@@ -59,12 +66,6 @@ impl ClientRequest {
 
     /// Returns the first header line of this name, which must be in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers().find(|(other, _)| *other == name).map(|(_, value)| value)
+        self.headers.get(name)
     }
-}
-
-/// Returns the headers of a text that has a name or a value on each line, in turns.
-pub(crate) fn header_lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    let mut lines = text.split('\n');
-    std::iter::from_fn(move || Some((lines.next().filter(|name| !name.is_empty())?, lines.next()?)))
 }

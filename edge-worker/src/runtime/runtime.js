@@ -113,13 +113,16 @@ export async function sendText(queue, text) {
 }
 
 /**
- * Sends a request to an origin with the client's headers, less `dropped` and with `set`. Without a signal, the wait for the
- * response ends after a time.
+ * Sends a request to an origin with the client's headers. `head` has, one a line, URL and method, names and values of two
+ * headers to set, and names of those to leave out. Without a signal, the wait for the response ends after a time.
  */
-export async function callOrigin(fetcher, url, method, client, dropped, set, body, signal, timeoutMs) {
+export function callOrigin(fetcher, head, client, body, signal, timeoutMs) {
+  const parts = head.split("\n");
+  const [url, method] = parts;
   const headers = new Headers(client.headers);
-  if (dropped) for (const name of dropped.split("\n")) headers.delete(name);
-  setLines(headers, set);
+  for (let at = 6; at < parts.length; at += 1) headers.delete(parts[at]);
+  headers.set(parts[2], parts[3]);
+  headers.set(parts[4], parts[5]);
   const init = { method, headers, body, redirect: "manual", signal: signal ?? AbortSignal.timeout(timeoutMs) };
   // A response belongs to one key: no cache may serve it to another. None serves the response to a POST.
   if (method !== "POST") init.cache = "no-store";
@@ -139,24 +142,28 @@ export function headerLines({ headers }) {
 /** Builds a request that this worker handles itself. */
 export function ownRequest(url, method, lines, body) {
   const request = new Request(url, { method, body });
-  setLines(request.headers, lines);
+  setLines(request.headers, lines.split("\n"), 0);
   return request;
 }
 
-/** Builds a response of our own. */
-export function respond(status, lines, timing, body) {
+/** Builds a response of our own. `lines` has the timing, and headers to set. */
+export function respond(status, lines, body) {
   const response = new Response(body, { status });
-  setLines(response.headers, lines);
-  response.headers.append("server-timing", timing);
+  const { headers } = response;
+  const parts = lines.split("\n");
+  setLines(headers, parts, 1);
+  headers.append("server-timing", parts[0]);
   return response;
 }
 
-/** Builds the client's response from an origin's, without the headers `dropped`. */
-export function relay(response, dropped, lines, timing) {
+/** Builds the client's response from an origin's. `lines` has the timing, names to leave out with commas, and headers to set. */
+export function relay(response, lines) {
   const relayed = new Response(response.body, response);
-  if (dropped) for (const name of dropped.split("\n")) relayed.headers.delete(name);
-  setLines(relayed.headers, lines);
-  relayed.headers.append("server-timing", timing);
+  const { headers } = relayed;
+  const parts = lines.split("\n");
+  if (parts[1]) for (const name of parts[1].split(",")) headers.delete(name);
+  setLines(headers, parts, 2);
+  headers.append("server-timing", parts[0]);
   return relayed;
 }
 
@@ -220,7 +227,6 @@ function joined(first, second) {
   return both;
 }
 
-function setLines(headers, lines) {
-  const parts = lines.split("\n");
-  for (let at = 0; at + 1 < parts.length; at += 2) headers.set(parts[at], parts[at + 1]);
+function setLines(headers, parts, first) {
+  for (let at = first; at + 1 < parts.length; at += 2) headers.set(parts[at], parts[at + 1]);
 }

@@ -4,31 +4,36 @@ use wasm_bindgen::JsValue;
 use worker::web_sys;
 
 use crate::runtime::calls;
-use crate::runtime::client_request::header_lines;
+use crate::runtime::header_text::HeaderText;
 
 /// A response whose body is streamed: an origin's, or one that is written while it is sent.
 pub(crate) struct StreamedResponse {
     pub(crate) raw: web_sys::Response,
-    /// Names and values of the headers, one a line.
-    pub(crate) lines: String,
+    pub(crate) status: u16,
+    headers: HeaderText,
 }
 
 impl StreamedResponse {
-    /// Reads the header lines.
+    /// Reads status and headers.
     ///
     /// # Errors
     /// If the runtime does not show them.
     pub(crate) fn new(raw: web_sys::Response) -> Result<Self, JsValue> {
-        Ok(Self { lines: calls::header_lines(&raw)?, raw })
+        Ok(Self { status: raw.status(), headers: HeaderText::new(calls::header_lines(&raw)?), raw })
+    }
+
+    /// Returns the response with another body: that of `raw`, which has the same head.
+    pub(crate) fn with_raw(self, raw: web_sys::Response) -> Self {
+        Self { raw, ..self }
     }
 
     /// Returns the header lines.
     pub(crate) fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
-        header_lines(&self.lines)
+        self.headers.iter()
     }
 
     /// Returns a header by its name in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers().find(|(other, _)| *other == name).map(|(_, value)| value)
+        self.headers.get(name)
     }
 }

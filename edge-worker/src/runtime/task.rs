@@ -14,6 +14,8 @@ use wasm_bindgen::JsValue;
 use worker::js_sys::{Function, Promise};
 use worker::wasm_bindgen_futures::spawn_local;
 
+use crate::runtime::clock;
+
 struct Task {
     future: Pin<Box<dyn Future<Output = JsValue>>>,
     waker: Waker,
@@ -53,7 +55,8 @@ pub(crate) fn start(future: impl Future<Output = JsValue> + 'static) -> JsValue 
     LAST_TASK.set(id);
     let waker = Waker::from(Arc::new(WakeTask(id)));
     let mut future: Pin<Box<dyn Future<Output = JsValue>>> = Box::pin(future);
-    if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+    let polled = clock::turn(|| future.as_mut().poll(&mut Context::from_waker(&waker)));
+    if let Poll::Ready(output) = polled {
         return output;
     }
     let mut resolver = None;
@@ -68,8 +71,10 @@ pub(crate) fn start(future: impl Future<Output = JsValue> + 'static) -> JsValue 
 /// Runs `step` and then the tasks that it woke.
 pub(crate) fn run(step: impl FnOnce()) {
     let was_running = IS_RUNNING.replace(true);
-    step();
-    run_ready();
+    clock::turn(|| {
+        step();
+        run_ready();
+    });
     IS_RUNNING.set(was_running);
 }
 

@@ -92,9 +92,9 @@ fn call_outcome(
     let (status, end) = match outcome {
         Ok(response) if is_refused => {
             let is_sent = response.header(headers::SENT).is_some();
-            (response.raw.status(), CallEnd::without_response(is_sent))
+            (response.status, CallEnd::without_response(is_sent))
         }
-        Ok(response) => (response.raw.status(), CallEnd::Responded),
+        Ok(response) => (response.status, CallEnd::Responded),
         Err(error) => (error.problem.status(), error.end),
     };
     let of_tool = outcome.as_ref().ok().filter(|_| !is_refused);

@@ -169,20 +169,18 @@ impl Attempt<'_> {
         let signed = outlined(|| grant.sign(self.call, target, &self.origin.name, &context.bindings.grants));
         let sent = calls::call_origin(
             context.bindings.origin_cert.as_ref(),
-            &url,
-            self.call.method.method().as_str(),
+            &outlined(|| self.head(&url, &signed.text)),
             &context.request.raw,
-            &outlined(|| self.dropped_headers()),
-            &format!("{}\n{}\n{TRACEPARENT}\n{}\n", headers::GRANT, signed.text, self.span.context),
             body,
             controller.map(web_sys::AbortController::signal).as_ref(),
             u32::try_from(RESPONSE_TIMEOUT_MS).unwrap_or(u32::MAX),
-        );
+        )?;
         Ok((async { promise::settled(sent).await?.dyn_into() }, signed.proof))
     }
 
-    /// Returns the names of the client's headers that do not reach the tool, one a line.
-    fn dropped_headers(&self) -> String {
+    /// Returns URL and method, names and values of two headers to set, and the names of the client's
+    /// headers that do not reach the tool, one a line.
+    fn head(&self, url: &str, grant: &str) -> String {
         let client = self.context.request;
         let nominated = Nominated::of(client.header("connection").map(str::as_bytes).into_iter());
         let is_dropped = |name: &&str| {
@@ -194,7 +192,10 @@ impl Attempt<'_> {
                 || *name == TRACESTATE
                     && !client.header(name).is_some_and(|state| self.span.keeps_state(state))
         };
-        client.headers().map(|(name, _)| name).filter(is_dropped).collect::<Vec<_>>().join("\n")
+        let dropped = client.headers().map(|(name, _)| name).filter(is_dropped);
+        let (method, trace) = (self.call.method.method().as_str(), self.span.context.to_string());
+        let first = [url, method, headers::GRANT, grant, TRACEPARENT, &trace];
+        first.into_iter().chain(dropped).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -238,6 +239,6 @@ fn accept(response: web_sys::Response, proof: &Proof) -> Result<StreamedResponse
             AttemptError::RequestRefused(Problem::new(code, "the data center refused the request"))
         }
         Some(code) => AttemptError::CallRefused(code),
-        None => AttemptError::Unproven { status: response.raw.status() },
+        None => AttemptError::Unproven { status: response.status },
     })
 }

@@ -48,16 +48,17 @@ impl Upload {
     /// `request-timeout` or `body-malformed`, of a short body.
     pub(super) async fn receive(context: &RequestContext<'_>, method: CallMethod) -> Result<Self, Problem> {
         let length = context.head.content_length;
-        match (method, context.request.raw.body()) {
-            (CallMethod::Post, Some(_)) if length.is_some_and(|length| length <= MAX_BUFFERED_BODY_BYTES) => {
+        match (method, length) {
+            // A body of a GET has no meaning (RFC 9110 section 9.3.1), and the runtime sends none.
+            (CallMethod::Get, _) => Ok(Self::Empty),
+            (CallMethod::Post, Some(..=MAX_BUFFERED_BODY_BYTES)) => {
                 let bytes = body::receive(context.request).await?;
                 Ok(if bytes.byte_length() == 0 { Self::Empty } else { Self::Buffered(bytes) })
             }
-            (CallMethod::Post, Some(source)) => {
-                Ok(Self::Streamed { source, length, is_spent: Cell::new(false) })
-            }
-            // A body of a GET has no meaning (RFC 9110 section 9.3.1), and the runtime sends none.
-            (CallMethod::Get | CallMethod::Post, _) => Ok(Self::Empty),
+            (CallMethod::Post, _) => Ok(match context.request.raw.body() {
+                Some(source) => Self::Streamed { source, length, is_spent: Cell::new(false) },
+                None => Self::Empty,
+            }),
         }
     }
 
