@@ -4,6 +4,7 @@
 use portal::endpoint::Endpoint;
 use portal::route::Route;
 use serde::Serialize;
+use shared::json;
 use shared::key::{KeyId, VerifiedKey};
 use shared::method::Method;
 use shared::origin::Origin;
@@ -126,7 +127,7 @@ impl AccessRecord {
             sample: (sampling != Sampling::ALL && self.status < 400 && !self.degraded)
                 .then(|| sampling.share()),
         };
-        if let Ok(line) = serde_json::to_string(&line) {
+        if let Ok(line) = json::to_string(&line) {
             console_log!("{line}");
         }
     }

@@ -1,22 +1,26 @@
-//! A deserializer for the JSON that the gateway wrote itself: stored states, and the messages
-//! between its parts.
+//! JSON that the gateway writes and reads itself: stored states, and the messages between its parts.
 //!
-//! It exists for its size. With the one of `serde_json`, which also reads structs from arrays and
+//! The deserializer exists for its size. With the one of `serde_json`, which also reads structs from arrays and
 //! formats each expected type, the derived readers were a quarter of the worker. What clients send
 //! is read with `serde_json`.
 //!
 //! Why: docs/decisions/edge.md, "What the gateway wrote itself is read by a small JSON reader".
 
 mod fault;
+mod pieces;
 mod reader;
 mod text;
 
 use serde::de::value::StrDeserializer;
 use serde::de::{Deserialize, DeserializeOwned, IntoDeserializer};
-use thiserror::Error;
+use serde::ser::{Error, Serialize};
 
 use fault::Fault;
+use pieces::Pieces;
 use text::Text;
+
+/// Bytes that hold most messages.
+const USUAL: usize = 512;
 
 /// Reads a value from JSON.
 ///
@@ -29,6 +33,16 @@ pub fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, JsonError
     value.map_err(|fault| JsonError { at: text.position(), fault })
 }
 
+/// Writes a value as JSON, as [`serde_json::to_string`] does, and faster in wasm.
+///
+/// # Errors
+/// Returns an error if the value has a map whose keys are no texts or numbers.
+pub fn to_string<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Error> {
+    let mut text = Pieces(Vec::with_capacity(USUAL));
+    serde_json::to_writer(&mut text, value)?;
+    String::from_utf8(text.0).map_err(serde_json::Error::custom)
+}
+
 /// Returns the variant of an enum without fields that a name stands for.
 ///
 /// # Errors
@@ -39,7 +53,7 @@ pub fn variant<T: DeserializeOwned>(name: &str) -> Result<T, &'static [&'static 
 }
 
 /// A text that cannot be read.
-#[derive(Debug, PartialEq, Eq, Error)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{fault} at byte {at}")]
 pub struct JsonError {
     fault: Fault,

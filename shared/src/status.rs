@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::json;
 use crate::problem::Problem;
 use crate::time::UnixMillis;
 use crate::tool::Tool;
@@ -67,7 +68,7 @@ impl StatusReport {
     /// Returns the response's body.
     pub fn to_json(&self) -> String {
         // Plain names and booleans always serialise.
-        serde_json::to_string(self).unwrap_or_default()
+        json::to_string(self).unwrap_or_default()
     }
 }
 

@@ -43,6 +43,7 @@ const workers = [
   ...builds,
   javascript("lease.js", "lease.js"),
   javascript("grant.js", "grant.js"),
+  javascript("promises.js", "promises.js"),
   javascript("object.js", "object.js"),
   javascript("forward.js", "forward.js", {}),
   ...(existsSync(path.join(FLOOR, "index_bg.wasm")) ? [wasm("forward.wasm", FLOOR)] : []),

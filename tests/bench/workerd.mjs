@@ -1,7 +1,7 @@
 // Runs a worker in a workerd of its own, without miniflare's own workers around it: its CPU time is that of the worker and
 // the runtime alone. Our worker has the bindings of its wrangler.toml. The JavaScript workers beside it have the same
 // compatibility date, KV and a class of objects.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
@@ -38,7 +38,7 @@ export function gateway(name, folder = ROOT) {
 
 /** One of the JavaScript workers of this folder. */
 export function javascript(name, file, classes = { METER: "Meter" }) {
-  const modules = [...new Set([file, "gateway.js", "lease.js"])].map((part) => [part, path.join(WORKERS, part)]);
+  const modules = [...new Set([file, "gateway.js", "lease.js", "grant.js"])].map((part) => [part, path.join(WORKERS, part)]);
   return { name, main: file, modules, classes, kv: ["KEYS"], queues: [], bindings: {} };
 }
 
@@ -59,8 +59,8 @@ export class Workerd {
   constructor(worker, origin, isolates = 1, flags = []) {
     this.name = worker.name;
     this.folder = mkdtempSync(path.join(existsSync(MEMORY) ? MEMORY : tmpdir(), "bench-workerd-"));
-    this.file = path.join(this.folder, "config.capnp");
-    writeFileSync(this.file, configuration(worker, this.folder, origin, isolates, flags));
+    this.file = path.join(this.folder, "config.bin");
+    writeFileSync(this.file, compiled(configuration(worker, this.folder, origin, isolates, flags), this.folder));
     this.listens = flags.length > 0;
     this.log = "";
     this.isolates = isolates;
@@ -68,7 +68,7 @@ export class Workerd {
 
   /** Starts the process. Resolves once it listens. */
   async start() {
-    this.child = spawn(WORKERD, ["serve", this.file, "--control-fd=3"], { stdio: ["ignore", this.listens ? "pipe" : "ignore", "ignore", "pipe"] });
+    this.child = spawn(WORKERD, ["serve", "--binary", this.file, "--control-fd=3"], { stdio: ["ignore", this.listens ? "pipe" : "ignore", "ignore", "pipe"] });
     running.add(this.child);
     this.child.stdout?.on("data", (text) => (this.log += text));
     this.ports = await listening(this.child, this.isolates);
@@ -152,6 +152,15 @@ const config :Workerd.Config = (
 ${services.map(worker).join("\n")}
 const kv :Workerd.Worker = (modules = [(name = "kv.js", esModule = embed "kv-service.js")], ${date});
 `;
+}
+
+/** The configuration in the binary form in which tools start workerd. From the text, workerd would copy each module three times. */
+function compiled(text, folder) {
+  const file = path.join(folder, "config.capnp");
+  writeFileSync(file, text);
+  const { status, stdout, stderr } = spawnSync(WORKERD, ["compile", "--config-only", file], { maxBuffer: 64 << 20 });
+  if (status !== 0) throw new Error(`workerd does not compile its configuration: ${stderr}`);
+  return stdout;
 }
 
 /** Resolves to the ports of the isolates, in their order. */

@@ -29,6 +29,6 @@ impl DomainSnapshot {
     /// Returns the snapshot as it is stored.
     pub fn to_json(&self) -> String {
         // Plain strings always serialize.
-        serde_json::to_string(self).unwrap_or_default()
+        json::to_string(self).unwrap_or_default()
     }
 }

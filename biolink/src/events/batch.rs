@@ -70,7 +70,7 @@ impl Batch {
     /// Returns the batch as it is sent.
     pub fn to_json(&self) -> String {
         // Plain strings and numbers, which always serialise.
-        serde_json::to_string(self).unwrap_or_default()
+        json::to_string(self).unwrap_or_default()
     }
 
     /// Returns what is left of the batch after the stores of these pages have taken theirs; `None` if

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::codes;
 use serde_json::{Map, Value};
+use shared::json;
 use shared::{
     fields::{Fields, TypeError, text},
     problem::{FieldError, Problem},
@@ -212,7 +213,7 @@ impl<'a> Reader<'a> {
 /// # Errors
 /// Returns `body-too-large`.
 pub(crate) fn check_size(document: &PageDocument) -> Result<(), Problem> {
-    let size = serde_json::to_string(document).map_or(usize::MAX, |text| text.len());
+    let size = json::to_string(document).map_or(usize::MAX, |text| text.len());
     if size <= MAX_DOCUMENT {
         return Ok(());
     }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use shared::json;
 use shared::time::UnixMillis;
 
 use super::page::{Content, PageMeta};
@@ -147,7 +148,7 @@ fn document(content: &Content) -> Map<String, Value> {
 /// Returns a struct as a JSON object. It goes through text, since a second serializer for every
 /// type of a page would be a tenth of the worker.
 pub(super) fn to_members<T: Serialize>(value: &T) -> Map<String, Value> {
-    let text = serde_json::to_string(value).unwrap_or_default();
+    let text = json::to_string(value).unwrap_or_default();
     // A struct always serialises as an object.
     serde_json::from_str(&text).unwrap_or_default()
 }

@@ -107,7 +107,7 @@ impl Snapshot {
     /// Returns the snapshot as it is stored.
     pub fn to_json(&self) -> String {
         // A snapshot is plain strings and numbers, which always serialise.
-        serde_json::to_string(self).unwrap_or_default()
+        json::to_string(self).unwrap_or_default()
     }
 }
 

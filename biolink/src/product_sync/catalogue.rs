@@ -1,6 +1,7 @@
 //! The products of a source that are kept: those that pass its filter, in its order.
 
 use serde::{Deserialize, Serialize};
+use shared::json;
 use shared::{secret::sha256, time::UnixMillis};
 
 use crate::product_feed::{Feed, FeedProduct, Selection};
@@ -59,6 +60,6 @@ impl Catalogue {
 /// Returns a digest of products.
 pub(super) fn digest(products: &[FeedProduct]) -> String {
     // Products are plain data, which always serialises.
-    let text = serde_json::to_string(products).unwrap_or_default();
+    let text = json::to_string(products).unwrap_or_default();
     sha256(&[b"utg.products.v1", text.as_bytes()]).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

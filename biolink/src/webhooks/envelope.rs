@@ -3,6 +3,7 @@
 mod data;
 
 use serde::Serialize;
+use shared::json;
 use shared::time::UnixMillis;
 
 use self::data::{Data, published, visited};
@@ -68,7 +69,7 @@ impl EventHead {
             data,
         };
         // A struct always serialises.
-        serde_json::to_string(&envelope).unwrap_or_default()
+        json::to_string(&envelope).unwrap_or_default()
     }
 }
 

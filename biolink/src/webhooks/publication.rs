@@ -4,6 +4,7 @@ mod diff;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use shared::json;
 use shared::time::UnixMillis;
 
 use self::diff::changed;
@@ -121,7 +122,7 @@ fn changes(before: &PageDocument, now: &PageDocument) -> Vec<String> {
 /// Returns the document as JSON. It goes through text, since a second serializer for every type of a
 /// page would be a tenth of the worker.
 fn value(document: &PageDocument) -> Value {
-    serde_json::to_string(document).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    json::to_string(document).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]

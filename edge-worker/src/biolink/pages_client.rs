@@ -97,7 +97,7 @@ pub(crate) async fn suspended(
     accounts: &ObjectNamespace,
     account: KeyId,
 ) -> Result<SuspendedPages, RpcError> {
-    let (name, message) = (account.to_string(), serde_json::to_string(&AccountMessage::Suspended)?);
+    let (name, message) = (account.to_string(), json::to_string(&AccountMessage::Suspended)?);
     let reply = durable_rpc::call(accounts, &name, &message);
     Ok(SuspendedPages::from_text(durable_rpc::timeout(SUSPENDED_TIMEOUT_MS, reply).await?))
 }
@@ -161,7 +161,7 @@ pub(crate) async fn object_call(
     name: &str,
     message: SlugMessage,
 ) -> Result<SlugReply, RpcError> {
-    let message = serde_json::to_string(&message)?;
+    let message = json::to_string(&message)?;
     let reply = durable_rpc::call(slugs, name, &message);
     Ok(json::from_str(&durable_rpc::timeout(SLUG_TIMEOUT_MS, reply).await?)?)
 }
@@ -171,7 +171,7 @@ async fn account_call(
     account: KeyId,
     message: &AccountMessage,
 ) -> Result<String, RpcError> {
-    let (name, message) = (account.to_string(), outlined(|| serde_json::to_string(message))?);
+    let (name, message) = (account.to_string(), outlined(|| json::to_string(message))?);
     durable_rpc::timeout(ACCOUNT_TIMEOUT_MS, durable_rpc::call(accounts, &name, &message)).await
 }
 

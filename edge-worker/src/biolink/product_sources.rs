@@ -2,6 +2,7 @@
 
 use biolink::page::SourceId;
 use biolink::product_sync::SourceMessage;
+use shared::json;
 use worker::ObjectNamespace;
 
 use crate::runtime::durable_rpc::{self, RpcError};
@@ -18,6 +19,6 @@ pub(crate) async fn call(
     id: &SourceId,
     message: &SourceMessage,
 ) -> Result<String, RpcError> {
-    let (name, message) = (id.to_string(), serde_json::to_string(message)?);
+    let (name, message) = (id.to_string(), json::to_string(message)?);
     durable_rpc::timeout(TIMEOUT_MS, durable_rpc::call(sources, &name, &message)).await
 }

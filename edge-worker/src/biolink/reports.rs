@@ -1,6 +1,7 @@
 //! The client of the reports of pages, which one Durable Object keeps.
 
 use biolink::pages_api::{ReportsMessage, account_unavailable};
+use shared::json;
 use shared::problem::Problem;
 
 use crate::context::RequestContext;
@@ -18,7 +19,7 @@ const TIMEOUT_MS: u64 = 2_000;
 pub(crate) async fn call(context: &RequestContext<'_>, message: &ReportsMessage) -> Result<String, Problem> {
     let reports = &context.biolink()?.reports;
     let sent = async {
-        let message = serde_json::to_string(message)?;
+        let message = json::to_string(message)?;
         let reply = durable_rpc::call(reports, NAME, &message);
         durable_rpc::timeout(TIMEOUT_MS, reply).await
     };

@@ -57,6 +57,6 @@ async fn call_within(
     page: &PageId,
     message: &StatsMessage,
 ) -> Result<String, RpcError> {
-    let (name, message) = (page.to_string(), serde_json::to_string(message)?);
+    let (name, message) = (page.to_string(), json::to_string(message)?);
     durable_rpc::timeout(ms, durable_rpc::call(stats, &name, &message)).await
 }

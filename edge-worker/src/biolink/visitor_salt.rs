@@ -5,6 +5,7 @@ use std::cell::Cell;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use biolink::stats::SaltRequest;
+use shared::json;
 use shared::time::UtcDay;
 use worker::ObjectNamespace;
 
@@ -29,7 +30,7 @@ pub(crate) fn known(day: UtcDay) -> Option<[u8; 32]> {
 /// # Errors
 /// If the object fails or does not respond in time.
 pub(crate) async fn fetch(salts: &ObjectNamespace, day: UtcDay) -> Result<[u8; 32], RpcError> {
-    let message = serde_json::to_string(&SaltRequest { day })?;
+    let message = json::to_string(&SaltRequest { day })?;
     let reply = durable_rpc::timeout(TIMEOUT_MS, durable_rpc::call(salts, NAME, &message)).await?;
     let bytes = STANDARD.decode(reply).ok().and_then(|bytes| bytes.try_into().ok());
     let salt = bytes.ok_or(RpcError::UnexpectedReply)?;

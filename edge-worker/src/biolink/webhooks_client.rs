@@ -59,6 +59,6 @@ async fn send(
     message: &WebhooksMessage,
     timeout: u64,
 ) -> Result<String, RpcError> {
-    let (name, message) = (account.to_string(), serde_json::to_string(message)?);
+    let (name, message) = (account.to_string(), json::to_string(message)?);
     durable_rpc::timeout(timeout, durable_rpc::call(webhooks, &name, &message)).await
 }

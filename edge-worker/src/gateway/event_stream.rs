@@ -8,6 +8,7 @@ use std::cell::Cell;
 use portal::endpoint::Endpoint;
 use serde::{Deserialize, Serialize};
 use shared::headers;
+use shared::json;
 use shared::key::VerifiedKey;
 use shared::lease_cache::Charge;
 use shared::problem::{codes, response_aborted};
@@ -67,7 +68,7 @@ pub(crate) fn follow(
         origin: origin.map(str::to_owned),
     };
     let event = response_aborted().render_event(&context.request.id);
-    let followed = serde_json::to_string(&streamed)
+    let followed = json::to_string(&streamed)
         .map_err(|error| JsValue::from(error.to_string()))
         .and_then(|text| calls::follow(&response.raw, &event, &text, context.execution.as_ref()));
     match followed {

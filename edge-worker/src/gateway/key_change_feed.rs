@@ -3,6 +3,7 @@
 //! No tool call waits for it. Meters append to it from their alarms. Only issuing a key with limits
 //! or an expiry of its own waits for it.
 
+use shared::json;
 use shared::key::KeyRecord;
 use shared::keys_api::{ChangesMessage, ChangesRequest};
 use shared::problem::{Problem, codes};
@@ -46,7 +47,7 @@ pub(crate) async fn read(context: &RequestContext<'_>, request: ChangesRequest) 
 }
 
 async fn call(feed: &ObjectNamespace, message: &ChangesMessage) -> Result<String, RpcError> {
-    let message = serde_json::to_string(message)?;
+    let message = json::to_string(message)?;
     durable_rpc::timeout(TIMEOUT_MS, durable_rpc::call(feed, NAME, &message)).await
 }
 

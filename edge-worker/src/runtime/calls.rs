@@ -91,8 +91,5 @@ extern "C" {
     ) -> Result<web_sys::Response, JsValue>;
 
     #[wasm_bindgen(catch)]
-    pub(crate) fn relay(
-        response: &web_sys::Response,
-        lines: &str,
-    ) -> Result<web_sys::Response, JsValue>;
+    pub(crate) fn relay(response: &web_sys::Response, lines: &str) -> Result<web_sys::Response, JsValue>;
 }

@@ -116,6 +116,12 @@ proptest! {
     }
 
     #[test]
+    fn written_text_is_that_of_serde_json(sample in sample(), other in foreign()) {
+        prop_assert_eq!(to_string(&sample).unwrap(), serde_json::to_string(&sample).unwrap());
+        prop_assert_eq!(to_string(&other).unwrap(), other.to_string());
+    }
+
+    #[test]
     fn unknown_member_of_any_form_is_ignored(sample in sample(), other in foreign()) {
         let mut value = serde_json::to_value(&sample).unwrap();
         value["other"] = other;

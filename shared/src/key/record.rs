@@ -163,7 +163,7 @@ impl KeyRecord {
     pub fn to_json(&self) -> String {
         // A record is plain strings and numbers, which always serialise; an empty text would read
         // as a fault.
-        serde_json::to_string(self).unwrap_or_default()
+        json::to_string(self).unwrap_or_default()
     }
 
     /// Checks that `key` may be used.

@@ -25,6 +25,7 @@ pub use request::ChangesRequest;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::json;
 use crate::key::KeyRecord;
 
 const VERSION: u8 = 1;
@@ -112,7 +113,7 @@ impl ChangesPage {
     /// Returns the page as it is sent.
     pub fn to_json(&self) -> String {
         // Plain strings and numbers always serialise; an empty text would read as a fault.
-        serde_json::to_string(self).unwrap_or_default()
+        json::to_string(self).unwrap_or_default()
     }
 }
 

@@ -56,12 +56,12 @@ function forward(request, env, url) {
   return send(request, env, url, (headers) => headers.set("authorization", env.GRANT_SECRET));
 }
 
-/** Sends a call to the origin, without what is private and with what `prepare` sets. */
-export async function send(request, env, url, prepare) {
+/** Sends a call to the origin, without what is private, with what `prepare` sets, and with other options. */
+export async function send(request, env, url, prepare, options) {
   const headers = new Headers(request.headers);
   for (const name of PRIVATE) headers.delete(name);
   prepare(headers);
-  const init = { method: request.method, headers, body: request.body, redirect: "manual", signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS) };
+  const init = { method: request.method, headers, body: request.body, redirect: "manual", signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS), ...options };
   const response = await fetch(env.ORIGIN_URLS + url.pathname + url.search, init);
   return new Response(response.body, response);
 }

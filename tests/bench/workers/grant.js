@@ -26,9 +26,9 @@ async function sign(env, url, key) {
   return { grant: grant.toBase64(BASE64), proof: mac.subarray(16).toBase64(BASE64) };
 }
 
-async function forward(request, env, url, key) {
+export async function forward(request, env, url, key, options) {
   const { grant, proof } = await sign(env, url, key);
-  const response = await send(request, env, url, (headers) => headers.set("x-gateway-grant", grant));
+  const response = await send(request, env, url, (headers) => headers.set("x-gateway-grant", grant), options);
   if (response.headers.get("x-gateway-proof") !== proof) return new Response("the origin is not proven", { status: 503 });
   response.headers.delete("x-gateway-proof");
   return response;

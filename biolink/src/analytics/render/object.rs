@@ -1,5 +1,6 @@
 //! A writer of JSON objects.
 
+use shared::json;
 use shared::time::UnixMillis;
 
 use super::table::Cell;
@@ -79,5 +80,5 @@ fn push_ratio(text: &mut String, part: u64, whole: u64) {
 
 fn push_text(text: &mut String, value: &str) {
     // A text always serialises.
-    text.push_str(&serde_json::to_string(value).unwrap_or_default());
+    text.push_str(&json::to_string(value).unwrap_or_default());
 }

@@ -1,6 +1,7 @@
 //! Product sources of an account's pages.
 
 use serde_json::json;
+use shared::json;
 use shared::{problem::Problem, response::Response, time::UnixMillis};
 
 use super::{Account, Call, DeniedHosts, Loaded, SourceCall, Task, Unfinished, Write, pages::changed};
@@ -88,7 +89,7 @@ impl Account {
                         loaded.content.map(|content| content.document.products.items).unwrap_or_default();
                     let shown = items.iter().filter(|item| item.source == Some(*id)).count();
                     let applied = Applied { shown, ..Applied::default() };
-                    return read(Response::json(serde_json::to_string(&applied).unwrap_or_default()));
+                    return read(Response::json(json::to_string(&applied).unwrap_or_default()));
                 }
                 self.source_of(page, id)?;
                 let change = SourceChange::Give(products);
@@ -98,7 +99,7 @@ impl Account {
                     .filter(|source| source.id == *id)
                     .for_each(|source| source.synced = *number);
                 // Numbers always serialise.
-                let body = serde_json::to_string(&synced.applied).unwrap_or_default();
+                let body = json::to_string(&synced.applied).unwrap_or_default();
                 Ok((Response::json(body), self.store_synced(call, synced, now)))
             }
         }

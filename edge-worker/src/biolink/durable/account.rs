@@ -16,6 +16,7 @@ use biolink::pages_api::{
     SlugMessage, SlugReply, Step, StoredReply, Write, suggestions,
 };
 use biolink::webhooks::Subscriptions;
+use shared::json;
 use shared::key::KeyId;
 use shared::request_id::RequestId;
 use shared::time::UnixMillis;
@@ -79,9 +80,9 @@ impl DurableObject for Account {
             AccountMessage::Suspended => {
                 outlined(|| self.read(|state| Ok(state.suspended_pages().as_str().to_owned())))
             }
-            AccountMessage::ServeDomain { account, host } => outlined(|| {
-                self.read(|state| Ok(serde_json::to_string(&state.domain_snapshot(account, &host))?))
-            }),
+            AccountMessage::ServeDomain { account, host } => {
+                outlined(|| self.read(|state| Ok(json::to_string(&state.domain_snapshot(account, &host))?)))
+            }
             AccountMessage::Names => outlined(|| self.names()),
             AccountMessage::ImageStored(image) => boxed(self.image_stored(image)).await,
             AccountMessage::Subscribe { account, subscriptions } => {
@@ -123,7 +124,7 @@ impl Account {
         loop {
             let step = outlined(|| self.step(&call, &denied))?;
             boxed(self.arm()).await?;
-            let decision = |decision| Ok(outlined(|| serde_json::to_string(&decision))?);
+            let decision = |decision| Ok(outlined(|| json::to_string(&decision))?);
             let (slug, message) = match step {
                 Step::Reply(reply, _) => return decision(Decision::Reply(reply)),
                 Step::Admit(admission) => return decision(Decision::Admit(admission)),
@@ -171,7 +172,7 @@ impl Account {
                 return Ok("null".to_owned());
             }
             let snapshot = state.snapshot(account, slug, |page, number| self.content(page, number))?;
-            Ok(serde_json::to_string(&snapshot)?)
+            Ok(json::to_string(&snapshot)?)
         })
     }
 
@@ -179,7 +180,7 @@ impl Account {
     fn names(&self) -> Result<String> {
         self.read(|state| {
             let labels = state.labels(|page, number| self.content(page, number))?;
-            Ok(serde_json::to_string(&labels)?)
+            Ok(json::to_string(&labels)?)
         })
     }
 
@@ -201,7 +202,7 @@ impl Account {
     fn card(&self, page: &PageId, base: &str) -> Result<String> {
         self.read(|state| {
             let card = state.card(page, base, |page, number| self.content(page, number))?;
-            Ok(serde_json::to_string(&card)?)
+            Ok(json::to_string(&card)?)
         })
     }
 
@@ -209,7 +210,7 @@ impl Account {
     fn export(&self, after: Option<PageId>, base: &str) -> Result<String> {
         self.read(|state| {
             let part = state.export(after, base, |page, number| self.content(page, number))?;
-            Ok(serde_json::to_string(&part)?)
+            Ok(json::to_string(&part)?)
         })
     }
 
@@ -267,7 +268,7 @@ impl Account {
             None => self.load()?,
         };
         let outcome = change(&mut state)?;
-        let stored = outlined(|| serde_json::to_string(&state))?;
+        let stored = outlined(|| json::to_string(&state))?;
         self.sql.exec(STORE, vec![stored.into()])?;
         *place = Some(state);
         Ok(outcome)
@@ -297,7 +298,7 @@ impl Account {
     fn write(&self, write: &Write) -> Result<()> {
         match write {
             Write::PutRevision(page, number, content) => {
-                let content = serde_json::to_string(content)?;
+                let content = json::to_string(content)?;
                 let row = vec![page.to_string().into(), integer(*number)?, content.into()];
                 self.sql.exec(PUT_REVISION, row).map(drop)
             }
@@ -312,11 +313,8 @@ impl Account {
             }
             Write::PutReply { name, stored, drop_before } => {
                 self.sql.exec(DROP_REPLIES, vec![integer(drop_before.0)?])?;
-                let row = vec![
-                    name.as_str().into(),
-                    integer(stored.at().0)?,
-                    serde_json::to_string(stored)?.into(),
-                ];
+                let row =
+                    vec![name.as_str().into(), integer(stored.at().0)?, json::to_string(stored)?.into()];
                 self.sql.exec(PUT_REPLY, row).map(drop)
             }
         }

@@ -8,6 +8,7 @@ mod push;
 use std::cell::RefCell;
 
 use biolink::product_sync::{Catalogue, RefreshReply, SourceMessage, SyncState, runs_body};
+use shared::json;
 use shared::time::UnixMillis;
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
@@ -104,12 +105,12 @@ impl ProductSource {
                 let refreshed = self.change(|parts| parts.state.refresh(clock::now()))?;
                 self.arm().await?;
                 let reply = refreshed.map_or_else(RefreshReply::TooEarly, |()| RefreshReply::Accepted);
-                Ok(serde_json::to_string(&reply)?)
+                Ok(json::to_string(&reply)?)
             }
             SourceMessage::Push(request) => {
                 let reply = self.push(&request).await?;
                 self.arm().await?;
-                Ok(serde_json::to_string(&reply)?)
+                Ok(json::to_string(&reply)?)
             }
         }
     }
@@ -160,10 +161,10 @@ impl ProductSource {
             let before = parts.clone();
             let outcome = change(parts);
             if before.state != parts.state {
-                self.store(STATE, serde_json::to_string(&parts.state)?)?;
+                self.store(STATE, json::to_string(&parts.state)?)?;
             }
             if before.catalogue != parts.catalogue {
-                self.store(CATALOGUE, serde_json::to_string(&parts.catalogue)?)?;
+                self.store(CATALOGUE, json::to_string(&parts.catalogue)?)?;
             }
             Ok(outcome)
         })

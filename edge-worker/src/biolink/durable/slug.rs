@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 
 use biolink::pages_api::{SlugMessage, SlugState};
+use shared::json;
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State, durable_object, wasm_bindgen,
 };
@@ -45,10 +46,10 @@ impl Slug {
             None => self.load()?,
         };
         let mut next = before.clone();
-        let reply = serde_json::to_string(&next.handle(message, clock::now()))?;
+        let reply = json::to_string(&next.handle(message, clock::now()))?;
         if next != before {
             self.sql.exec(CREATE, None)?;
-            self.sql.exec(STORE, vec![serde_json::to_string(&next)?.into()])?;
+            self.sql.exec(STORE, vec![json::to_string(&next)?.into()])?;
         }
         *place = Some(next);
         Ok(reply)

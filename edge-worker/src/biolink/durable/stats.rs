@@ -18,6 +18,7 @@ use biolink::stats::{
 };
 use biolink::webhooks::KindSet;
 use biolink::webhooks_api::WebhooksMessage;
+use shared::json;
 use shared::key::{BiolinkPlan, KeyId};
 use shared::time::{UnixMillis, UtcDay};
 use worker::{
@@ -246,7 +247,7 @@ impl Stats {
     fn read(&self, request: &ReadRequest) -> Result<String> {
         let (gaps, expired) = self.with_state(|state| Ok((state.received.gaps(), state.settings.expired)))?;
         if let Err(start) = request.query.check_width(&self.table.rows_of_days()?) {
-            return Ok(serde_json::to_string(&ReadReply::TooWide(start))?);
+            return Ok(json::to_string(&ReadReply::TooWide(start))?);
         }
         let (dropped, coalesced) = self.table.delivered(request.query.days())?;
         let complete_until = Some(clock::now().minus(COUNTED_AFTER_MS));
@@ -256,7 +257,7 @@ impl Stats {
             delivery: Completeness { complete_until, gaps: gaps as u64, dropped, coalesced },
             lifetime: self.table.counts_before(None)?.plus(expired),
         };
-        Ok(serde_json::to_string(&ReadReply::Counted(reading))?)
+        Ok(json::to_string(&ReadReply::Counted(reading))?)
     }
 
     /// Drops all events so far. Those that are still on their way are dropped when they arrive.
@@ -314,14 +315,14 @@ impl Stats {
         };
         let segment = self.table.segment(id, day, rows)?;
         let lines: String = segment.events().map(|event| event_line(&page, &event)).collect();
-        Ok(serde_json::to_string(&(id, lines))?)
+        Ok(json::to_string(&(id, lines))?)
     }
 
     /// Changes the settings, and stores them.
     fn settle(&self, change: impl FnOnce(&mut Settings)) -> Result<()> {
         self.with_state(|state| {
             change(&mut state.settings);
-            let settings = serde_json::to_string(&state.settings)?;
+            let settings = json::to_string(&state.settings)?;
             self.sql.exec(STORE_SETTINGS, vec![settings.into()]).map(drop)
         })
     }

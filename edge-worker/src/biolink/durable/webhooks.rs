@@ -19,6 +19,7 @@ use biolink::page::PageId;
 use biolink::webhooks::EncryptionKeys;
 use biolink::webhooks_api::{Endpoints, WebhooksMessage};
 use serde::{Deserialize, Serialize};
+use shared::json;
 use shared::key::KeyId;
 use shared::time::UnixMillis;
 use worker::{
@@ -202,10 +203,10 @@ impl Webhooks {
         let mut state = before.clone();
         let outcome = change(&mut state)?;
         if state.counters != before.counters {
-            self.store(COUNTERS, serde_json::to_string(&state.counters)?)?;
+            self.store(COUNTERS, json::to_string(&state.counters)?)?;
         }
         if state.endpoints != before.endpoints {
-            self.store(ENDPOINTS, serde_json::to_string(&state.endpoints)?)?;
+            self.store(ENDPOINTS, json::to_string(&state.endpoints)?)?;
         }
         self.last_sequence.set(state.counters.sequence);
         *place = Some(state);

@@ -12,6 +12,7 @@
 use std::cell::{Cell, RefCell};
 
 use futures_util::future::join;
+use shared::json;
 use shared::key::KeyRecord;
 use shared::meter::{Message, Meter as State, Reply};
 use shared::time::UnixMillis;
@@ -226,14 +227,14 @@ impl Meter {
         if let Reply::Read(snapshot) | Reply::Show(Some(snapshot)) = &mut reply {
             snapshot.refusals = Some(self.refusals.groups(&self.sql));
         }
-        let reply = outlined(|| serde_json::to_string(&reply))?;
+        let reply = outlined(|| json::to_string(&reply))?;
         // Of a subject that was refused at once, nothing matters: a row would be deleted again.
         let matters = self.is_stored.get() || next.expires_in(clock::now()) != Some(0);
         if is_changed && matters {
             if !self.is_stored.replace(true) {
                 self.sql.exec(TABLE, None)?;
             }
-            let stored = outlined(|| serde_json::to_string(&next))?;
+            let stored = outlined(|| json::to_string(&next))?;
             self.sql.exec(STORE, vec![stored.into()])?;
         }
         *place = Some(next);

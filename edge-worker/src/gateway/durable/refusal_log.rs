@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 
+use shared::json;
 use shared::meter::{RefusalLog, RefusedCalls};
 use worker::{Result, SqlStorage};
 
@@ -29,7 +30,7 @@ impl StoredRefusals {
         let stored = self.with(storage, |log| {
             log.add(refused);
             storage.exec(TABLE, None)?;
-            storage.exec(STORE, vec![serde_json::to_string(log)?.into()])
+            storage.exec(STORE, vec![json::to_string(log)?.into()])
         });
         if let Err(error) = stored.flatten() {
             log::error("refusal log write failed", None, &[("error", &error)]);

@@ -1,5 +1,6 @@
 //! `GET /v1/keys/me`: the state of the key's meter, free of charge.
 
+use shared::json;
 use shared::keys_api::describe_usage;
 use shared::problem::Problem;
 use shared::quota::QuotaStatus;
@@ -23,6 +24,7 @@ pub(crate) async fn handle(
     let usage = outlined(|| describe_usage(&snapshot, clock::now())).ok_or_else(key_store::unavailable)?;
     outlined(|| {
         let headers = snapshot.response.quota.as_ref().map(QuotaStatus::headers);
-        Ok(Response::json(usage.to_string()).with_headers(headers.into_iter().flatten()))
+        let body = json::to_string(&usage).unwrap_or_default();
+        Ok(Response::json(body).with_headers(headers.into_iter().flatten()))
     })
 }

@@ -59,7 +59,7 @@ async fn first_success<F: Future<Output = Result<Reply, RpcError>> + Unpin>(
 /// # Errors
 /// If the request fails.
 pub(super) async fn send(meter: &ObjectNamespace, name: &str, message: &Message) -> Result<Reply, RpcError> {
-    let text = outlined(|| serde_json::to_string(message))?;
+    let text = outlined(|| json::to_string(message))?;
     let reply = durable_rpc::call(meter, name, &text).await?;
     Ok(outlined(|| json::from_str(&reply))?)
 }

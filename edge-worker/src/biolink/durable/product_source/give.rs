@@ -42,7 +42,7 @@ impl ProductSource {
             claim: None,
             proof: None,
         };
-        let message = serde_json::to_string(&AccountMessage::Call(call))?;
+        let message = json::to_string(&AccountMessage::Call(call))?;
         let (accounts, name) = (bindings::accounts(&self.env)?, edit.account.to_string());
         let reply = durable_rpc::call(&accounts, &name, &message);
         let reply = durable_rpc::timeout(ACCOUNT_TIMEOUT_MS, reply).await?;

@@ -3,6 +3,7 @@
 use biolink::analytics::{EventCounts, PageCounter, PageQuery, PageReport, SegmentColumns};
 use biolink::events::{Columns, Dimension, Received, Segment};
 use biolink::stats::{KNOWN_DAYS, MAX_ROWS, Row};
+use shared::json;
 use shared::time::{UnixMillis, UtcDay};
 use worker::{Result, SqlStorage, SqlStorageValue};
 
@@ -67,7 +68,7 @@ impl SegmentTable {
             row.dropped,
         ];
         let mut values = plain.into_iter().map(integer).collect::<Result<Vec<_>>>()?;
-        values.push(serde_json::to_string(&row.received)?.into());
+        values.push(json::to_string(&row.received)?.into());
         values.extend([time, kind, visitor].into_iter().chain(dimensions).map(SqlStorageValue::Blob));
         self.0.exec(&store_statement(), values).map(drop)
     }

@@ -142,7 +142,7 @@ impl Webhooks {
 
     async fn fresh_card(&self, account: KeyId, page: PageId) -> Result<Option<Card>> {
         let base = self.read(|state| Ok(state.counters.base.clone()))?;
-        let message = serde_json::to_string(&AccountMessage::Card { page, base })?;
+        let message = json::to_string(&AccountMessage::Card { page, base })?;
         let accounts = bindings::accounts(&self.env)?;
         let name = account.to_string();
         let reply = durable_rpc::call(&accounts, &name, &message);

@@ -9,6 +9,7 @@ use biolink::webhooks_api::{
     Delivery, DeliveryNumbers, DeliveryQuery, EndpointCall, EventQuery, Replay, WebhooksOperation,
     WebhooksRequest, delivery_unknown, event_unknown, new_test, replay_accepted, replay_of,
 };
+use shared::json;
 use shared::problem::Problem;
 use shared::request_id::RequestId;
 use shared::response::Response;
@@ -40,7 +41,7 @@ impl Webhooks {
             self.wake(clock::now()).await?;
         }
         let reply = Reply::new(outcome, &RequestId(request.request_id));
-        Ok(serde_json::to_string(&reply)?)
+        Ok(json::to_string(&reply)?)
     }
 
     fn run_call(&self, request: &WebhooksRequest, operation: &WebhooksOperation) -> Result<Outcome> {
@@ -248,7 +249,7 @@ impl Webhooks {
     pub(super) fn export(&self) -> Result<String> {
         self.read(|state| {
             let lines = state.endpoints.describe_each(clock::now()).map(|line| format!("{line}\n"));
-            Ok(serde_json::to_string(&lines.collect::<String>())?)
+            Ok(json::to_string(&lines.collect::<String>())?)
         })
     }
 }

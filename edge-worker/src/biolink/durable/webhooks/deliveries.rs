@@ -2,6 +2,7 @@
 
 use biolink::webhooks::{EndpointId, Excess, MAX_ATTEMPTS, MAX_NUMBER, WebhookKind};
 use biolink::webhooks_api::{Delivery, DeliveryQuery, DeliveryState};
+use shared::json;
 use shared::time::UnixMillis;
 use worker::{Result, SqlStorage, SqlStorageValue};
 
@@ -57,7 +58,7 @@ impl DeliveryTable {
             integer(delivery.created_at.0)?,
             delivery.kind.as_str().into(),
             integer(delivery.tries.into())?,
-            serde_json::to_string(delivery)?.into(),
+            json::to_string(delivery)?.into(),
         ];
         self.0.exec(STORE, values).map(drop)
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use biolink::page::PageId;
 use biolink::webhooks::Card;
 use biolink::webhooks_api::PageProgress;
+use shared::json;
 use shared::time::UnixMillis;
 use worker::{Result, SqlStorage};
 
@@ -45,7 +46,7 @@ impl PageTable {
 
     /// Stores what arrived of a page.
     pub(super) fn store(&self, page: &PageId, row: &PageProgress) -> Result<()> {
-        let values = vec![page.to_string().into(), serde_json::to_string(row)?.into()];
+        let values = vec![page.to_string().into(), json::to_string(row)?.into()];
         self.sql.exec(STORE, values).map(drop)
     }
 

@@ -14,6 +14,7 @@ use biolink::webhooks_api::{Delivery, DeliveryState, EndedAttempt, request_heade
 use futures_util::StreamExt;
 use futures_util::future::select;
 use futures_util::stream::FuturesUnordered;
+use shared::json;
 use shared::time::UnixMillis;
 use worker::{Delay, Result};
 
@@ -248,10 +249,8 @@ impl Webhooks {
             Ok((wanted, state.counters.account))
         })?;
         let (Some(subscriptions), Some(account)) = (wanted, account) else { return Ok(()) };
-        let message = serde_json::to_string(&AccountMessage::Subscribe {
-            account,
-            subscriptions: subscriptions.clone(),
-        })?;
+        let message =
+            json::to_string(&AccountMessage::Subscribe { account, subscriptions: subscriptions.clone() })?;
         let (accounts, name) = (bindings::accounts(&self.env)?, account.to_string());
         let reply = durable_rpc::call(&accounts, &name, &message);
         match durable_rpc::timeout(ACCOUNT_TIMEOUT_MS, reply).await {
