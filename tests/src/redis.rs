@@ -1,10 +1,20 @@
 //! A Redis of its own for a test, as a process.
 
-use std::{fs, net::TcpListener, path::Path, process::Command};
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    path::Path,
+    process::Command,
+};
 
 use tempfile::TempDir;
 
-use crate::{process::Process, tls::Authority};
+use crate::{
+    process::Process,
+    tls::Authority,
+    wait::{PATIENCE, wait_for},
+};
 
 /// A running `redis-server` without persistence. It is killed when it is dropped.
 pub struct Redis {
@@ -63,6 +73,24 @@ impl Redis {
     /// Stops the server amid whatever it does (`STOP`), or continues it (`CONT`).
     pub fn signal(&self, name: &str) {
         self.process.signal(name);
+    }
+
+    /// Starts a server with a copy of all data, which is a master of its own from then on.
+    pub fn split(&self) -> Self {
+        let other = Self::start();
+        other.send(&format!("REPLICAOF 127.0.0.1 {}", self.port));
+        wait_for(PATIENCE, || other.send("INFO replication").contains("master_link_status:up").then_some(()));
+        other.send("REPLICAOF NO ONE");
+        other
+    }
+
+    /// Sends a command. Returns the replies to it and to `QUIT`.
+    fn send(&self, command: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.write_all(format!("{command}\r\nQUIT\r\n").as_bytes()).unwrap();
+        let mut replies = String::new();
+        stream.read_to_string(&mut replies).unwrap();
+        replies
     }
 
     /// Returns the section of a configuration that names this server.

@@ -1,5 +1,7 @@
 //! Limits that several proxies share, with meters in Redis.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 use shared::tier::Tier;
 use shared::tool::Tool;
@@ -53,10 +55,7 @@ impl Shared {
 
     /// Returns the number of calls that were made today or are lent, as a proxy shows it to the holder of the key.
     async fn used(&self, proxy: usize, key: &str) -> u64 {
-        let me = Request::new("GET", "/v1/keys/me").header("X-API-Key", key);
-        let me = self.proxies[proxy].send(me).await;
-        assert_eq!(me.status, 200, "{me:?}");
-        let day = me.json()["usage"]["day"].clone();
+        let day = day(&self.proxies[proxy], key).await;
         day["used"].as_u64().unwrap() + day["held"].as_u64().unwrap()
     }
 }
@@ -80,19 +79,33 @@ async fn pass(proxies: &[Proxy], key: &str, calls: usize) -> usize {
     passed
 }
 
-/// Makes 400 calls of a key at once, and further ones until as many as the limit have passed: what a
-/// proxy holds of a lease when its calls are over passes with its next ones. No further call passes.
+/// Makes 400 calls of a key at once, and further ones until its day is used up: what a proxy holds of
+/// a lease when its calls are over passes with its next ones. No further call passes. A lease whose report comes too late
+/// counts as spent, so a machine that takes longer than a lease may pass fewer.
 async fn assert_exact(proxies: &[Proxy], key: &str, limit: usize) {
+    let start = Instant::now();
     let mut passed = pass(proxies, key, 400).await;
     for round in 0.. {
         let more = pass(proxies, key, 4 * proxies.len()).await;
         passed += more;
-        if passed >= limit && more == 0 {
+        if more == 0 && (passed >= limit || day(&proxies[0], key).await["used"] == limit) {
             break;
         }
         assert!(round < 500, "{passed} of {limit}");
     }
-    assert_eq!(passed, limit, "{} proxies", proxies.len());
+    let is_lease_over = start.elapsed() > Duration::from_secs(9);
+    assert!(
+        passed == limit || passed < limit && is_lease_over,
+        "{passed} of {limit}, {} proxies",
+        proxies.len()
+    );
+}
+
+/// Returns the usage of today, as a proxy shows it to the holder of the key.
+async fn day(proxy: &Proxy, key: &str) -> Value {
+    let me = proxy.send(Request::new("GET", "/v1/keys/me").header("X-API-Key", key)).await;
+    assert_eq!(me.status, 200, "{me:?}");
+    me.json()["usage"]["day"].clone()
 }
 
 /// The fields of a key that passes exactly 100 calls however slow this machine is: its day is no
@@ -239,6 +252,22 @@ async fn killed_proxy_leaves_no_call_over_the_limit() {
     shared.proxies[0].exited().await;
     let after = pass(&shared.proxies[1..], pro, 200).await;
     assert!(before + after <= 100, "{before} {after}");
+}
+
+/// A master that is cut off still serves one proxy, and a promoted replica the other. Each admits what
+/// its copy of the meter has left.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_masters_pass_what_was_left_once_each() {
+    let cut_off = Shared::start(1).await;
+    let key = issue(&cut_off.proxies[0], EXACT).await;
+    let key = key["key"].as_str().unwrap();
+    // The first call brings no lease, which the copy would take for spent.
+    assert_eq!(cut_off.call(0, key).await.status, 200);
+    let promoted = Shared::start_with(cut_off.redis.split(), 1).await;
+    for side in [&cut_off, &promoted] {
+        let after = pass(&side.proxies, key, 200).await;
+        assert!((1..=99).contains(&after), "{after}");
+    }
 }
 
 /// The meters are those of the edge: its own isolates would ask the same ones.

@@ -14,8 +14,11 @@ const KEEP_MS: u64 = 5_000;
 /// Time for which it is known that a call was counted or withdrawn, in milliseconds: as long as the
 /// call may be in the window.
 const KEEP_COUNTED_MS: u64 = 65_000;
-/// Maximum number of responses that are kept.
+/// Maximum number of responses that are kept beyond [`KEEP_MS`], for withdrawals.
 const CAPACITY: usize = 32;
+/// Maximum number of responses. Calls of a burst ask all at once, and a retry whose response was
+/// dropped is counted a second time.
+const MAX_RESPONSES: usize = 128;
 
 /// The responses of the last minute, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +72,7 @@ impl ResponseCache {
         self.0.iter().find(|cached| cached.is_to(request.holder, request.seq)).copied()
     }
 
-    /// Keeps a response. Drops the oldest one if there are too many.
+    /// Keeps a response. Drops the oldest ones if there are too many, denials first.
     pub(super) fn store(&mut self, request: &MeterRequest, response: &MeterResponse, now: UnixMillis) {
         let &MeterResponse { verdict, lease, recheck_ms, day, reserved, .. } = response;
         let units = reserved.map(|reserved| reserved.units);
@@ -137,9 +140,15 @@ impl ResponseCache {
     }
 
     fn push(&mut self, cached: CachedResponse) {
+        let now = cached.at;
         self.0.push(cached);
-        let surplus = self.0.len().saturating_sub(CAPACITY);
+        let old = self.0.iter().take_while(|cached| now.since(cached.at) >= KEEP_MS).count();
+        let surplus = self.0.len().saturating_sub(CAPACITY).min(old);
         self.0.drain(..surplus);
+        if self.0.len() > MAX_RESPONSES {
+            let denied = self.0.iter().position(CachedResponse::is_denial);
+            self.0.remove(denied.unwrap_or(0));
+        }
     }
 }
 
@@ -158,6 +167,11 @@ impl CachedResponse {
     /// Returns true if the call of the request was withdrawn, so that it must not be counted.
     pub(super) const fn is_withdrawn(&self) -> bool {
         self.withdrawn
+    }
+
+    /// Returns true if nothing was counted, lent or withdrawn.
+    fn is_denial(&self) -> bool {
+        self.verdict != Verdict::Allow && self.lease.is_none() && !self.withdrawn
     }
 
     fn is_to(&self, holder: u64, seq: u32) -> bool {
