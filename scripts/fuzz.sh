@@ -50,7 +50,8 @@ fuzz() {
   if [[ -n ${QUICK:-} ]]; then limit+=(-seed=1); fi
   if ((SECONDS_EACH > 0)); then limit=("${limit[@]:1}" "-max_total_time=$SECONDS_EACH"); fi
   if [[ -f $dictionary ]]; then limit+=("-dict=$dictionary"); fi
-  "$PROGRAMS/$1" "${limit[@]}" -timeout=5 -rss_limit_mb=1024 -print_final_stats=1 \
+  # The first call of an MCP tool reads the OpenAPI documents, which takes 2 s of CPU here, and 10 s of a busy machine.
+  "$PROGRAMS/$1" "${limit[@]}" -timeout=60 -rss_limit_mb=1024 -print_final_stats=1 \
     "-artifact_prefix=$findings/" "$found" "corpus/$1" >"target/$1.log" 2>&1
 }
 
