@@ -100,7 +100,7 @@ test("click on an address for mail is counted by its ping", async () => {
   await visit(page, `${edge.origin}/writer`);
   await page.getByRole("link", { name: "Write to me" }).click();
   const pinged = created.links.find(({ type }) => type === "email").id;
-  await until("ping", () => requests.includes(`${edge.origin}/writer/ping/${pinged}`));
+  await until("ping", () => requests.includes(`${edge.origin}/writer/ping/${pinged.slice(-6)}`));
 
   const expected = totals({ views: 1, visitors: 1, clicks: 1, unique_clicks: 1, views_confirmed: 1 });
   const report = await settledReport(edge, created, expected, "&group_by=link");
