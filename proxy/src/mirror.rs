@@ -7,11 +7,11 @@ use bytes::Bytes;
 use http::{Request, header};
 use http_body_util::{BodyExt as _, Full};
 use shared::request::MAX_HEADER_LINES;
-use strum::{IntoStaticStr, VariantArray};
 use tokio::time::timeout;
 
 use crate::call::Call;
 use crate::http_client::{self, ClientError};
+use crate::observe::metrics::MirrorOutcome;
 use crate::state::State;
 
 /// Maximum number of copies in flight of one tool. Further calls are not copied.
@@ -20,18 +20,6 @@ const IN_FLIGHT: usize = 64;
 const MAX_LINES: usize = MAX_HEADER_LINES + 16;
 /// The header that tells a tool that the request is a copy.
 const MIRRORED: &str = "x-gateway-mirrored";
-
-/// What became of a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr)]
-#[strum(const_into_str, serialize_all = "lowercase")]
-pub(crate) enum MirrorOutcome {
-    /// The server has responded.
-    Sent,
-    /// It has not, or not in time.
-    Failed,
-    /// No copy was made: too many are in flight, or the body is longer than the proxy buffers.
-    Skipped,
-}
 
 /// Sends a copy of a call, if its pool has a mirror and the call is of its share. `head` is that of the
 /// request to the tool without `Host`, and `body` is `None` if it was not buffered whole.

@@ -50,6 +50,18 @@ pub enum RetryCause {
     Status,
 }
 
+/// What became of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "lowercase")]
+pub(crate) enum MirrorOutcome {
+    /// The server has responded.
+    Sent,
+    /// It has not, or not in time.
+    Failed,
+    /// No copy was made: too many are in flight, or the body is longer than the proxy buffers.
+    Skipped,
+}
+
 impl PoolMetrics {
     /// Registers the metrics, with the series of every upstream.
     pub(super) fn new(register: &Register<'_>, pools: &Pools) -> Result<Self, Error> {
