@@ -14,11 +14,9 @@ use crate::http_client::{self, ClientError};
 use crate::observe::metrics::MirrorOutcome;
 use crate::state::State;
 
-/// Maximum number of copies in flight of one tool. Further calls are not copied.
-const IN_FLIGHT: usize = 64;
 /// Maximum number of header lines of a request to a tool: those of the client, and ours.
 const MAX_LINES: usize = MAX_HEADER_LINES + 16;
-/// The header that tells a tool that the request is a copy.
+/// The header of a request that is a copy.
 const MIRRORED: &str = "x-gateway-mirrored";
 
 /// Sends a copy of a call, if its pool has a mirror and the call is of its share. `head` is that of the
@@ -28,7 +26,7 @@ pub(crate) fn mirror(state: &Arc<State>, call: &Call, head: &[u8], body: Option<
     if fastrand::u32(0..100) >= config.percent {
         return;
     }
-    let slot = call.pool.try_mirror(IN_FLIGHT);
+    let slot = call.pool.try_mirror();
     let (Some(body), Some(slot)) = (body, slot) else {
         return state.metrics.mirrored.inc(MirrorOutcome::Skipped);
     };

@@ -65,9 +65,18 @@ impl Proxy {
 
     /// Returns the health of a tool's upstreams, as `/pools` shows it.
     pub async fn upstream_health(&self, tool: Tool) -> Vec<String> {
+        self.upstreams(tool, "health").await
+    }
+
+    /// Returns the names of a tool's upstreams, as `/pools` shows them.
+    pub async fn upstream_names(&self, tool: Tool) -> Vec<String> {
+        self.upstreams(tool, "name").await
+    }
+
+    async fn upstreams(&self, tool: Tool, member: &str) -> Vec<String> {
         let pools = self.admin_get("/pools").await.json();
         let upstreams = pools["pools"][tool.as_str()]["upstreams"].as_array().unwrap().clone();
-        upstreams.iter().map(|upstream| upstream["health"].as_str().unwrap().to_owned()).collect()
+        upstreams.iter().map(|upstream| upstream[member].as_str().unwrap().to_owned()).collect()
     }
 
     /// Returns the sample of a metric, given with its labels as they are printed.

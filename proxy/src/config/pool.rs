@@ -259,8 +259,7 @@ fn mirror(entry: &Entry<'_>, transport: Transport) -> Result<String, ValueError>
     match (port, transport) {
         (0, _) => Err(ValueError::invalid("port", "0", "1 to 65535")),
         (_, Transport::PingoraProxy) => Err(ValueError::NeedsRelay),
-        (port, Transport::Relay) if host.contains(':') => Ok(format!("[{host}]:{port}")),
-        (port, Transport::Relay) => Ok(format!("{host}:{port}")),
+        (port, Transport::Relay) => Ok(values::show_address(&host, port)),
     }
 }
 

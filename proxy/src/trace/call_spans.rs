@@ -47,7 +47,7 @@ fn has_failed(record: &Record) -> bool {
     record.status >= 500 || record.aborted == Some(Aborted::ByUpstream)
 }
 
-/// How an attempt ended.
+/// The end of an attempt.
 struct AttemptEnd {
     at: Instant,
     sent: Option<Instant>,

@@ -1,4 +1,4 @@
-//! What is recorded of a traced call while it runs.
+//! The record of a traced call while it runs.
 
 use std::time::Instant;
 

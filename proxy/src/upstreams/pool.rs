@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use pingora_limits::inflight::{Guard, Inflight};
 use pingora_limits::rate::Rate;
 use shared::key::KeyId;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::call_rate::CallRate;
 use super::last_description::LastDescription;
@@ -19,6 +20,9 @@ use super::retry_budget::RetryBudget;
 use super::{Evidence, Health, ResolvedNames, Upstream, resolved_names};
 use crate::config::{AdminState, PoolConfig};
 use transport::clock::Monotonic;
+
+/// Maximum number of copies of calls in flight. Further calls are not copied.
+const MAX_MIRRORED: usize = 64;
 
 /// A limit on the calls of a pool that was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +54,7 @@ pub(super) struct SharedState {
     pub(super) next: AtomicUsize,
     in_flight: AtomicUsize,
     /// The copies of calls in flight.
-    mirroring: Arc<AtomicUsize>,
+    mirroring: Arc<Semaphore>,
     /// The calls that wait for a permit.
     pub(super) queue: Queue,
     call_rate: Mutex<CallRate>,
@@ -65,10 +69,6 @@ pub(super) struct SharedState {
     /// What the tool says of itself.
     pub(super) description: Mutex<LastDescription>,
 }
-
-/// A permit for one copy of a call in flight. Dropping it releases the permit.
-#[derive(Debug)]
-pub struct MirrorPermit(Arc<AtomicUsize>);
 
 /// A permit for one call in flight in a pool. Dropping it releases the permit, also on a panic.
 #[derive(Debug)]
@@ -212,10 +212,10 @@ impl Pool {
         Ok(slot.map(|(guard, _)| guard))
     }
 
-    /// Reserves one of so many slots for copies of calls. Returns `None` if all are in use.
-    pub fn try_mirror(&self, most: usize) -> Option<MirrorPermit> {
-        let permit = MirrorPermit(Arc::clone(&self.state.mirroring));
-        (permit.0.fetch_add(1, Ordering::Relaxed) < most).then_some(permit)
+    /// Reserves one of the slots for copies of calls. Returns `None` if all are in use. Dropping the permit
+    /// releases it.
+    pub fn try_mirror(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.state.mirroring).try_acquire_owned().ok()
     }
 
     /// Spends one retry from the budget. Returns false if the budget is empty.
@@ -247,7 +247,7 @@ impl SharedState {
         Self {
             next: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
-            mirroring: Arc::default(),
+            mirroring: Arc::new(Semaphore::new(MAX_MIRRORED)),
             queue: Queue::default(),
             call_rate: Mutex::new(CallRate::new(Monotonic::now())),
             key_rates: OnceLock::new(),
@@ -256,12 +256,6 @@ impl SharedState {
             ejecting: Mutex::new(()),
             description: Mutex::default(),
         }
-    }
-}
-
-impl Drop for MirrorPermit {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -15,11 +15,11 @@ pub struct ResolvedNames(HashMap<String, BTreeSet<ResolvedServer>>);
 pub struct ResolvedServer {
     /// Its address.
     pub address: IpAddr,
-    /// What its SRV record says, unless the name was resolved to addresses.
+    /// Its SRV record, unless the name was resolved to addresses.
     pub record: Option<ServiceRecord>,
 }
 
-/// What an SRV record says of a server (RFC 2782).
+/// The SRV record of a server (RFC 2782).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServiceRecord {
     /// The name of the host.

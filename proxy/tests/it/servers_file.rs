@@ -21,12 +21,6 @@ fn write(path: &Path, servers: &[&FakeTool]) {
     fs::rename(&temporary, path).unwrap();
 }
 
-async fn upstreams(proxy: &Proxy) -> Vec<String> {
-    let pools = proxy.admin_get("/pools").await.json();
-    let upstreams = pools["pools"]["qr"]["upstreams"].as_array().unwrap();
-    upstreams.iter().map(|upstream| upstream["name"].as_str().unwrap().to_owned()).collect()
-}
-
 async fn one_of(folder: &Path) -> (PathBuf, FakeTool, FakeTool, Proxy) {
     let file = folder.join("qr.json");
     let (one, other) =
@@ -44,7 +38,8 @@ async fn written_file_changes_the_servers_of_a_pool() {
     let (file, one, other, proxy) = one_of(folder.path()).await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     write(&file, &[&other]);
-    until("it is used", || async { upstreams(&proxy).await == [other.address.to_string()] }).await;
+    until("it is used", || async { proxy.upstream_names(Tool::Qr).await == [other.address.to_string()] })
+        .await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     assert_eq!((one.calls(), other.calls()), (1, 1));
 }
@@ -61,9 +56,9 @@ async fn faulty_or_empty_file_keeps_the_servers() {
         .await;
         assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
         write(&file, &[&one, &other]);
-        until("it is used", || async { upstreams(&proxy).await.len() == 2 }).await;
+        until("it is used", || async { proxy.upstream_names(Tool::Qr).await.len() == 2 }).await;
         write(&file, &[&one]);
-        until("it is used", || async { upstreams(&proxy).await.len() == 1 }).await;
+        until("it is used", || async { proxy.upstream_names(Tool::Qr).await.len() == 1 }).await;
     }
 }
 
@@ -78,7 +73,7 @@ async fn change_of_an_operator_outlives_a_change_of_the_file() {
     };
     ctl(&["drain", "qr", &one.address.to_string()]);
     write(&file, &[&one, &other]);
-    until("it is used", || async { upstreams(&proxy).await.len() == 2 }).await;
+    until("it is used", || async { proxy.upstream_names(Tool::Qr).await.len() == 2 }).await;
     for _ in 0..4 {
         assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     }

@@ -6,13 +6,7 @@ use std::{
 };
 
 use shared::tool::Tool;
-use tests::{
-    FakeTool, ToolBehavior,
-    grant::call,
-    process::Process,
-    proxy::{Proxy, ProxyConfig},
-    until,
-};
+use tests::{FakeTool, ToolBehavior, grant::call, process::Process, proxy::ProxyConfig, until};
 
 const SERVICE: &str = "_http._tcp.qr.test";
 
@@ -51,12 +45,6 @@ async fn tools<const N: usize>() -> [FakeTool; N] {
     futures_util::future::join_all(started).await.try_into().ok().unwrap()
 }
 
-async fn upstreams(proxy: &Proxy) -> Vec<String> {
-    let pools = proxy.admin_get("/pools").await.json();
-    let upstreams = pools["pools"]["qr"]["upstreams"].as_array().unwrap();
-    upstreams.iter().map(|upstream| upstream["name"].as_str().unwrap().to_owned()).collect()
-}
-
 fn names(servers: &[&FakeTool]) -> Vec<String> {
     let ports = servers.iter().map(|server| server.address.port());
     let mut names: Vec<_> = ports.map(|port| format!("server-{port}.test/127.0.0.1:{port}")).collect();
@@ -75,7 +63,7 @@ async fn records_are_the_servers_of_a_pool_with_their_weights_and_priorities() {
     let port = free_port();
     let mut dns = serve(port, &[(&heavy, 10, 3), (&light, 10, 1), (&backup, 20, 9)]);
     let proxy = config(port).ready().await;
-    let mut found = upstreams(&proxy).await;
+    let mut found = proxy.upstream_names(Tool::Qr).await;
     found.sort();
     assert_eq!(found, names(&[&heavy, &light, &backup]));
     for _ in 0..20 {
@@ -95,7 +83,8 @@ async fn records_are_the_servers_of_a_pool_with_their_weights_and_priorities() {
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
 
     let _dns = serve(port, &[(&later, 10, 1)]);
-    until("its new record is used", || async { upstreams(&proxy).await == names(&[&later]) }).await;
+    until("its new record is used", || async { proxy.upstream_names(Tool::Qr).await == names(&[&later]) })
+        .await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     assert_eq!(later.calls(), 1);
 }
@@ -106,7 +95,7 @@ async fn service_without_records_is_503_until_it_has_one() {
     let port = free_port();
     let mut dns = serve(port, &[]);
     let proxy = config(port).ready().await;
-    assert_eq!(upstreams(&proxy).await, [SERVICE]);
+    assert_eq!(proxy.upstream_names(Tool::Qr).await, [SERVICE]);
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 503);
     dns.kill();
     let _dns = serve(port, &[(&tool, 0, 0)]);

@@ -34,10 +34,9 @@ pub enum AdminState {
 
 impl fmt::Display for UpstreamConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.host.contains(':') {
-            _ if self.is_srv() => f.write_str(&self.host),
-            true => write!(f, "[{}]:{}", self.host, self.port),
-            false => write!(f, "{}:{}", self.host, self.port),
+        match self.is_srv() {
+            true => f.write_str(&self.host),
+            false => f.write_str(&values::show_address(&self.host, self.port)),
         }
     }
 }

@@ -83,6 +83,14 @@ pub(crate) fn address(text: &str) -> Result<(String, u16), ValueError> {
     Ok((bare.to_owned(), port))
 }
 
+/// Returns the text of an address, with an IPv6 address in brackets.
+pub(crate) fn show_address(host: &str, port: u16) -> String {
+    match host.contains(':') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    }
+}
+
 fn split_unit(text: &str) -> (&str, &str) {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text.split_at(digits)

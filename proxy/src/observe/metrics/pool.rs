@@ -50,7 +50,7 @@ pub enum RetryCause {
     Status,
 }
 
-/// What became of a copy.
+/// The outcome of a copy of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr)]
 #[strum(const_into_str, serialize_all = "lowercase")]
 pub(crate) enum MirrorOutcome {
