@@ -3,6 +3,7 @@
 
 mod account;
 mod choices;
+mod client;
 mod domains;
 mod durable;
 mod events;

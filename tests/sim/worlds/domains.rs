@@ -9,18 +9,17 @@ use std::{
 use biolink::{
     domains::{DomainHosts, HostName},
     page::DomainId,
-    pages_api::{
-        Call, Decision, DomainInput, Once, Operation, SlugMessage, SlugReply, SlugState, host_owner,
-    },
+    pages_api::{DomainInput, Operation, SlugMessage, SlugReply, SlugState, host_owner},
 };
 use serde_json::{Value, json};
 use shared::key::KeyId;
 
 use super::{
     account::{AccountShell, load},
+    client,
     durable::Object,
     places::Places,
-    runtime::{Scope, Sim, json as text},
+    runtime::Sim,
 };
 
 const ACCOUNTS: u8 = 2;
@@ -48,17 +47,10 @@ pub(super) fn run(sim: &Sim) {
     sim.disturb();
     let accounts: Vec<_> = (1..=ACCOUNTS).map(|number| places.account(KeyId::new([number; 12]))).collect();
     let removed: Vec<Removed> = accounts.iter().map(|_| Removed::default()).collect();
-    for _ in 0..CALLS {
-        let (at, which) = (sim.below(CALM_AT - 80_000), usize::try_from(sim.below(ACCOUNTS.into())).unwrap());
-        if !sim.chance(700) {
-            continue;
-        }
+    client::spawn(sim, CALLS, CALM_AT - 80_000, ACCOUNTS, |which| {
         let (sim, account, removed) = (sim.clone(), Rc::clone(&accounts[which]), Rc::clone(&removed[which]));
-        sim.clone().spawn(&Scope::default(), async move {
-            sim.sleep(at).await;
-            client(&sim, &account, &removed).await;
-        });
-    }
+        async move { client(&sim, &account, &removed).await }
+    });
     for second in (10..CALM_AT / 1_000).step_by(10) {
         sim.run_until(second * 1_000);
         check(sim, &accounts, &removed);
@@ -95,40 +87,17 @@ async fn client(sim: &Sim, account: &Rc<Object<AccountShell>>, removed: &Removed
             return;
         }
     };
-    let key = sim.bytes::<8>().map(|byte| format!("{byte:02x}")).concat();
-    for _attempt in 0..2 {
-        let once =
-            matches!(operation, Operation::AddDomain(_)).then(|| Once::new(&key, "POST", "/domains", b""));
-        let call = Call {
-            account: account.shell.id,
-            request_id: sim.bytes(),
-            at: sim.now(),
-            seed: sim.bytes(),
-            base: "https://p.example".to_owned(),
-            operation: operation.clone(),
-            dry_run: false,
-            if_match: None,
-            once,
-            claim: None,
-            proof: None,
-        };
-        sim.note(|| {
-            format!("{}: call {} claim {}", account.name, text(&call.operation), call.claim_number())
-        });
-        let Some(Decision::Reply(reply)) = account.shell.places.call_account(call).await else { continue };
-        let response = reply.into_response();
-        sim.note(|| format!("{}: client gets {}", account.name, response.status));
-        let body: Value = serde_json::from_str(&response.body).unwrap_or_default();
-        match (&operation, response.status) {
-            (Operation::AddDomain(_), 201) if sim.chance(900) => {
-                let [name, value] =
-                    ["name", "value"].map(|part| body["dns"][0][part].as_str().unwrap().to_owned());
-                account.shell.places.records.borrow_mut().entry(name).or_default().insert(value);
-            }
-            (Operation::DeleteDomain(id), 204 | 404) => drop(removed.borrow_mut().insert(*id)),
-            _ => {}
+    let path = matches!(operation, Operation::AddDomain(_)).then_some("/domains");
+    let Some(response) = client::call(account, &operation, path).await else { return };
+    let body: Value = serde_json::from_str(&response.body).unwrap_or_default();
+    match (&operation, response.status) {
+        (Operation::AddDomain(_), 201) if sim.chance(900) => {
+            let [name, value] =
+                ["name", "value"].map(|part| body["dns"][0][part].as_str().unwrap().to_owned());
+            account.shell.places.records.borrow_mut().entry(name).or_default().insert(value);
         }
-        return;
+        (Operation::DeleteDomain(id), 204 | 404) => drop(removed.borrow_mut().insert(*id)),
+        _ => {}
     }
 }
 

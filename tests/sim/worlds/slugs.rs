@@ -8,16 +8,17 @@ use std::{
 
 use biolink::{
     page::{PageId, Slug},
-    pages_api::{Call, Decision, Once, Operation, Owner, PageEdit, SlugMessage, SlugReply, SlugState},
+    pages_api::{Operation, Owner, PageEdit, SlugMessage, SlugReply, SlugState},
 };
 use serde_json::Value;
 use shared::key::KeyId;
 
 use super::{
     account::{AccountShell, load},
+    client,
     durable::{Fenced, Object},
     places::Places,
-    runtime::{Scope, Sim, json},
+    runtime::Sim,
 };
 
 const ACCOUNTS: u8 = 3;
@@ -42,17 +43,10 @@ pub(super) fn run(sim: &Sim) {
     sim.disturb();
     let accounts: Vec<_> = (1..=ACCOUNTS).map(|number| places.account(KeyId::new([number; 12]))).collect();
     let clients: Vec<_> = accounts.iter().map(|_| Rc::new(RefCell::new(Clients::default()))).collect();
-    for _ in 0..CALLS {
-        let (at, which) = (sim.below(CALM_AT - 80_000), usize::try_from(sim.below(ACCOUNTS.into())).unwrap());
-        if !sim.chance(700) {
-            continue;
-        }
+    client::spawn(sim, CALLS, CALM_AT - 80_000, ACCOUNTS, |which| {
         let (sim, account, known) = (sim.clone(), Rc::clone(&accounts[which]), Rc::clone(&clients[which]));
-        sim.clone().spawn(&Scope::default(), async move {
-            sim.sleep(at).await;
-            client(&sim, &account, &known).await;
-        });
-    }
+        async move { client(&sim, &account, &known).await }
+    });
     for second in (10..CALM_AT / 1_000).step_by(10) {
         sim.run_until(second * 1_000);
         check_unique(sim, &accounts);
@@ -77,36 +71,14 @@ async fn client(sim: &Sim, account: &Rc<Object<AccountShell>>, known: &Rc<RefCel
             Operation::Delete(page)
         }
     };
-    let key = sim.bytes::<8>().map(|byte| format!("{byte:02x}")).concat();
-    for _attempt in 0..2 {
-        let call = Call {
-            account: account.shell.id,
-            request_id: sim.bytes(),
-            at: sim.now(),
-            seed: sim.bytes(),
-            base: "https://p.example".to_owned(),
-            operation: operation.clone(),
-            dry_run: false,
-            if_match: None,
-            once: Some(Once::new(&key, "POST", "/pages", b"")),
-            claim: None,
-            proof: None,
-        };
-        sim.note(|| {
-            format!("{}: call {} claim {}", account.name, json(&call.operation), call.claim_number())
-        });
-        let Some(Decision::Reply(reply)) = account.shell.places.call_account(call).await else { continue };
-        let response = reply.into_response();
-        sim.note(|| format!("{}: client gets {}", account.name, response.status));
-        let body: Value = serde_json::from_str(&response.body).unwrap_or_default();
-        let page = body["id"].as_str().and_then(PageId::parse);
-        if let (200..=299, Some(page)) = (response.status, page) {
-            let version = response.header("etag").and_then(version_of).unwrap();
-            let mut known = known.borrow_mut();
-            let seen = known.seen.entry(page).or_default();
-            *seen = version.max(*seen);
-        }
-        return;
+    let Some(response) = client::call(account, &operation, Some("/pages")).await else { return };
+    let body: Value = serde_json::from_str(&response.body).unwrap_or_default();
+    let page = body["id"].as_str().and_then(PageId::parse);
+    if let (200..=299, Some(page)) = (response.status, page) {
+        let version = response.header("etag").and_then(version_of).unwrap();
+        let mut known = known.borrow_mut();
+        let seen = known.seen.entry(page).or_default();
+        *seen = version.max(*seen);
     }
 }
 
