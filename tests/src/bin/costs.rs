@@ -71,6 +71,8 @@ const STRANGERS: &[Kind] = &[
     ("unknown path", Burst(20), |at, _, _| at.get("/v1/none/such", &[404])),
     ("`/docs`", Burst(20), |at, _, _| at.get("/docs", &[200])),
     ("`/v1/status`", Burst(20), |at, _, _| at.get("/v1/status", &[200, 503])),
+    ("`/tools`", Burst(20), |at, _, _| at.get("/tools", &[200, 503])),
+    ("`/docs/tools`", Burst(20), |at, _, _| at.get("/docs/tools", &[200, 503])),
     ("no key", Burst(20), |at, _, _| at.get("/v1/idea/generate", &[401])),
     ("forged key", Burst(20), |at, _, _| at.send(&tool(&keys::forged()), &[401])),
     ("MCP without a key", Burst(20), |at, _, _| at.send(&mcp("initialize"), &[401])),
