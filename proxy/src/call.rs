@@ -1,6 +1,7 @@
 //! A call of a tool, from its admission to its log line.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pingora_limits::inflight::Guard;
 use shared::key::KeyId;
@@ -16,6 +17,7 @@ use shared::trace::TraceId;
 
 use crate::direct::response_headers::ResponseInfo;
 use crate::direct::{Charged, KeyDecision};
+use crate::observe::access_log::ClientRequest;
 use crate::replay::StoredUse;
 use crate::trace::CallTrace;
 use crate::upstreams::{Pool, PoolPermit, TriedSet, Upstream, UpstreamIndex, UpstreamPermit};
@@ -76,6 +78,8 @@ pub(crate) struct RequestLog {
     pub secure: bool,
     /// The caller's trace (W3C Trace Context), if the access log has it.
     pub trace_id: Option<TraceId>,
+    /// What the client says of itself, if the access log has it.
+    pub client: Option<Box<ClientRequest>>,
     /// The proof to the edge that the response is ours. `None` before a grant was verified, and in
     /// direct mode.
     pub proof: Option<Proof>,
@@ -160,12 +164,17 @@ impl From<ToolCall<'_>> for RefusedCall {
 
 /// Returns what the response headers of direct mode show.
 pub(crate) fn response_info(record: &Record) -> ResponseInfo<'_> {
-    let tool_time = record.sent_at.zip(record.responded_at);
     ResponseInfo {
         is_tls: record.log.secure,
         quota: record.log.quota.as_ref(),
         is_degraded: record.log.degraded,
         started: record.started.instant,
-        tool_time: tool_time.map(|(sent, responded)| responded.duration_since(sent)),
+        tool_time: tool_time(record),
     }
+}
+
+/// Returns the time from sending the request to the start of the tool's response.
+pub(crate) fn tool_time(record: &Record) -> Option<Duration> {
+    let (sent, responded) = record.sent_at.zip(record.responded_at)?;
+    Some(responded.duration_since(sent))
 }

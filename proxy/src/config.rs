@@ -5,6 +5,7 @@ mod callers;
 mod choices;
 mod fixed;
 mod limits;
+mod log;
 mod pool;
 pub mod prices;
 mod read;
@@ -22,6 +23,7 @@ use std::time::Duration;
 pub use callers::{Authority, Callers, DirectConfig, FeedConfig, GrantConfig};
 use ipnet::IpNet;
 pub use limits::{MeterAuthority, Password, ValkeyConfig, ValkeyKind};
+pub use log::{AccessDetail, AccessTarget, LogConfig, LogField, LogFields};
 pub use pool::{
     AdminState, Balance, DisabledUntil, EjectConfig, MirrorConfig, PoolConfig, PoolSettings, ProbeConfig,
     ProbeKind, UpstreamConfig,
@@ -143,26 +145,6 @@ impl ClientConfig {
     }
 }
 
-/// The access log and the diagnostic log.
-#[derive(Clone, Copy, Debug)]
-pub struct LogConfig {
-    /// The target of access log lines.
-    pub access: AccessTarget,
-    /// The requests that are logged, and their detail.
-    pub detail: AccessDetail,
-    /// The minimum level of diagnostic log lines.
-    pub level: log::LevelFilter,
-}
-
-/// The target of access log lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AccessTarget {
-    /// Standard output.
-    Stdout,
-    /// Nowhere.
-    Off,
-}
-
 /// An error of loading a configuration file.
 #[derive(Debug, Error)]
 pub enum LoadError {
@@ -177,17 +159,6 @@ pub enum LoadError {
     /// The file is invalid.
     #[error(transparent)]
     Faulty(Faults),
-}
-
-/// The detail of the access log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AccessDetail {
-    /// Only requests that were refused, ended with a 5xx, or got no response or an incomplete one.
-    Failures,
-    /// Every request.
-    Calls,
-    /// Every request, with timings.
-    Timings,
 }
 
 impl ClientConfig {

@@ -28,14 +28,15 @@ use shared::trace::TRACEPARENT;
 
 use crate::call::{Call, Record, RequestLog};
 use crate::mirror::mirror;
+use crate::observe::access_log::ClientRequest;
 use crate::observe::metrics::LimitKind;
 use crate::request_id::random_id;
 use crate::upstreams::QueuedCall;
 use transport::clock::Monotonic;
 use transport::drain::Drain;
 use transport::hooks::{
-    AfterFailure, Attempt, ClientOptions, ConnectionAction, Event, Failure, Headers, Limit, Listener, Phases,
-    Request, RequestAction, UpstreamRequest, UpstreamResponse,
+    AfterFailure, Attempt, ClientConnection, ClientOptions, ConnectionAction, Event, Failure, Headers, Limit,
+    Listener, Phases, Request, RequestAction, UpstreamRequest, UpstreamResponse,
 };
 use transport::http2::CloseReason;
 use transport::idle_clients::IdleClients;
@@ -100,11 +101,13 @@ impl Phases for Gateway {
     type Wait = AdmissionWait;
     type Queued = QueuedCall;
 
-    fn new_log(&self, is_tls: bool) -> RequestLog {
+    fn new_log(&self, connection: &ClientConnection<'_>) -> RequestLog {
+        let has_client = self.state.access_log.has_client();
         RequestLog {
             request_id: random_id(),
-            secure: request_filter::is_secure(&self.state, is_tls),
+            secure: request_filter::is_secure(&self.state, connection.is_tls),
             trace_id: None,
+            client: has_client.then(|| Box::new(ClientRequest::new(connection))),
             proof: None,
             quota: None,
             degraded: false,

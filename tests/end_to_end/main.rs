@@ -1,6 +1,7 @@
 //! All parts together over real sockets.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests fail by panicking")]
 
+mod access_log;
 mod direct;
 mod docs;
 mod health;

@@ -7,17 +7,11 @@ use super::callers::ReplayStore;
 use super::limits::{AuthorityKind, KindWord};
 use super::reader::choice::choices;
 use super::reader::effective::{ToToml, quoted};
-use super::{AccessDetail, AccessTarget, Balance, DisabledUntil, ProbeKind};
+use super::{Balance, DisabledUntil, ProbeKind};
 use transport::downstream::Transport;
 use transport::tls::{Authorities, MinVersion};
 
 choices! {
-    AccessTarget: "access log target" { "stdout" => Self::Stdout, "off" => Self::Off }
-    AccessDetail: "detail" {
-        "failures" => Self::Failures,
-        "calls" => Self::Calls,
-        "timings" => Self::Timings,
-    }
     Balance: "balance" {
         "round-robin" => Self::RoundRobin,
         "least-connections" => Self::LeastConnections,
@@ -30,12 +24,6 @@ choices! {
     AuthorityKind: "authority" { "process" => Self::Process, "edge" => Self::Edge, "valkey" => Self::Valkey }
     KindWord: "kind" { "single" => Self::Single, "sentinel" => Self::Sentinel, "cluster" => Self::Cluster }
     KeyEnv: "environment" { "live" => Self::Live, "test" => Self::Test }
-}
-
-impl ToToml for log::LevelFilter {
-    fn to_toml(&self) -> Option<String> {
-        Some(quoted(&self.as_str().to_lowercase()))
-    }
 }
 
 impl ToToml for DisabledUntil {

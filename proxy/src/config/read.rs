@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -19,10 +18,7 @@ use super::reader::entry::Reading;
 use super::reader::env::Lookup;
 use super::reader::fault::{FaultSink, Faults, Places};
 use super::reader::{Entry, Section, ValueError, count, duration_in, section, values};
-use super::{
-    AccessDetail, AccessTarget, Callers, ClientConfig, Config, LogConfig, PoolConfig, ServerConfig, callers,
-    tls, tracing,
-};
+use super::{Callers, ClientConfig, Config, PoolConfig, ServerConfig, callers, log, tls, tracing};
 use crate::per_tool::PerTool;
 use transport::downstream::Transport;
 
@@ -54,7 +50,7 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
     let server = section(root, "server", server);
     let callers = callers(root);
     let clients = section(root, "clients", clients);
-    let (log, log_file) = section(root, "log", |section| (log(section), log_file(section)));
+    let (log, log_file) = section(root, "log", log::read);
     let tracing = section(root, "tracing", tracing::read);
     let idle_upstream_connections = root.read("idle_upstream_connections", 4_096, count(0..=1_000_000));
     let resolve_interval = root.read(
@@ -164,31 +160,6 @@ fn clients(section: &mut Section<'_>) -> ClientConfig {
         refusals_per_second: section.read("refusals_per_second", 100, count(1..=1_000_000)),
         proxy_protocol: section.read("proxy_protocol", Vec::new(), networks),
     }
-}
-
-/// The log levels. `trace` is missing because nothing logs at it.
-const LEVELS: [log::LevelFilter; 5] = [
-    log::LevelFilter::Off,
-    log::LevelFilter::Error,
-    log::LevelFilter::Warn,
-    log::LevelFilter::Info,
-    log::LevelFilter::Debug,
-];
-
-fn log(section: &mut Section<'_>) -> LogConfig {
-    LogConfig {
-        access: section.read("access", AccessTarget::Stdout, choice),
-        detail: section.read("detail", AccessDetail::Calls, choice),
-        level: section.read("level", log::LevelFilter::Info, |entry| {
-            let text = entry.text()?;
-            let level = LEVELS.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(&text));
-            level.ok_or_else(|| ValueError::invalid("log level", text, "off, error, warn, info or debug"))
-        }),
-    }
-}
-
-fn log_file(section: &mut Section<'_>) -> Option<PathBuf> {
-    section.read("file", None, |entry| entry.absolute_path().map(Some))
 }
 
 fn pools(

@@ -1,21 +1,25 @@
-//! The access log: one line of JSON per request. Requests append to a buffer in memory and never
+//! The access log: one line per request, JSON or in the format `combined`. Requests append to a buffer in memory and never
 //! wait for the reader of the log. If it does not keep up, lines are dropped and counted.
 
+mod buffer;
+mod client_request;
+mod combined;
 mod line;
 mod output;
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use shared::problem::Code;
 
-use crate::config::{AccessDetail, AccessTarget, LogConfig};
+use crate::config::{AccessDetail, AccessTarget, LogConfig, LogFields};
 use transport::record::Aborted;
 
-pub use line::{Line, Timings};
+pub use client_request::ClientRequest;
+pub use line::Line;
 pub use output::{LogFile, LogOutput};
 
 /// The buffers of lines to write.
@@ -23,6 +27,8 @@ pub use output::{LogFile, LogOutput};
 pub struct AccessLog {
     /// One of the levels below, so that requests read it without a lock.
     level: AtomicU8,
+    /// The bits of the fields of JSON lines, or [`COMBINED`].
+    fields: AtomicU32,
     buffers: [Mutex<Buffer>; BUFFERS],
     dropped: AtomicU64,
     closed: AtomicBool,
@@ -37,7 +43,9 @@ type Buffer = Vec<u8>;
 const OFF: u8 = 0;
 const FAILURES: u8 = 1;
 const CALLS: u8 = 2;
-const TIMINGS: u8 = 3;
+
+/// In place of fields: lines have the format `combined`.
+const COMBINED: u32 = 0;
 
 /// Number of buffers. Threads append to different ones, so that they do not contend for one lock.
 const BUFFERS: usize = 16;
@@ -53,6 +61,7 @@ impl AccessLog {
     pub fn new(config: LogConfig) -> Self {
         Self {
             level: AtomicU8::new(level(config)),
+            fields: AtomicU32::new(fields(config)),
             buffers: std::array::from_fn(|_| Mutex::new(Vec::new())),
             dropped: AtomicU64::new(0),
             closed: AtomicBool::new(false),
@@ -64,6 +73,7 @@ impl AccessLog {
     /// Applies a reloaded configuration.
     pub fn configure(&self, config: LogConfig) {
         self.level.store(level(config), Ordering::Relaxed);
+        self.fields.store(fields(config), Ordering::Relaxed);
     }
 
     /// Returns true if a request with this outcome is logged. `status` is 0 if it had no response.
@@ -75,9 +85,19 @@ impl AccessLog {
         }
     }
 
-    /// Returns true if lines contain timings.
-    pub fn wants_timings(&self) -> bool {
-        self.level.load(Ordering::Relaxed) == TIMINGS
+    /// Returns true if lines have the caller's trace id.
+    pub fn has_callers_trace(&self) -> bool {
+        self.fields().is_some_and(LogFields::has_callers_trace)
+    }
+
+    /// Returns true if lines say something of the client.
+    pub fn has_client(&self) -> bool {
+        self.fields().is_none_or(LogFields::has_client)
+    }
+
+    /// Returns the fields of JSON lines. `None` for the format `combined`.
+    fn fields(&self) -> Option<LogFields> {
+        LogFields::from_bits(self.fields.load(Ordering::Relaxed))
     }
 
     /// Appends a line. Drops and counts it if the buffer is full.
@@ -89,7 +109,10 @@ impl AccessLog {
             return;
         }
         let before = buffer.len();
-        line.write(&mut buffer);
+        match self.fields() {
+            Some(fields) => line.write_json(&mut buffer, fields),
+            None => line.write_combined(&mut buffer),
+        }
         let is_due = before < WRITE_AT && buffer.len() >= WRITE_AT;
         drop(buffer);
         if is_due {
@@ -161,8 +184,14 @@ const fn level(config: LogConfig) -> u8 {
     match (config.access, config.detail) {
         (AccessTarget::Off, _) => OFF,
         (AccessTarget::Stdout, AccessDetail::Failures) => FAILURES,
-        (AccessTarget::Stdout, AccessDetail::Calls) => CALLS,
-        (AccessTarget::Stdout, AccessDetail::Timings) => TIMINGS,
+        (AccessTarget::Stdout, AccessDetail::Calls | AccessDetail::Timings) => CALLS,
+    }
+}
+
+const fn fields(config: LogConfig) -> u32 {
+    match config.fields {
+        Some(fields) => fields.bits(),
+        None => COMBINED,
     }
 }
 
@@ -193,12 +222,17 @@ mod tests {
             sent: 9,
             units: None,
             span: None,
-            timings: None,
+            caller_trace: None,
+            gateway_micros: None,
+            upstream_micros: None,
+            received: 0,
+            client: None,
         }
     }
 
     fn config(detail: AccessDetail) -> LogConfig {
-        LogConfig { access: AccessTarget::Stdout, detail, level: log::LevelFilter::Off }
+        let fields = Some(LogFields::of_detail(detail));
+        LogConfig { access: AccessTarget::Stdout, detail, fields, level: log::LevelFilter::Off }
     }
 
     fn log(detail: AccessDetail) -> AccessLog {

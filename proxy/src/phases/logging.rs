@@ -1,6 +1,6 @@
 //! The end of a request: metrics and the access log.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use shared::problem::codes;
 use shared::quota::CallEnd;
@@ -8,8 +8,8 @@ use shared::trace::SpanContext;
 
 use super::retry::{CallOutcome, record_outcome, record_response};
 use super::upstream_response_filter::settle;
-use crate::call::{Call, Record};
-use crate::observe::access_log::{Line, Timings};
+use crate::call::{Call, Record, tool_time};
+use crate::observe::access_log::Line;
 use crate::state::{Mode, State};
 use crate::trace::{self, CallTrace};
 use transport::clock::Monotonic;
@@ -50,7 +50,11 @@ pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
         sent: record.sent,
         units: call.and_then(|call| call.units).filter(|_| record.aborted != Some(Aborted::ByUpstream)),
         span,
-        timings: state.access_log.wants_timings().then(|| timings(record)),
+        caller_trace: log.trace_id,
+        gateway_micros: record.sent_at.map(|sent| micros(sent.duration_since(record.buffered_at()))),
+        upstream_micros: tool_time(record).map(micros),
+        received: record.received,
+        client: log.client.as_deref(),
     });
 }
 
@@ -100,17 +104,6 @@ fn settle_cut_upload(state: &State, call: &Call, record: &Record) {
     if record.status == 0 && record.log.refusal.is_none() && record.completed_at.is_none() {
         let end = CallEnd::without_response(record.sent_at.is_some());
         let _left = settle(state, call, (codes::BODY_MALFORMED.status(), end), None);
-    }
-}
-
-fn timings(record: &Record) -> Timings {
-    let sent = record.sent_at;
-    let since = |from: Instant, to: Option<Instant>| to.map(|to| micros(to.duration_since(from)));
-    Timings {
-        gateway_micros: since(record.buffered_at(), sent),
-        upstream_micros: sent.and_then(|sent| since(sent, record.responded_at)),
-        received: record.received,
-        trace_id: record.log.trace_id,
     }
 }
 

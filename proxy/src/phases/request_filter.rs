@@ -50,8 +50,11 @@ pub(super) fn request_filter<'a>(
     request: &Request<'_, 'a>,
     record: &mut Record,
 ) -> Action<'a> {
-    if state.access_log.wants_timings() {
+    if state.access_log.has_callers_trace() {
         record.log.trace_id = trace(request.raw);
+    }
+    if let Some(client) = &mut record.log.client {
+        client.record_head(request.raw);
     }
     let read = Route::read(request.raw.method, request.raw.target);
     let called = match read {

@@ -11,6 +11,7 @@
 )]
 
 mod aborted;
+mod access_log;
 mod admin;
 mod bad_servers;
 mod bodies;

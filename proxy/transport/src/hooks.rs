@@ -86,9 +86,8 @@ pub trait Phases: Listener + Clone + Sized {
     /// What a call waits for in a queue.
     type Queued: Queued<Self>;
 
-    /// Returns the product's part of a new request's log record. `is_tls` means that this process
-    /// terminated TLS.
-    fn new_log(&self, is_tls: bool) -> Self::Log;
+    /// Returns the product's part of a new request's log record.
+    fn new_log(&self, connection: &ClientConnection<'_>) -> Self::Log;
 
     /// Decides on a request whose head was read. After [`RequestAction::Wait`] it decides again.
     fn request_filter<'a>(
@@ -214,6 +213,16 @@ pub trait Wait<P: Phases>: Send {
 pub trait Queued<P: Phases>: Send {
     /// Waits for its turn, or until it has waited for too long.
     fn wait(self, call: &mut P::Call) -> impl Future<Output = ()> + Send;
+}
+
+/// The connection of a client that sends a request.
+pub struct ClientConnection<'r> {
+    /// Whether this process terminated TLS.
+    pub is_tls: bool,
+    /// Whether the request is a stream of HTTP/2.
+    pub is_http2: bool,
+    /// Returns the address of the client.
+    pub address: &'r dyn Fn() -> Option<IpAddr>,
 }
 
 /// A request whose head was read.

@@ -26,7 +26,6 @@ use crate::client::ClientStream;
 use crate::connect::ConnectionLimits;
 use crate::drain::WorkKind;
 use crate::hooks::Phases;
-use crate::record::Record;
 
 /// The relay: forwards requests to upstreams.
 pub(crate) struct Relay {
@@ -48,7 +47,7 @@ impl Relay {
         is_last: bool,
     ) -> Next {
         let in_flight = phases.drain().track(WorkKind::Request);
-        let mut record = Record::new(phases.new_log(client.is_tls()), client.max_body());
+        let mut record = client.new_record(phases);
         client.begin_body();
         let bytes = client.take_head();
         let decision = decide(phases, client, &bytes, &mut record, is_last, |call, record, raw, body| {

@@ -1,7 +1,6 @@
-//! One line of the access log: a JSON object.
+//! One line of the access log, and its form as a JSON object.
 
 use std::fmt;
-use std::io::Write as _;
 
 use shared::problem::Code;
 use shared::request_id::RequestId;
@@ -10,10 +9,13 @@ use shared::time::UnixMillis;
 use shared::tool::Tool;
 use shared::trace::{SpanContext, TraceId};
 
+use super::buffer::LineBuffer;
+use super::client_request::ClientRequest;
 use crate::call::{Call, RefusedCall};
+use crate::config::{LogField, LogFields};
 use transport::record::Aborted;
 
-/// The fields of a line. Their types exclude quotes and control characters.
+/// The fields of a line. Except for those of the client, their types exclude quotes and control characters.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
     /// The time at which the request headers were complete.
@@ -42,13 +44,8 @@ pub struct Line<'a> {
     pub units: Option<u32>,
     /// The span of the call, if it is exported.
     pub span: Option<SpanContext>,
-    /// Timings, if `log.detail` is `timings`.
-    pub timings: Option<Timings>,
-}
-
-/// The fields that `log.detail = "timings"` adds.
-#[derive(Clone, Copy, Debug)]
-pub struct Timings {
+    /// The trace id of the caller's `traceparent`, if lines have it.
+    pub caller_trace: Option<TraceId>,
     /// Time from the end of the request headers to sending the request to the tool. `None` if it
     /// was not sent.
     pub gateway_micros: Option<u64>,
@@ -56,130 +53,129 @@ pub struct Timings {
     pub upstream_micros: Option<u64>,
     /// Bytes of the request body.
     pub received: u64,
-    /// The trace id of the caller's `traceparent`.
-    pub trace_id: Option<TraceId>,
-}
-
-/// The buffer that a line is appended to. It is built from parts, because every request writes one;
-/// only values without a text of their own are formatted.
-struct Out<'a>(&'a mut Vec<u8>);
-
-impl Out<'_> {
-    fn text(&mut self, text: &str) -> &mut Self {
-        self.0.extend_from_slice(text.as_bytes());
-        self
-    }
-
-    fn number(&mut self, number: u64) -> &mut Self {
-        self.text(itoa::Buffer::new().format(number))
-    }
-
-    fn shown(&mut self, value: impl fmt::Display) -> &mut Self {
-        // Writing to memory cannot fail.
-        let _written = write!(self.0, "{value}");
-        self
-    }
-
-    /// Appends microseconds as milliseconds with three decimals.
-    fn millis(&mut self, micros: u64) -> &mut Self {
-        self.number(micros / 1_000).text(".").padded(micros % 1_000, 3)
-    }
-
-    /// Appends a number with leading zeros.
-    fn padded(&mut self, number: u64, digits: u32) -> &mut Self {
-        for digit in (1..digits).rev() {
-            if number < 10_u64.pow(digit) {
-                self.text("0");
-            }
-        }
-        self.number(number)
-    }
-
-    /// Appends a time as RFC 3339, in UTC, with milliseconds. It does not allocate, unlike
-    /// `UnixMillis::to_rfc3339`.
-    fn time(&mut self, time: UnixMillis) -> &mut Self {
-        let (year, month, day) = date(time.0 / DAY_MS);
-        let (seconds, millis) = (time.0 % DAY_MS / 1_000, time.0 % 1_000);
-        self.padded(year, 4).text("-").padded(month, 2).text("-").padded(day, 2);
-        self.text("T").padded(seconds / 3_600, 2);
-        self.text(":").padded(seconds / 60 % 60, 2);
-        self.text(":").padded(seconds % 60, 2).text(".").padded(millis, 3).text("Z")
-    }
-
-    /// Appends the members that name a call.
-    fn call(&mut self, method: CallMethod, tool: Tool, action: &str) {
-        self.text(r#","method":""#).text(method.method().as_str());
-        self.text(r#"","tool":""#).text(tool.as_str());
-        self.text(r#"","action":""#).text(action).text("\"");
-    }
-}
-
-const DAY_MS: u64 = 86_400_000;
-
-/// Returns year, month and day of the proleptic Gregorian calendar for days since 1970-01-01
-/// (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`).
-const fn date(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    let year = era * 400 + year_of_era + (month <= 2) as u64;
-    (year, month, day)
+    /// What the client said of itself, if lines have it.
+    pub client: Option<&'a ClientRequest>,
 }
 
 impl Line<'_> {
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let mut out = Out(out);
-        out.text(r#"{"time":""#).time(self.time);
-        out.text(r#"","request_id":""#).shown(self.request_id).text("\"");
-        if let Some(call) = self.call {
-            out.text(r#","key_id":""#).shown(call.key_id);
-            out.text(r#"","tier":""#).text(call.tier.as_str()).text("\"");
-            out.call(call.method, call.tool, &call.action);
-        } else if let Some(call) = self.refused {
-            out.call(call.method, call.tool, &call.action);
+    /// Appends the line as a JSON object with those of the fields that have a value.
+    pub(super) fn write_json(&self, out: &mut Vec<u8>, fields: LogFields) {
+        let start = out.len();
+        let mut members = Members { out: LineBuffer(out), fields };
+        self.write_members(&mut members);
+        match out.get_mut(start) {
+            // Each member begins with a comma.
+            Some(comma) => *comma = b'{',
+            None => out.push(b'{'),
         }
-        out.text(r#","status":"#).number(self.status.into());
+        out.extend_from_slice(b"}\n");
+    }
+
+    fn write_members(&self, to: &mut Members<'_>) {
+        to.add(LogField::Time, |out| out.text("\"").time(self.time).text("\""));
+        to.shown(LogField::RequestId, self.request_id);
+        if let Some(call) = self.call {
+            to.shown(LogField::KeyId, call.key_id);
+            to.word(LogField::Tier, call.tier.as_str());
+            to.call(call.method, call.tool, &call.action);
+        } else if let Some(call) = self.refused {
+            to.call(call.method, call.tool, &call.action);
+        } else if let Some(client) = self.client.filter(|client| client.has_head()) {
+            to.quoted(LogField::Method, client.method.as_bytes());
+        }
+        to.number(LogField::Status, self.status.into());
         if let Some(code) = self.refusal {
-            out.text(r#","code":""#).text(code.as_str()).text("\"");
+            to.word(LogField::Code, code.as_str());
         }
         if let Some(by) = self.aborted {
-            out.text(r#","aborted":""#).text(by.into_str()).text("\"");
+            to.word(LogField::Aborted, by.into_str());
         }
         if let Some(upstream) = self.upstream {
-            out.text(r#","upstream":""#).text(upstream).text(r#"","tries":"#).number(self.tries.into());
+            to.word(LogField::Upstream, upstream);
+            to.number(LogField::Tries, self.tries.into());
         }
-        out.text(r#","duration_ms":"#).millis(self.micros);
-        out.text(r#","response_bytes":"#).number(u64::try_from(self.sent).unwrap_or(u64::MAX));
+        to.add(LogField::DurationMs, |out| out.millis(self.micros));
+        to.number(LogField::ResponseBytes, u64::try_from(self.sent).unwrap_or(u64::MAX));
         if let Some(units) = self.units {
-            out.text(r#","units":"#).number(units.into());
+            to.number(LogField::Units, units.into());
         }
-        let caller = self.timings.and_then(|timings| timings.trace_id);
-        if let Some(trace_id) = self.span.map(|span| span.trace_id).or(caller) {
-            out.text(r#","trace_id":""#).shown(trace_id).text("\"");
+        if let Some(trace_id) = self.span.map(|span| span.trace_id).or(self.caller_trace) {
+            to.shown(LogField::TraceId, trace_id);
         }
         if let Some(span) = self.span {
-            out.text(r#","span_id":""#).shown(span.span_id).text("\"");
+            to.shown(LogField::SpanId, span.span_id);
         }
-        if let Some(timings) = &self.timings {
-            timings.write(&mut out);
+        if let Some(micros) = self.gateway_micros {
+            to.add(LogField::OverheadMs, |out| out.millis(micros));
         }
-        out.text("}\n");
+        if let Some(micros) = self.upstream_micros {
+            to.add(LogField::UpstreamMs, |out| out.millis(micros));
+        }
+        to.number(LogField::RequestBytes, self.received);
+        if let Some(client) = self.client {
+            to.client(client);
+        }
     }
 }
 
-impl Timings {
-    fn write(&self, out: &mut Out<'_>) {
-        if let Some(micros) = self.gateway_micros {
-            out.text(r#","overhead_ms":"#).millis(micros);
+/// The members of a JSON object.
+struct Members<'a> {
+    out: LineBuffer<'a>,
+    fields: LogFields,
+}
+
+impl Members<'_> {
+    /// Adds a member, if it is among the fields.
+    fn add(
+        &mut self,
+        field: LogField,
+        write: impl for<'b, 'c> FnOnce(&'b mut LineBuffer<'c>) -> &'b mut LineBuffer<'c>,
+    ) {
+        if self.fields.has(field) {
+            write(self.out.text(field.key()));
         }
-        if let Some(micros) = self.upstream_micros {
-            out.text(r#","upstream_ms":"#).millis(micros);
+    }
+
+    /// Adds a text without quotes and control characters.
+    fn word(&mut self, field: LogField, text: &str) {
+        self.add(field, |out| out.text("\"").text(text).text("\""));
+    }
+
+    /// Adds a value whose text has no quotes and control characters.
+    fn shown(&mut self, field: LogField, value: impl fmt::Display) {
+        self.add(field, |out| out.text("\"").shown(value).text("\""));
+    }
+
+    fn number(&mut self, field: LogField, number: u64) {
+        self.add(field, |out| out.number(number));
+    }
+
+    /// Adds any bytes as a string.
+    fn quoted(&mut self, field: LogField, bytes: &[u8]) {
+        self.add(field, |out| out.json_string(bytes));
+    }
+
+    /// Adds the members that name a call.
+    fn call(&mut self, method: CallMethod, tool: Tool, action: &str) {
+        self.word(LogField::Method, method.method().as_str());
+        self.word(LogField::Tool, tool.as_str());
+        self.word(LogField::Action, action);
+    }
+
+    fn client(&mut self, client: &ClientRequest) {
+        if let Some(address) = client.address {
+            self.shown(LogField::ClientAddress, address);
         }
-        out.text(r#","request_bytes":"#).number(self.received);
+        if client.has_head() {
+            self.quoted(LogField::Path, client.path.as_bytes());
+            self.word(LogField::Protocol, client.protocol);
+        }
+        if let Some(referer) = &client.referer {
+            self.quoted(LogField::Referer, referer);
+        }
+        if let Some(user_agent) = &client.user_agent {
+            self.quoted(LogField::UserAgent, user_agent);
+        }
     }
 }
 
@@ -193,7 +189,7 @@ mod tests {
     use shared::route::ToolCall;
 
     use super::*;
-    use crate::config::{PoolConfig, PoolSettings};
+    use crate::config::{AccessDetail, PoolConfig, PoolSettings};
     use crate::upstreams::{Pool, ResolvedNames};
 
     fn line(call: Option<&Call>) -> Line<'_> {
@@ -211,8 +207,21 @@ mod tests {
             sent: 9,
             units: None,
             span: None,
-            timings: None,
+            caller_trace: None,
+            gateway_micros: None,
+            upstream_micros: None,
+            received: 0,
+            client: None,
         }
+    }
+
+    const USUAL: LogFields = LogFields::of_detail(AccessDetail::Calls);
+
+    fn json(line: &Line<'_>, fields: LogFields) -> serde_json::Value {
+        let mut text = Vec::new();
+        line.write_json(&mut text, fields);
+        assert_eq!(text.iter().filter(|&&b| b == b'\n').count(), 1);
+        serde_json::from_slice(&text).unwrap()
     }
 
     #[test]
@@ -228,10 +237,7 @@ mod tests {
         let called = ToolCall { method: CallMethod::Post, tool: Tool::Qr, action };
         let call = Call::new(&called, std::sync::Arc::new(pool), KeyId::new([3; 12]), Tier::Pro);
         for call in [None, Some(&call)] {
-            let mut text = Vec::new();
-            Line { units: Some(7), ..line(call) }.write(&mut text);
-            assert_eq!(text.iter().filter(|&&b| b == b'\n').count(), 1);
-            let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+            let json = json(&Line { units: Some(7), ..line(call) }, USUAL);
             assert_eq!(json["duration_ms"], 1234.005);
             assert_eq!((&json["code"], &json["units"]), (&"tool-timeout".into(), &7.into()));
             assert_eq!(json["tool"].as_str(), call.map(|_| "qr"));
@@ -241,12 +247,15 @@ mod tests {
     #[test]
     fn unknown_timings_are_omitted() {
         let caller = SpanContext::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01").unwrap();
-        let trace_id = Some(caller.trace_id);
         for (upstream_micros, expected) in [(Some(2_500), Some(2.5)), (None, None)] {
-            let timings = Timings { gateway_micros: Some(70), upstream_micros, received: 5, trace_id };
-            let mut text = Vec::new();
-            Line { timings: Some(timings), ..line(None) }.write(&mut text);
-            let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+            let line = Line {
+                caller_trace: Some(caller.trace_id),
+                gateway_micros: Some(70),
+                upstream_micros,
+                received: 5,
+                ..line(None)
+            };
+            let json = json(&line, LogFields::of_detail(AccessDetail::Timings));
             assert_eq!((json["overhead_ms"].as_f64(), json["upstream_ms"].as_f64()), (Some(0.07), expected));
             assert_eq!(json["trace_id"], "0af7651916cd43dd8448eb211c80319c");
             assert_eq!(json["request_bytes"], 5);
@@ -256,21 +265,14 @@ mod tests {
     #[test]
     fn refused_call_is_named_without_a_key() {
         let refused = RefusedCall { method: CallMethod::Post, tool: Tool::Qr, action: "generate".into() };
-        let mut text = Vec::new();
-        Line { refused: Some(&refused), ..line(None) }.write(&mut text);
-        let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        let json = json(&Line { refused: Some(&refused), ..line(None) }, USUAL);
         let call = ["method", "tool", "action"].map(|key| json[key].as_str());
         assert_eq!(call, [Some("POST"), Some("qr"), Some("generate")]);
         assert_eq!((json["key_id"].as_str(), json["tier"].as_str()), (None, None));
     }
-
     #[test]
-    fn time_equals_the_shared_rfc_3339_form() {
-        let day = |day: u64| UnixMillis(day * DAY_MS + day * 7_919 % DAY_MS / 1_000 * 1_000 + 123);
-        for time in (0..80_000).map(day).chain([UnixMillis(1_763_712_000_123)]) {
-            let mut text = Vec::new();
-            Out(&mut text).time(time);
-            assert_eq!(String::from_utf8(text).unwrap(), time.to_rfc3339());
-        }
+    fn line_without_a_chosen_field_is_an_empty_object() {
+        let fields = LogFields::from_bits(1 << LogField::Units as u32).unwrap();
+        assert_eq!(json(&line(None), fields), serde_json::json!({}));
     }
 }

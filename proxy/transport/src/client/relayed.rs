@@ -13,6 +13,8 @@ use tokio::time::timeout;
 use tokio_util::io::poll_read_buf;
 
 use super::ClientStream;
+use crate::hooks::{ClientConnection, Phases};
+use crate::record::Record;
 
 /// Maximum number of buffered bytes of pipelined requests.
 const MAX_PIPELINED: usize = 64 << 10;
@@ -27,6 +29,16 @@ impl ClientStream {
     /// Returns the address of the client.
     pub(crate) fn address(&self) -> Option<IpAddr> {
         super::address(&self.inner)
+    }
+
+    /// Returns the log record of a request that has just arrived.
+    pub(crate) fn new_record<P: Phases>(&self, phases: &P) -> Record<P::Log> {
+        let connection = ClientConnection {
+            is_tls: self.is_tls(),
+            is_http2: self.is_http2_stream(),
+            address: &|| self.address(),
+        };
+        Record::new(phases.new_log(&connection), self.max_body())
     }
 
     /// Records that the request is an accepted call. An HTTP/2 connection may buffer more after

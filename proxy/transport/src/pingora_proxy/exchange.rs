@@ -157,7 +157,7 @@ impl Forward {
 impl<P: Phases> Exchange<P> {
     pub(super) fn new(phases: P, mut client: Box<ClientStream>, is_last: bool) -> Self {
         client.begin_body();
-        let record = Record::new(phases.new_log(client.is_tls()), client.max_body());
+        let record = client.new_record(&phases);
         let in_flight = Some(phases.drain().track(WorkKind::Request));
         Self {
             phases,

@@ -58,7 +58,7 @@ pub(crate) async fn refuse_unread<P: Phases>(
     client: &mut ClientStream,
     problem: &Problem,
 ) -> bool {
-    let mut record = Record::new(phases.new_log(client.is_tls()), 0);
+    let mut record = client.new_record(phases);
     let response = phases.fail_to_proxy(None, &mut record, problem);
     record.status = response.status();
     phases.logging(None, &record);
