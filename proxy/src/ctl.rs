@@ -1,10 +1,13 @@
-//! `proxy ctl`: the client of the admin socket.
+//! `proxy ctl`: the client of the admin socket, and of the admin port.
+
+mod http;
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ::http::Uri;
 use clap::{Args, Subcommand};
 use shared::time::UnixMillis;
 
@@ -12,12 +15,20 @@ use crate::config::{Config, LoadError, parse_duration};
 use crate::control::{Action, ControlRequest, ControlResponse, Target};
 use transport::clock::millis;
 
+pub use self::http::HttpError;
+
 /// The arguments of `proxy ctl`.
 #[derive(Debug, Args)]
 pub struct Ctl {
     /// The admin socket. Without it, that of the configuration file, whose variables must be set.
     #[arg(long, value_name = "PATH", global = true)]
     socket: Option<PathBuf>,
+    /// The admin port of a proxy with `server.admin_token`, instead of a socket: http://10.0.0.2:9090.
+    #[arg(long, global = true, conflicts_with = "socket", requires = "token_file", value_parser = http::parse_url)]
+    url: Option<Uri>,
+    /// The file with the token of --url.
+    #[arg(long, value_name = "FILE", global = true, requires = "url")]
+    token_file: Option<PathBuf>,
     /// Keep the change beyond reloads and restarts, until it is changed again.
     #[arg(long, global = true)]
     persist: bool,
@@ -87,8 +98,11 @@ pub enum CtlError {
     #[error("{}: has no `server.admin_socket`: set it and restart the proxy, or name the socket with --socket", .0.display())]
     NoSocket(PathBuf),
     /// The configuration file cannot be loaded.
-    #[error("{0}\nname the admin socket with --socket")]
+    #[error("{0}\nname the admin socket with --socket, or the admin port with --url")]
     NotLoaded(LoadError),
+    /// The admin port does not respond as one.
+    #[error(transparent)]
+    Http(#[from] HttpError),
     /// No proxy responds.
     #[error("the admin socket {} does not respond: {error}", socket.display())]
     Unreachable {
@@ -112,15 +126,21 @@ impl Ctl {
     /// # Errors
     /// Returns an error if no proxy responds, or it refuses the change.
     pub fn send(&self, file: &Path, now: UnixMillis) -> Result<String, CtlError> {
-        let socket = self.socket(file)?;
         let request =
             ControlRequest { action: self.action(now), persist: self.persist, reason: self.reason.clone() };
-        match exchange(&socket, &request) {
-            Ok(ControlResponse::Applied(detail)) => Ok(detail),
-            Ok(ControlResponse::Changes(changes)) => Ok(format!("{changes:#}")),
-            Ok(ControlResponse::Refused(reason)) => Err(CtlError::Refused(reason)),
-            Err(error) => Err(CtlError::Unreachable { socket, error }),
+        match self.exchange(file, &request)? {
+            ControlResponse::Applied(detail) => Ok(detail),
+            ControlResponse::Changes(changes) => Ok(format!("{changes:#}")),
+            ControlResponse::Refused(reason) => Err(CtlError::Refused(reason)),
         }
+    }
+
+    fn exchange(&self, file: &Path, request: &ControlRequest) -> Result<ControlResponse, CtlError> {
+        if let (Some(url), Some(token_file)) = (&self.url, &self.token_file) {
+            return Ok(http::exchange(url, token_file, request, PATIENCE)?);
+        }
+        let socket = self.socket(file)?;
+        exchange(&socket, request).map_err(|error| CtlError::Unreachable { socket, error })
     }
 
     fn socket(&self, file: &Path) -> Result<PathBuf, CtlError> {

@@ -51,8 +51,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Act on the proxy that runs, through its admin socket (`server.admin_socket`).
-    Ctl(Ctl),
+    /// Act on the proxy that runs, through its admin socket (`server.admin_socket`) or its admin port (`server.admin_token`).
+    Ctl(Box<Ctl>),
     /// Write the man pages of the installed program to a folder.
     #[command(hide = true)]
     Man { folder: PathBuf },

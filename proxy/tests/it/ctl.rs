@@ -39,20 +39,23 @@ impl Operator {
         ProxyConfig::new().tool(Tool::Qr, tools).line("server", &lines)
     }
 
-    /// Runs `proxy ctl`. Returns what it printed, as `Err` if it failed.
     fn ctl(&self, arguments: &[&str]) -> Result<String, String> {
-        let mut command = Command::new(binary("proxy"));
-        command.arg("ctl").arg("--socket").arg(self.path("admin.sock")).args(arguments);
-        let output = command.output().unwrap();
-        match output.status.code() {
-            Some(0) => Ok(String::from_utf8(output.stdout).unwrap()),
-            Some(1) => Err(String::from_utf8(output.stderr).unwrap()),
-            other => panic!("{arguments:?}: {other:?} {output:?}"),
-        }
+        let socket = self.path("admin.sock");
+        ctl(&[&["--socket", socket.to_str().unwrap()], arguments].concat())
     }
 
     fn done(&self, arguments: &[&str]) {
         self.ctl(arguments).unwrap_or_else(|error| panic!("{arguments:?}: {error}"));
+    }
+}
+
+/// Runs `proxy ctl`. Returns what it printed, as `Err` if it failed.
+fn ctl(arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(binary("proxy")).arg("ctl").args(arguments).output().unwrap();
+    match output.status.code() {
+        Some(0) => Ok(String::from_utf8(output.stdout).unwrap()),
+        Some(1) => Err(String::from_utf8(output.stderr).unwrap()),
+        other => panic!("{arguments:?}: {other:?} {output:?}"),
     }
 }
 
@@ -258,4 +261,44 @@ async fn without_a_token_the_admin_port_changes_nothing() {
     let proxy = ProxyConfig::new().ready().await;
     let response = proxy.admin_send(change("", r#"{"do":"reload"}"#)).await;
     assert_eq!(response.status, 403, "{response:?}");
+}
+
+#[tokio::test]
+async fn ctl_acts_over_http_with_the_token_of_a_file() {
+    let operator = Operator::new();
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = operator.config(&[&tool]).line("server", "admin_token = \"${ADMIN_TOKEN}\"");
+    let proxy = config.variable("ADMIN_TOKEN", TOKEN).ready().await;
+    let file = |name: &str, text: &str| {
+        fs::write(operator.path(name), text).unwrap();
+        operator.path(name).to_str().unwrap().to_owned()
+    };
+    let (url, token) = (format!("http://{}", proxy.admin), file("token", &format!("{TOKEN}\n")));
+    let over_http =
+        |token: &str, arguments: &[&str]| ctl(&[&["--url", &url, "--token-file", token], arguments].concat());
+    let server = tool.address.to_string();
+    let over_socket = operator.ctl(&["weight", "qr", &server, "2"]).unwrap();
+    assert_eq!(over_http(&token, &["weight", "qr", &server, "2"]).unwrap(), over_socket);
+    over_http(&token, &["off", "qr", "--reason", "moving house"]).unwrap();
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.problem(), "tool-disabled");
+    assert_eq!(over_http(&token, &["show"]), operator.ctl(&["show"]));
+    let (wrong, empty) = (file("wrong", "token-of-somebody-else-0123456789"), file("empty", "\n"));
+    let nowhere = operator.path("nowhere").to_str().unwrap().to_owned();
+    for (token, arguments, expected) in [
+        (&token, &["drain", "qs", "a:1"][..], "refused: unknown tool `qs`"),
+        (&wrong, &["on", "qr"], "refused: send the header Authorization: Bearer"),
+        (&empty, &["on", "qr"], "it is empty"),
+        (&nowhere, &["on", "qr"], "cannot be read"),
+    ] {
+        let refused = over_http(token, arguments).unwrap_err();
+        assert!(refused.contains(expected), "{refused}");
+    }
+    let port_of_calls = format!("http://{}", proxy.listen);
+    for (url, expected) in
+        [(port_of_calls.as_str(), "status 404"), ("http://127.0.0.1:1", "does not respond")]
+    {
+        let refused = ctl(&["--url", url, "--token-file", &token, "show"]).unwrap_err();
+        assert!(refused.contains(expected), "{refused}");
+    }
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.problem(), "tool-disabled");
 }
