@@ -77,6 +77,13 @@
     box.hidden = false;
   };
 
+  /** Follows an address of before the place had moved to a page of its own. */
+  const followMoved = (contents) => {
+    if (document.getElementById(location.hash.slice(1))) return;
+    const moved = [...contents.querySelectorAll("a")].find(({ hash }) => hash !== "" && hash === location.hash);
+    if (moved) location.replace(moved.href);
+  };
+
   const secrets = { ApiKey: "", AdminSecret: "" };
   let description;
 
@@ -207,7 +214,8 @@
 
   const box = document.getElementById("search");
   const contents = document.getElementById("contents");
-  if (box && contents) startSearch(box, contents);
+  followMoved(contents);
+  startSearch(box, contents);
   const reference = document.querySelector("[data-description]");
   for (const section of document.querySelectorAll("section.op")) startTrying(section, reference.dataset.description);
 }

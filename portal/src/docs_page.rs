@@ -3,39 +3,75 @@
 use strum::VariantArray;
 
 /// A page of the reference. Each is small enough for a phone on a slow network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, VariantArray)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, VariantArray)]
+#[allow(missing_docs, reason = "`title` and `about` say what each one is")]
 pub enum DocsPage {
-    /// `GET /docs`: guides, tools and keys.
-    Gateway,
-    /// `GET /docs/pages`: accounts, pages, links and revisions.
+    Start,
+    Limits,
+    Errors,
+    Rotation,
+    Streaming,
+    Browsers,
+    Calls,
+    Keys,
+    ManageKeys,
+    Service,
+    Publish,
     Pages,
-    /// `GET /docs/products`: product sources.
+    Links,
+    Revisions,
+    Images,
+    Domains,
+    Account,
+    Objects,
     Products,
-    /// `GET /docs/analytics`: reports of visits.
     Analytics,
-    /// `GET /docs/webhooks`: webhooks and the event log.
+    Receive,
     Webhooks,
-    /// `GET /docs/administration`: what the operator of pages does.
+    Events,
     Administration,
 }
 
 impl DocsPage {
-    /// Every page once.
-    pub const ALL: [Self; 6] = *Self::VARIANTS.as_array().unwrap();
+    /// Every page once, in the order in which they are read.
+    pub const ALL: [Self; 24] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the page of the segment after `/docs/`.
     pub(crate) fn parse(segment: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|page| page.path().strip_prefix("/docs/") == Some(segment))
     }
 
+    /// Returns true if it is about bio-link pages, which only the edge has.
+    pub(crate) fn is_of_biolink(self) -> bool {
+        self >= Self::Publish
+    }
+
     /// Returns the path.
     pub const fn path(self) -> &'static str {
         match self {
-            Self::Gateway => "/docs",
+            Self::Start => "/docs",
+            Self::Limits => "/docs/limits",
+            Self::Errors => "/docs/errors",
+            Self::Rotation => "/docs/rotation",
+            Self::Streaming => "/docs/streaming",
+            Self::Browsers => "/docs/browsers",
+            Self::Calls => "/docs/calls",
+            Self::Keys => "/docs/keys",
+            Self::ManageKeys => "/docs/manage-keys",
+            Self::Service => "/docs/service",
+            Self::Publish => "/docs/publish",
             Self::Pages => "/docs/pages",
+            Self::Links => "/docs/links",
+            Self::Revisions => "/docs/revisions",
+            Self::Images => "/docs/images",
+            Self::Domains => "/docs/domains",
+            Self::Account => "/docs/account",
+            Self::Objects => "/docs/objects",
             Self::Products => "/docs/products",
             Self::Analytics => "/docs/analytics",
+            Self::Receive => "/docs/receive",
             Self::Webhooks => "/docs/webhooks",
+            Self::Events => "/docs/events",
             Self::Administration => "/docs/administration",
         }
     }
@@ -43,11 +79,29 @@ impl DocsPage {
     /// Returns the title.
     pub const fn title(self) -> &'static str {
         match self {
-            Self::Gateway => "Guides, keys and tools",
+            Self::Start => "Quick start",
+            Self::Limits => "Limits and headers",
+            Self::Errors => "Errors and retries",
+            Self::Rotation => "Rotate a key",
+            Self::Streaming => "Streaming",
+            Self::Browsers => "Browsers (CORS)",
+            Self::Calls => "Tool calls",
+            Self::Keys => "Your key",
+            Self::ManageKeys => "Issue and manage keys",
+            Self::Service => "Health, status and descriptions",
+            Self::Publish => "Publish a page",
             Self::Pages => "Bio-link pages",
+            Self::Links => "Links",
+            Self::Revisions => "Revisions",
+            Self::Images => "Images",
+            Self::Domains => "Domains",
+            Self::Account => "Account",
+            Self::Objects => "Objects of pages",
             Self::Products => "Product sync",
             Self::Analytics => "Analytics",
+            Self::Receive => "Receive webhooks",
             Self::Webhooks => "Webhooks",
+            Self::Events => "Events",
             Self::Administration => "Administration",
         }
     }
@@ -55,13 +109,29 @@ impl DocsPage {
     /// Returns one sentence about the page.
     pub const fn about(self) -> &'static str {
         match self {
-            Self::Gateway => {
-                "Call every tool with one API key: first call, limits, errors, and every operation of keys and tools."
-            }
+            Self::Start => "Call every tool with one API key. The first call takes a minute.",
+            Self::Limits => "How many calls a key may make, what counts, and what each response says of it.",
+            Self::Errors => "What to do with each error, and which requests to send again.",
+            Self::Rotation => "Replace the secret of a key without downtime.",
+            Self::Streaming => "Read a response while the tool still writes it.",
+            Self::Browsers => "Call the API from a page in a browser.",
+            Self::Calls => "Every tool, and the two operations with which all of them are called.",
+            Self::Keys => "Read the limits and the usage of your key, replace its secret, or end it.",
+            Self::ManageKeys => "Issue, list, change, rotate and revoke keys, with the admin secret.",
+            Self::Service => "Whether the service and its tools are available, and where they are described.",
+            Self::Publish => "Make a bio-link page, publish it, and lead visitors to it.",
             Self::Pages => "Create, change and publish bio-link pages with the REST API.",
+            Self::Links => "Change single links of a page.",
+            Self::Revisions => "Read and restore what a page was before.",
+            Self::Images => "Upload images of your own, for pages.",
+            Self::Domains => "Show pages under host names of your own.",
+            Self::Account => "What the account may have and has used, and all that it has stored.",
+            Self::Objects => "The objects that requests and responses of pages and links consist of.",
             Self::Products => "Keep the products of a page in step with a shop.",
             Self::Analytics => "Read how often pages were viewed, clicked and scanned.",
-            Self::Webhooks => "Have events of pages sent to your server, or read their log.",
+            Self::Receive => "Have events of pages sent to your server, verified, and none twice.",
+            Self::Webhooks => "Register addresses that get events of pages, and see the deliveries to them.",
+            Self::Events => "Read the log of the events of pages.",
             Self::Administration => "Act against abuse of bio-link pages, with the admin secret.",
         }
     }

@@ -14,15 +14,16 @@ pub fn of_direct_mode() -> Vec<Document> {
     let problems = codes::all()
         .map(|code| (format!("/problems/{}", code.as_str()), docs::problem_page(code, Host::Direct)));
     let scripts = Script::ALL.into_iter().map(|script| (script.path().to_owned(), docs::script(script)));
+    let pages = DocsPage::ALL.into_iter().filter(|page| Host::Direct.serves(*page));
+    let pages = pages.map(|page| (page.path().to_owned(), docs::reference(page, Host::Direct, SERVER)));
     let others = [
         ("/", docs::landing(Host::Direct)),
-        (DocsPage::Gateway.path(), docs::reference(DocsPage::Gateway, Host::Direct, SERVER)),
         ("/openapi.json", openapi::response(&openapi::text(), SERVER)),
         ("/robots.txt", robots_txt()),
         ("/favicon.ico", site::favicon()),
     ];
     let others = others.map(|(path, response)| (path.to_owned(), response));
-    let all = others.into_iter().chain(problems).chain(scripts);
+    let all = others.into_iter().chain(pages).chain(problems).chain(scripts);
     all.map(|(path, response)| Document::of(path, response)).collect()
 }
 
@@ -37,7 +38,7 @@ mod tests {
         let of =
             |path: &str| documents.iter().find(|document| document.path == path).unwrap().respond(server);
         for (path, rendered) in [
-            ("/docs", docs::reference(DocsPage::Gateway, Host::Direct, server)),
+            ("/docs", docs::reference(DocsPage::Start, Host::Direct, server)),
             ("/openapi.json", openapi::response(&openapi::text(), server)),
             ("/problems/key-missing", docs::problem_page(codes::KEY_MISSING, Host::Direct)),
             ("/robots.txt", robots_txt()),

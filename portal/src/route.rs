@@ -188,7 +188,7 @@ fn asset(segments: [Option<&str>; 5]) -> Option<Asset> {
         [Some("console"), None, ..] => Some(Asset::Console),
         [Some("llms.txt"), None, ..] => Some(Asset::LlmsTxt),
         [Some(".well-known"), Some("api-catalog"), None, ..] => Some(Asset::ApiCatalog),
-        [Some("docs"), None, ..] => Some(Asset::Docs(DocsPage::Gateway)),
+        [Some("docs"), None, ..] => Some(Asset::Docs(DocsPage::Start)),
         [Some("docs"), Some(page), None, ..] => DocsPage::parse(page).map(Asset::Docs),
         [Some("problems"), Some(code), None, ..] => codes::parse(code).map(Asset::Problem),
         [Some("assets"), Some(name), None, ..] => Script::parse(name).map(Asset::Script),

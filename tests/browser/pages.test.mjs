@@ -7,7 +7,7 @@ import { startChromium } from "./parts/chromium.mjs";
 import { startEdge } from "./parts/edge.mjs";
 import { openPage } from "./parts/page.mjs";
 
-const PAGES = ["/", "/status", "/docs", "/docs/pages", "/problems/quota-exceeded"];
+const PAGES = ["/", "/status", "/docs", "/docs/pages", "/docs/objects", "/problems/quota-exceeded"];
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 let edge;
 let browser;

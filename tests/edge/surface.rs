@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use biolink::codes;
+use portal::docs_page::DocsPage;
 use portal::openapi;
 use serde_json::json;
 use shared::tool::Tool;
@@ -42,14 +43,14 @@ fn openapi_names_the_configured_public_url() {
     let edge = Edge::start_with(NOWHERE, &["PUBLIC_URL=https://api.example.com/"]);
     let server = ask(&edge, "GET", "/openapi.json").json()["servers"][0]["url"].clone();
     assert_eq!(server, "https://api.example.com");
-    assert!(ask(&edge, "GET", "/docs").text().contains("https://api.example.com/v1/keys/issue"));
+    assert!(ask(&edge, "GET", "/docs").text().contains("https://api.example.com/v1/keys/me"));
 }
 
 #[test]
 fn docs_and_every_problem_page_are_200_html() {
     let edge = Edge::shared();
     let pages = codes::all().map(|code| format!("/problems/{}", code.as_str()));
-    for page in pages.chain(["/docs".to_owned()]) {
+    for page in pages.chain(DocsPage::ALL.map(|page| page.path().to_owned())) {
         let response = ask(&edge, "GET", &page);
         assert_eq!(
             (response.status, response.header("content-type")),

@@ -24,18 +24,18 @@ pub(super) struct Guide {
 
 /// Every guide, in the order of the pages.
 const GUIDES: [Guide; 13] = [
-    guide(DocsPage::Gateway, "start", "First call", gateway::start),
-    guide(DocsPage::Gateway, "tools", "Tools", |source| gateway::tools(source.host)),
-    guide(DocsPage::Gateway, "limits", "Limits and headers", gateway::limits),
-    guide(DocsPage::Gateway, "errors", "Errors and retries", gateway::errors),
-    guide(DocsPage::Gateway, "rotation", "Rotate a key", gateway::rotation),
-    guide(DocsPage::Gateway, "streaming", "Streaming", |_| gateway::streaming()),
-    guide(DocsPage::Gateway, "browsers", "Browsers (CORS)", |_| gateway::browsers()),
-    guide(DocsPage::Pages, "publish", "Publish a page", biolink::pages),
-    guide(DocsPage::Pages, "visitors", "Routes of visitors", |_| tables::visitors()),
+    guide(DocsPage::Start, "start", "First call", gateway::start),
+    guide(DocsPage::Limits, "limits", "Calls by tier", gateway::limits),
+    guide(DocsPage::Errors, "errors", "Handle an error", gateway::errors),
+    guide(DocsPage::Rotation, "rotation", "New secret, old secret", gateway::rotation),
+    guide(DocsPage::Streaming, "streaming", "Read as it arrives", |_| gateway::streaming()),
+    guide(DocsPage::Browsers, "browsers", "Call from a page", |_| gateway::browsers()),
+    guide(DocsPage::Calls, "tools", "Tools", |source| gateway::tools(source.host)),
+    guide(DocsPage::Publish, "publish", "Create and publish", biolink::pages),
+    guide(DocsPage::Publish, "visitors", "Routes of visitors", |_| tables::visitors()),
     guide(DocsPage::Products, "sync", "Sync products", biolink::products),
     guide(DocsPage::Analytics, "measure", "Read analytics", biolink::analytics),
-    guide(DocsPage::Webhooks, "receive", "Receive webhooks", biolink::webhooks),
+    guide(DocsPage::Receive, "receive", "Create, verify, respond", biolink::webhooks),
     guide(DocsPage::Administration, "abuse", "Stop abuse", biolink::administration),
 ];
 
@@ -67,9 +67,10 @@ impl Guide {
 
 /// The parts of the model from which the guides of a page are made.
 pub(super) struct Source<'a> {
-    pub(super) description: &'a Description,
-    /// The operations of the page.
-    pub(super) operations: &'a [Operation<'a>],
+    /// The description of the gateway.
+    pub(super) gateway: &'a Description,
+    /// Every operation that the examples may show.
+    pub(super) operations: &'a [&'a Operation<'a>],
     pub(super) host: Host,
     /// The problems that every operation can have.
     pub(super) anywhere: &'a [Code],

@@ -14,7 +14,7 @@ pub enum Host {
 
 impl Host {
     /// Returns true if it serves this page of the reference.
-    pub const fn serves(self, page: DocsPage) -> bool {
-        matches!((self, page), (Self::Edge, _) | (Self::Direct, DocsPage::Gateway))
+    pub fn serves(self, page: DocsPage) -> bool {
+        self == Self::Edge || !page.is_of_biolink()
     }
 }

@@ -34,7 +34,7 @@ pub fn problem_page(code: Code, host: Host) -> Response {
         (layout::sample(&handling::javascript(code)))
         h3 { "Python" }
         (layout::sample(&handling::python(code)))
-        p { a href="/docs#errors" { "All problems, and how to retry" } }
+        p { a href="/docs/errors" { "All problems, and how to retry" } }
     };
     let title = format!("{} ({})", code.title(), code.as_str());
     let page = Page::new(&title, code.about(), &content);

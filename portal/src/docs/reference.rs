@@ -4,7 +4,9 @@ mod contents;
 mod object;
 mod operation;
 
-use maud::{Markup, PreEscaped, html};
+use std::collections::BTreeSet;
+
+use maud::{Markup, html};
 use shared::problem::Code;
 use shared::response::Response;
 use shared::tool::Tool;
@@ -12,7 +14,7 @@ use shared::tool::Tool;
 use super::guides::{Guide, Source};
 use super::host::Host;
 use super::layout::{self, Page, Section};
-use super::model::{Description, Operation};
+use super::model::{Description, Object, Operation};
 use super::snippet::language_choice;
 use super::text::inline;
 use crate::docs_page::DocsPage;
@@ -21,10 +23,21 @@ use crate::script::Script;
 
 const STYLE: &str = include_str!("reference.css");
 
-/// A page of the reference with the operations that it describes.
-struct ReferencePart<'a> {
+/// The whole reference of a host.
+struct Reference<'a> {
+    host: Host,
+    gateway: &'a Description,
+    chapters: Vec<Chapter<'a>>,
+    /// The problems that every operation can have.
+    anywhere: Vec<Code>,
+}
+
+/// A page of the reference with what it describes.
+struct Chapter<'a> {
     page: DocsPage,
+    description: &'a Description,
     operations: Vec<Operation<'a>>,
+    objects: Vec<Object<'a>>,
 }
 
 /// Returns a page of the reference, which the host must serve. `server` is the address that the examples call, such as
@@ -36,18 +49,12 @@ pub fn reference(page: DocsPage, host: Host, server: &str) -> Response {
 /// Returns the HTML of a page, which [`serve`] completes.
 pub fn text(page: DocsPage, host: Host) -> String {
     let (gateway, biolink) = (Description::gateway(), Description::biolink());
-    let parts = parts(&gateway, &biolink, host);
-    let anywhere = common(parts.iter().flat_map(|part| &part.operations));
-    let description = if page == DocsPage::Gateway { &gateway } else { &biolink };
+    let reference = Reference::new(&gateway, &biolink, host);
     let content = html! {
         div.layout {
-            (contents::contents(page, &parts))
-            div data-description=(description.path) {
-                h1 { (page.title()) }
-                p.lead { (page.about()) }
-                p.soft { "Keys and ids in examples are made up. A form that has your key takes an id of your account." }
-                (language_choice())
-                @for part in parts.iter().filter(|part| part.page == page) { (describe(description, part, host, &anywhere)) }
+            (contents::contents(page, &reference.chapters))
+            @for chapter in reference.chapters.iter().filter(|chapter| chapter.page == page) {
+                div data-description=(chapter.description.path) { (reference.content(chapter)) }
             }
         }
     };
@@ -69,26 +76,146 @@ pub fn serve(text: &str, server: &str) -> Response {
     layout::respond(text.replace(SERVER, &server))
 }
 
-fn parts<'a>(gateway: &'a Description, biolink: &'a Description, host: Host) -> Vec<ReferencePart<'a>> {
-    let (gateway, mut biolink) = (gateway.operations(), biolink.operations());
-    // Readers look for the API before its description.
-    biolink.sort_by_key(|operation| operation.tag == "description");
-    let mut parts = vec![ReferencePart { page: DocsPage::Gateway, operations: gateway }];
-    for page in DocsPage::ALL.into_iter().filter(|page| *page != DocsPage::Gateway) {
-        let (here, elsewhere) = biolink.into_iter().partition(|operation| page_of(operation.tag) == page);
-        parts.push(ReferencePart { page, operations: here });
-        biolink = elsewhere;
+impl<'a> Reference<'a> {
+    fn new(gateway: &'a Description, biolink: &'a Description, host: Host) -> Self {
+        let mut operations: Vec<_> = gateway.operations().into_iter().chain(biolink.operations()).collect();
+        let anywhere = common(&operations);
+        let mut chapters = Vec::new();
+        for page in DocsPage::ALL.into_iter().filter(|page| host.serves(*page)) {
+            let description = if page.is_of_biolink() { biolink } else { gateway };
+            let (here, elsewhere) = operations.into_iter().partition(|operation| page_of(operation) == page);
+            chapters.push(Chapter { page, description, operations: here, objects: Vec::new() });
+            operations = elsewhere;
+        }
+        let mut reference = Self { host, gateway, chapters, anywhere };
+        reference.place_objects();
+        reference
     }
-    parts.retain(|part| host.serves(part.page));
-    parts
+
+    /// Gives each object to the page that uses it first. Those of pages are so many that they have one of their own.
+    fn place_objects(&mut self) {
+        let mut placed = BTreeSet::new();
+        let mut places = Vec::new();
+        for chapter in &self.chapters {
+            let page = if chapter.page == DocsPage::Pages { DocsPage::Objects } else { chapter.page };
+            let used = object::used(chapter.description, &chapter.operations);
+            let first =
+                used.into_iter().filter(|object| placed.insert((chapter.description.path, object.name)));
+            places.extend(first.map(|object| (page, object)));
+        }
+        for (page, object) in places {
+            if let Some(chapter) = self.chapters.iter_mut().find(|chapter| chapter.page == page) {
+                chapter.objects.push(object);
+            }
+        }
+    }
+
+    fn content(&self, chapter: &Chapter<'a>) -> Markup {
+        let operations: Vec<_> = self.chapters.iter().flat_map(|chapter| &chapter.operations).collect();
+        let source = Source {
+            gateway: self.gateway,
+            operations: &operations,
+            host: self.host,
+            anywhere: &self.anywhere,
+        };
+        let place = Place { reference: self, chapter };
+        html! {
+            h1 { (chapter.page.title()) }
+            p.lead { (chapter.page.about()) }
+            p.soft { "Keys and ids in examples are made up. A form that has your key takes an id of your account." }
+            (language_choice())
+            @for guide in Guide::on(chapter.page) { (guide.section(&source)) }
+            (place.operations())
+            (place.objects())
+            (self.neighbors(chapter.page))
+        }
+    }
+
+    /// Returns the links to the page before and the one after.
+    fn neighbors(&self, page: DocsPage) -> Markup {
+        let pages = || self.chapters.iter().map(|chapter| chapter.page);
+        html! {
+            nav.neighbors aria-label="Neighboring pages" {
+                @if let Some(before) = pages().rev().find(|other| *other < page) {
+                    a rel="prev" href=(before.path()) { small { "Previous" } (before.title()) }
+                }
+                @if let Some(after) = pages().find(|other| *other > page) {
+                    a rel="next" href=(after.path()) { small { "Next" } (after.title()) }
+                }
+            }
+        }
+    }
 }
 
-fn page_of(tag: &str) -> DocsPage {
-    match tag {
+/// A page of the reference, and the others that it leads to.
+#[derive(Clone, Copy)]
+struct Place<'r, 'a> {
+    reference: &'r Reference<'a>,
+    chapter: &'r Chapter<'a>,
+}
+
+impl<'r, 'a> Place<'r, 'a> {
+    fn operations(&self) -> Markup {
+        let shown: Vec<_> =
+            self.chapter.operations.iter().filter(|operation| !is_listed_by_tool(operation)).collect();
+        html! {
+            @if !shown.is_empty() {
+                h2 id="operations" { a href="#operations" { "Operations" } }
+                @for tag in tags(&shown) {
+                    p { @match tag.parse::<Tool>().ok() {
+                        Some(tool) => { "The same for every tool. The examples call " (tool) "." },
+                        None => (inline(self.chapter.description.about_tag(tag))),
+                    } }
+                }
+                @for operation in &shown { (operation::operation(operation, self)) }
+            }
+        }
+    }
+
+    fn objects(&self) -> Markup {
+        html! {
+            @if !self.chapter.objects.is_empty() {
+                div.objects {
+                    h2 id="objects" { a href="#objects" { "Objects" } }
+                    @for object in &self.chapter.objects { (object::describe(object, self)) }
+                }
+            }
+        }
+    }
+
+    /// Returns the name of an object with a link to what describes it.
+    fn object(&self, name: &str) -> Markup {
+        let description = self.chapter.description.path;
+        let found = self.reference.chapters.iter().find(|chapter| {
+            chapter.description.path == description
+                && chapter.objects.iter().any(|object| object.name == name)
+        });
+        let path = |page: DocsPage| if page == self.chapter.page { "" } else { page.path() };
+        html! {
+            @match found {
+                Some(chapter) => a href=(format!("{}#{name}", path(chapter.page))) { (name) },
+                None => (name),
+            }
+        }
+    }
+}
+
+fn page_of(operation: &Operation<'_>) -> DocsPage {
+    match operation.tag {
+        "" if operation.path.starts_with("/v1/keys/me") => DocsPage::Keys,
+        "" if operation.path.starts_with("/v1/keys") => DocsPage::ManageKeys,
+        "" => DocsPage::Service,
+        "links" => DocsPage::Links,
+        "revisions" => DocsPage::Revisions,
+        "images" => DocsPage::Images,
+        "domains" => DocsPage::Domains,
+        "account" | "description" => DocsPage::Account,
         "products" => DocsPage::Products,
         "analytics" => DocsPage::Analytics,
-        "webhooks" | "events" => DocsPage::Webhooks,
+        "webhooks" => DocsPage::Webhooks,
+        "events" => DocsPage::Events,
         "administration" => DocsPage::Administration,
+        tag if tag.parse::<Tool>().is_ok() => DocsPage::Calls,
         _ => DocsPage::Pages,
     }
 }
@@ -108,30 +235,10 @@ fn title<'a>(operation: &Operation<'a>) -> &'a str {
 }
 
 /// Returns the problems that every operation can have.
-fn common<'a>(mut operations: impl Iterator<Item = &'a Operation<'a>>) -> Vec<Code> {
-    let first = operations.next().map(|operation| operation.codes.clone()).unwrap_or_default();
-    operations.fold(first, |codes, operation| {
-        codes.into_iter().filter(|code| operation.codes.contains(code)).collect()
-    })
-}
-
-fn describe(description: &Description, part: &ReferencePart<'_>, host: Host, anywhere: &[Code]) -> Markup {
-    let source = Source { description, operations: &part.operations, host, anywhere };
-    let shown: Vec<_> = part.operations.iter().filter(|operation| !is_listed_by_tool(operation)).collect();
-    html! {
-        @for guide in Guide::on(part.page) { (guide.section(&source)) }
-        @for tag in tags(&shown) {
-            h2 id=(format!("group-{}", if tag.is_empty() { "gateway" } else { tag })) { (heading(tag)) }
-            @match tag.parse::<Tool>().ok() {
-                Some(tool) => p { "The same for every tool. The examples call " (tool) "." },
-                None => @if !tag.is_empty() { p { (inline(description.about_tag(tag))) } },
-            }
-            @for operation in shown.iter().filter(|operation| operation.tag == tag) {
-                (operation::operation(operation, anywhere))
-            }
-        }
-        div.objects { (object::objects(description, &shown)) }
-    }
+fn common(operations: &[Operation<'_>]) -> Vec<Code> {
+    let mut codes = operations.first().map(|operation| operation.codes.clone()).unwrap_or_default();
+    codes.retain(|code| operations.iter().all(|operation| operation.codes.contains(code)));
+    codes
 }
 
 /// Returns the tags of operations in their order, each once.
@@ -143,13 +250,4 @@ fn tags<'a>(operations: &[&Operation<'a>]) -> Vec<&'a str> {
         }
     }
     tags
-}
-
-fn heading(tag: &str) -> Markup {
-    let mut letters = tag.chars();
-    match (tag.parse::<Tool>().ok(), letters.next()) {
-        (Some(_), _) => html! { "Tool calls" },
-        (None, None) => html! { "Keys and status" },
-        (None, Some(first)) => html! { (first.to_uppercase().to_string()) (PreEscaped(letters.as_str())) },
-    }
 }

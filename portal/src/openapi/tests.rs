@@ -69,7 +69,7 @@ fn is_described(endpoint: Endpoint) -> bool {
         | Endpoint::RotateKey
         | Endpoint::Health
         | Endpoint::Status
-        | Endpoint::Asset(Asset::OpenApi | Asset::Docs(DocsPage::Gateway))
+        | Endpoint::Asset(Asset::OpenApi | Asset::Docs(DocsPage::Start))
         | Endpoint::ProblemPage => true,
         Endpoint::KeyChanges
         | Endpoint::Meters

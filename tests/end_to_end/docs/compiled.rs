@@ -16,7 +16,7 @@ use tests::{
     stack::Stack,
 };
 
-use super::{Client, Named, Section, page};
+use super::{Client, Named, Section, is_of_gateway, page};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compiled {
@@ -158,7 +158,7 @@ fn examples(stack: &Stack, language: Compiled) -> Vec<Example> {
         let html = page(stack, path);
         for section in Section::of(&html, "op") {
             for code in section.code_of(language.class()) {
-                examples.push(if path == DocsPage::Gateway.path() {
+                examples.push(if is_of_gateway(&html) {
                     let own = Client::new(stack);
                     let code = own.put_into(&code);
                     let run = Run { variables: variables(&own, None), statuses: section.statuses() };

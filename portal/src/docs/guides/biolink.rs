@@ -9,7 +9,7 @@ pub(super) fn pages(source: &Source<'_>) -> Markup {
         p { "The API needs a key with the bio-link plan " code { "business" } ". Create a page and publish it with one call. Visitors open it at " code { "/ada" } "." }
         (source.example("create_page"))
         ul {
-            li { b { "Draft and live." } " Changes of a published page are not shown until it is " a href="#publish_page" { "published" } " again. " code { "status" } " in a write does it at once." }
+            li { b { "Draft and live." } " Changes of a published page are not shown until it is " a href="/docs/pages#publish_page" { "published" } " again. " code { "status" } " in a write does it at once." }
             li { b { "Concurrency." } " Send a page's " code { "ETag" } " back as " code { "If-Match" } ". If the page was changed since, the response is 412 " a href="/problems/revision-mismatch" { code { "revision-mismatch" } } "." }
             li { b { "Retries." } " " code { "Idempotency-Key" } " makes a POST safe to send again for 24 hours." }
             li { b { "Dry run." } " " code { "?dry_run=true" } " checks a write and stores nothing." }

@@ -28,7 +28,7 @@ pub(super) fn start(source: &Source<'_>) -> Markup {
             }
             li { "Paths are taken literally: nothing is decoded or normalized." }
             li {
-                "Operators issue keys with " a href="#issue_key" { code { "POST /v1/keys/issue" } }
+                "Operators issue keys with " a href="/docs/manage-keys#issue_key" { code { "POST /v1/keys/issue" } }
                 @if source.host == Host::Edge { " or in the " a href="/console" { "console" } }
                 "."
             }
@@ -58,11 +58,11 @@ pub(super) fn limits(source: &Source<'_>) -> Markup {
         p { "What counts is a call that reached its tool. What the gateway refuses, and what ends in 503 because the tool is not available, does not use up the day." }
         p { "Every response to a key shows its quotas. " code { "q" } " is the limit and " code { "w" } " its window in seconds. " code { "r" } " calls remain, and more are to be had in " code { "t" } " seconds:" }
         (sample("RateLimit-Policy: \"minute\";q=10;w=60, \"day\";q=100;w=86400\nRateLimit: \"minute\";r=7;t=41, \"day\";r=93;t=51234"))
-        p { "A call over the limit gets 429 with " code { "Retry-After" } ". A call made then passes. Read the usage with " a href="#read_own_key" { "one call" } ":" }
+        p { "A call over the limit gets 429 with " code { "Retry-After" } ". A call made then passes. Read the usage with " a href="/docs/keys#read_own_key" { "one call" } ":" }
         (source.example("read_own_key"))
         p { "A key may also have limits in units, which calls cost by price. A call that could exceed one is 429 before it costs anything, and what it does not use comes back. " code { "RateLimit" } " then has items such as " code { "\"units-day\";r=7480;t=51234" } ", and the usage has " code { "units" } "." }
         h3 id="responses" { "Headers of responses" }
-        (tables::headers(source.description))
+        (tables::headers(source.gateway))
         h3 id="bounds" { "Bounds of a request" }
         (tables::bounds())
     }
@@ -100,9 +100,9 @@ pub(super) fn rotation(source: &Source<'_>) -> Markup {
         ol {
             li { "Store the " code { "key" } " of the response. It is shown once." }
             li { "Use it everywhere until " code { "rotation.former_key_valid_until" } ". Until then both are good." }
-            li { "See with " a href="#read_own_key" { code { "GET /v1/keys/me" } } " when the grace ends." }
+            li { "See with " a href="/docs/keys#read_own_key" { code { "GET /v1/keys/me" } } " when the grace ends." }
         }
-        p { "If a key has leaked, rotate it with " code { "\"grace_seconds\": 0" } ", or " a href="#revoke_own_key" { "end it for good" } ". Either holds everywhere within 10 seconds." }
+        p { "If a key has leaked, rotate it with " code { "\"grace_seconds\": 0" } ", or " a href="/docs/keys#revoke_own_key" { "end it for good" } ". Either holds everywhere within 10 seconds." }
     }
 }
 

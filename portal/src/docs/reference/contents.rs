@@ -3,11 +3,11 @@
 use maud::{Markup, html};
 
 use super::super::guides::Guide;
-use super::ReferencePart;
+use super::Chapter;
 use crate::docs_page::DocsPage;
 
 /// Returns the search and the contents. Without the page's script, the search is not shown.
-pub(super) fn contents(current: DocsPage, parts: &[ReferencePart<'_>]) -> Markup {
+pub(super) fn contents(current: DocsPage, chapters: &[Chapter<'_>]) -> Markup {
     html! {
         div.side {
             div id="search" hidden {
@@ -18,22 +18,25 @@ pub(super) fn contents(current: DocsPage, parts: &[ReferencePart<'_>]) -> Markup
             // A checkbox rather than a `details`: it is open on wide screens whatever its state.
             label.menu { input type="checkbox" id="menu"; " Contents" }
             nav id="contents" aria-label="Contents" {
-                @for part in parts { (group(part, part.page == current)) }
+                @for chapter in chapters { (group(chapter, chapter.page == current)) }
             }
         }
     }
 }
 
-fn group(part: &ReferencePart<'_>, is_current: bool) -> Markup {
-    let path = if is_current { "" } else { part.page.path() };
+fn group(chapter: &Chapter<'_>, is_current: bool) -> Markup {
+    let path = if is_current { "" } else { chapter.page.path() };
     html! {
         details open[is_current] {
-            summary { (part.page.title()) }
+            summary { (chapter.page.title()) }
             ul {
-                @for guide in Guide::on(part.page) {
+                @for guide in Guide::on(chapter.page) {
                     li { a href=(format!("{path}#{}", guide.id)) { (guide.title) } }
                 }
-                @for operation in &part.operations {
+                @if chapter.page == DocsPage::Objects {
+                    @for object in &chapter.objects { li { a href=(format!("{path}#{}", object.name)) { (object.name) } } }
+                }
+                @for operation in &chapter.operations {
                     @if !super::is_listed_by_tool(operation) {
                         li { a href=(format!("{path}#{}", operation.id)) { (super::title(operation)) small { (operation.method) " " (operation.path) } } }
                     }

@@ -6,19 +6,10 @@ use maud::{Markup, html};
 
 use super::super::model::{Description, Field, Object, Operation};
 use super::super::text::inline;
+use super::Place;
 
-/// Returns the section of all objects that these operations use, directly or inside others.
-pub(super) fn objects(description: &Description, operations: &[&Operation<'_>]) -> Markup {
-    let used = used(description, operations);
-    html! {
-        @if !used.is_empty() {
-            h2 id="objects" { a href="#objects" { "Objects" } }
-            @for object in used.values() { (describe(object, &used)) }
-        }
-    }
-}
-
-fn used<'a>(description: &'a Description, operations: &[&Operation<'a>]) -> BTreeMap<&'a str, Object<'a>> {
+/// Returns all objects that these operations use, directly or inside others, by name.
+pub(super) fn used<'a>(description: &'a Description, operations: &[Operation<'a>]) -> Vec<Object<'a>> {
     let mut waiting: Vec<&str> = operations
         .iter()
         .flat_map(|operation| {
@@ -37,23 +28,24 @@ fn used<'a>(description: &'a Description, operations: &[&Operation<'a>]) -> BTre
             used.insert(name, object);
         }
     }
-    used
+    used.into_values().collect()
 }
 
-fn describe(object: &Object<'_>, used: &BTreeMap<&str, Object<'_>>) -> Markup {
+/// Returns the section of an object.
+pub(super) fn describe(object: &Object<'_>, place: &Place<'_, '_>) -> Markup {
     html! {
         section id=(object.name) {
             h3 { a href=(format!("#{}", object.name)) { (object.name) } }
             @if !object.about.is_empty() { p { (inline(object.about)) } }
             @if !object.choices.is_empty() {
-                p { "One of" @for name in &object.choices { " " a href=(format!("#{name}")) { (name) } } }
+                p { "One of" @for name in &object.choices { " " (place.object(name)) } }
             }
-            @if !object.fields.is_empty() { (fields(&object.fields, used)) }
+            @if !object.fields.is_empty() { (fields(&object.fields, place)) }
         }
     }
 }
 
-fn fields(fields: &[Field<'_>], used: &BTreeMap<&str, Object<'_>>) -> Markup {
+fn fields(fields: &[Field<'_>], place: &Place<'_, '_>) -> Markup {
     html! {
         table {
             thead { tr { th scope="col" { "Field" } th scope="col" { "Type, limits and meaning" } } }
@@ -61,7 +53,7 @@ fn fields(fields: &[Field<'_>], used: &BTreeMap<&str, Object<'_>>) -> Markup {
                 @for field in fields {
                     tr {
                         th scope="row" { code { (field.name) } @if field.required { small { b { "required" } } } }
-                        td { small { (kind(field, used)) } (inline(field.about)) }
+                        td { small { (kind(field, place)) } (inline(field.about)) }
                     }
                 }
             }
@@ -70,11 +62,10 @@ fn fields(fields: &[Field<'_>], used: &BTreeMap<&str, Object<'_>>) -> Markup {
 }
 
 /// Returns the type of a field, with a link to the object that it names.
-fn kind(field: &Field<'_>, used: &BTreeMap<&str, Object<'_>>) -> Markup {
-    let linked = field.component.filter(|name| used.contains_key(name));
-    match linked.and_then(|name| field.kind.split_once(name).map(|parts| (name, parts))) {
+fn kind(field: &Field<'_>, place: &Place<'_, '_>) -> Markup {
+    match field.component.and_then(|name| field.kind.split_once(name).map(|parts| (name, parts))) {
         Some((name, (before, after))) => {
-            html! { (inline(before)) a href=(format!("#{name}")) { (name) } (inline(after)) }
+            html! { (inline(before)) (place.object(name)) (inline(after)) }
         }
         None => inline(&field.kind),
     }

@@ -1,25 +1,24 @@
 //! The section of an operation.
 
 use maud::{Markup, html};
-use shared::problem::Code;
 
 use super::super::model::{Authentication, Body, Operation, Reply};
 use super::super::snippet::{Call, json};
 use super::super::text::inline;
+use super::Place;
 
-/// Returns the section of an operation. `anywhere` are the problems of every request, which are
-/// listed once for all.
-pub(super) fn operation(operation: &Operation<'_>, anywhere: &[Code]) -> Markup {
+/// Returns the section of an operation.
+pub(super) fn operation(operation: &Operation<'_>, place: &Place<'_, '_>) -> Markup {
     html! {
         section.op id=(operation.id) {
             h3 { a href=(format!("#{}", operation.id)) { (super::title(operation)) } }
             p { (method_and_path(operation)) " " (authentication(operation.authentication)) }
             p { (inline(operation.about)) }
             (parameters(operation))
-            @if let Some(body) = &operation.body { (describe_body(body)) }
+            @if let Some(body) = &operation.body { (describe_body(body, place)) }
             (Call::of(operation).snippet().markup())
-            @for reply in &operation.replies { (describe_reply(reply)) }
-            (problems(operation, anywhere))
+            @for reply in &operation.replies { (describe_reply(reply, place)) }
+            (problems(operation, place))
         }
     }
 }
@@ -58,25 +57,25 @@ fn parameters(operation: &Operation<'_>) -> Markup {
     }
 }
 
-fn describe_body(body: &Body<'_>) -> Markup {
+fn describe_body(body: &Body<'_>, place: &Place<'_, '_>) -> Markup {
     html! {
         p {
             "Body" @if !body.required { ", which may be left out" } ": "
             @match body.schema {
-                Some(schema) => a href=(format!("#{schema}")) { (schema) },
+                Some(schema) => (place.object(schema)),
                 None => "a JSON object whose members the tool defines",
             }
         }
     }
 }
 
-fn describe_reply(reply: &Reply<'_>) -> Markup {
+fn describe_reply(reply: &Reply<'_>, place: &Place<'_, '_>) -> Markup {
     html! {
         p {
             b.status { (reply.status) } " " (inline(reply.about))
             @for content in &reply.contents {
                 @match content.schema {
-                    Some(schema) => { " " a href=(format!("#{schema}")) { (schema) } },
+                    Some(schema) => { " " (place.object(schema)) },
                     None => { " " code { (content.media_type) } },
                 }
             }
@@ -95,7 +94,9 @@ fn describe_reply(reply: &Reply<'_>) -> Markup {
     }
 }
 
-fn problems(operation: &Operation<'_>, anywhere: &[Code]) -> Markup {
+/// Returns the problems of an operation. Those of every request are listed once for all.
+fn problems(operation: &Operation<'_>, place: &Place<'_, '_>) -> Markup {
+    let anywhere = &place.reference.anywhere;
     let own: Vec<_> = operation.codes.iter().filter(|code| !anywhere.contains(code)).collect();
     html! {
         p.errors {
@@ -103,7 +104,7 @@ fn problems(operation: &Operation<'_>, anywhere: &[Code]) -> Markup {
             @for code in own {
                 a href=(format!("/problems/{}", code.as_str())) { (code.as_str()) } ", "
             }
-            a href="/docs#any-request" { "those of any request" }
+            a href="/docs/errors#any-request" { "those of any request" }
         }
     }
 }

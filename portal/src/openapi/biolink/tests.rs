@@ -85,7 +85,7 @@ fn document_and_router_have_the_same_operations() {
         let count =
             documents.filter(|document| document["paths"][endpoint.path()].get(&method).is_some()).count();
         let is_further_page =
-            matches!(endpoint, Endpoint::Asset(Asset::Docs(page)) if page != DocsPage::Gateway);
+            matches!(endpoint, Endpoint::Asset(Asset::Docs(page)) if page != DocsPage::Start);
         let is_hidden = is_further_page
             || matches!(
                 endpoint,
