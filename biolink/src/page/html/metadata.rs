@@ -79,11 +79,11 @@ fn subject(view: &PageView<'_>) -> Value {
     subject
 }
 
+/// Returns the products in their order, which says what positions would.
 fn products(view: &PageView<'_>) -> Vec<Value> {
     let products = &view.document.products;
     let shown = products.items.iter().filter(|item| products.enabled && item.url.is_allowed());
-    let entry = |(at, item)| json!({"@type": "ListItem", "position": at + 1, "item": product(item, view)});
-    shown.enumerate().map(entry).collect()
+    shown.map(|item| product(item, view)).collect()
 }
 
 fn product(item: &Product, view: &PageView<'_>) -> Value {

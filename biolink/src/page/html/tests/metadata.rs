@@ -23,8 +23,12 @@ fn structured_data_names_the_person_and_the_products() {
         (&person["url"], &person["sameAs"][0]),
         (&json!("https://p.example/ada"), &json!("https://github.com/ada"))
     );
-    assert_eq!(list["itemListElement"][1]["position"], 2);
-    let offer = &list["itemListElement"][1]["item"]["offers"];
+    let product = &list["itemListElement"][1];
+    assert_eq!(
+        (&list["@type"], &product["@type"], product["name"].as_str().unwrap().chars().last()),
+        (&json!("ItemList"), &json!("Product"), Some('1'))
+    );
+    let offer = &product["offers"];
     assert_eq!(
         (&offer["price"], &offer["availability"]),
         (&json!("9.50"), &json!("https://schema.org/InStock"))
