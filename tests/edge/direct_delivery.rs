@@ -4,7 +4,9 @@ use std::thread;
 
 use biolink::events::{Event, EventKind};
 use serde_json::json;
-use tests::faults::{EVENTS, Fate, STATS};
+use tests::faults::{
+    ACCOUNT, CHANGES, EVENTS, Fate, METER, PRODUCT_SOURCE, REPORTS, SALT, SLUG, STATS, WEBHOOKS,
+};
 
 use super::{
     pages::{created, until},
@@ -35,6 +37,22 @@ fn quiet_visit_is_one_call_of_the_store() {
         [&totals["views"], &totals["views_confirmed"], &totals["clicks"]],
         [&json!(1), &json!(1), &json!(1)]
     );
+}
+
+/// Campaigns of clicks, targets of links and domains of accounts ask no object (`docs/analytics.md`, Speed).
+#[test]
+fn redirect_alone_is_a_request_to_the_store_and_one_to_the_account() {
+    let site = Site::start();
+    let objects = [STATS, ACCOUNT, SALT, METER, SLUG, WEBHOOKS, PRODUCT_SOURCE, REPORTS, CHANGES];
+    let requests = || objects.map(|object| site.faults.count(object));
+    assert_eq!(site.visit(&site.link(0)), 302);
+    site.events(1);
+    let before = requests();
+    assert_eq!(site.visit(&format!("{}?utm_campaign=spring&via=card", site.link(0))), 302);
+    site.events(2);
+    let more: Vec<_> = requests().iter().zip(before).map(|(after, before)| after - before).collect();
+    // Within the second that an isolate uses the account's reply for, none.
+    assert!(matches!(more[..], [1, 0 | 1, 0, 0, 0, 0, 0, 0, 0]), "{more:?}");
 }
 
 /// Twelve connections that follow one link again and again, each as a visitor of its own.
