@@ -37,10 +37,11 @@ mcp() {
 schemathesis() {
   local status=0
   cd "$CLIENTS/schemathesis"
-  st --no-color run "$GATEWAY_URL/openapi.json" || status=1
+  # The description names its public address.
+  st --no-color run --url "$GATEWAY_URL" "$GATEWAY_URL/openapi.json" || status=1
   # Only the edge serves bio-link pages.
   if [[ $GATEWAY_BOUNDARY == edge ]]; then
-    st --no-color --config-file biolink.toml run "$GATEWAY_URL/biolink/openapi.json" || status=1
+    st --no-color --config-file biolink.toml run --url "$GATEWAY_URL" "$GATEWAY_URL/biolink/openapi.json" || status=1
   fi
   return "$status"
 }
@@ -162,8 +163,12 @@ else
   "$here/python.sh" >/dev/null
   if [[ $1 == typescript ]]; then "$here/npm.sh" tests/clients/typescript; fi
   status=0
-  for boundary in edge direct; do
-    if [[ $1 == mcp && $boundary != edge ]]; then continue; fi
+  case $1 in
+    lint | schemathesis) boundaries=(edge-with-domains direct) ;;
+    mcp) boundaries=(edge) ;;
+    *) boundaries=(edge direct) ;;
+  esac
+  for boundary in "${boundaries[@]}"; do
     printf '\n      %s: %s\n' "$1" "$boundary"
     "$TARGET_DIR/debug/with-gateway" "$boundary" "$here/clients.sh" "$1" || status=1
   done

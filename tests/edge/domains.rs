@@ -1,69 +1,14 @@
 //! Domains of accounts: added, proved by DNS, shown by `Host`, and given back.
 
-use std::{
-    collections::HashMap,
-    io::{BufRead, BufReader, Write},
-    net::{SocketAddr, TcpListener},
-    sync::{Arc, Mutex},
-    thread,
-};
-
 use serde_json::{Value, json};
 use tests::{
     faults::{Fate, Faults, PAGES_GET},
     http::{Request, Response},
+    resolver::Resolver,
     stack::{Edge, NOWHERE},
 };
 
 use crate::pages::{created, issue, request, unique, until};
-
-/// A resolver with the `TXT` records that a test sets.
-struct Resolver {
-    addr: SocketAddr,
-    records: Arc<Mutex<HashMap<String, String>>>,
-}
-
-impl Resolver {
-    fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let addr = listener.local_addr().unwrap();
-        let records = Arc::new(Mutex::new(HashMap::new()));
-        let shared = Arc::clone(&records);
-        thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
-                let first = lines.next().unwrap_or_default();
-                lines.find(String::is_empty);
-                let name =
-                    first.split("name=").nth(1).and_then(|rest| rest.split('&').next()).unwrap_or_default();
-                let body = match shared.lock().unwrap().get(name).map(String::as_str) {
-                    Some("down") => "no".to_owned(),
-                    Some(text) => {
-                        let data = format!("\"{text}\"");
-                        json!({"Status": 0, "Answer": [{"name": name, "type": 16, "data": data}]}).to_string()
-                    }
-                    None => json!({"Status": 3}).to_string(),
-                };
-                let head = "HTTP/1.1 200 OK\r\nContent-Type: application/dns-json\r\nConnection: close\r\n";
-                let sent = write!(&stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len());
-                drop(sent);
-            }
-        });
-        Self { addr, records }
-    }
-
-    fn set(&self, name: &str, text: &str) {
-        self.records.lock().unwrap().insert(name.to_owned(), text.to_owned());
-    }
-
-    fn variables(&self) -> Vec<String> {
-        vec![
-            "PUBLIC_URL=https://api.example.com".to_owned(),
-            "DOMAINS_TARGET=customers.example.net".to_owned(),
-            format!("DNS_URL=http://{}/dns-query", self.addr),
-        ]
-    }
-}
 
 fn edge(resolver: &Resolver, faults: Option<&Faults>) -> Edge {
     let variables = resolver.variables();
@@ -151,7 +96,7 @@ fn page_is_shown_on_a_domain_until_it_is_removed() {
     let key_on_domain = Request::get("/v1/keys/me").header("Host", host).key(&key).send(edge.addr);
     assert_eq!(key_on_domain.status, 404, "no API on it");
     assert_eq!(visit(&edge, "LINKS.ada.example:8443", "/").status, 200, "any case, any port");
-    assert_eq!(visit(&edge, "api.example.com", &format!("/{slug}")).status, 200, "and as before");
+    assert_eq!(visit(&edge, "gateway.example", &format!("/{slug}")).status, 200, "and as before");
 
     let renamed = request(
         "PATCH",
@@ -194,7 +139,7 @@ fn host_of_another_account_or_of_the_service_is_refused() {
     let taken = verify(&edge, &second, &other);
     assert_eq!((taken.status, &taken.json()["code"]), (409, &json!("domain-taken")), "{}", taken.text());
     for (host, expected) in [
-        ("api.example.com", "belongs to this service"),
+        ("gateway.example", "belongs to this service"),
         ("x.customers.example.net", "belongs to this service"),
         ("127.0.0.1", "IP address"),
         ("localhost", "single label"),

@@ -30,6 +30,7 @@ pub mod proxy;
 pub mod receiver;
 pub mod recipe;
 pub mod redis;
+pub mod resolver;
 mod runtime;
 pub mod shop;
 pub mod sim;

@@ -288,9 +288,14 @@ impl Edge {
 impl Stack {
     /// Starts all parts, each in front of the one before it.
     pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts all parts with variables for the worker.
+    pub fn start_with(variables: &[&str]) -> Self {
         let tools = Tools::start();
         let proxy = ProxyConfig::for_tools(&tools).start_and_wait();
-        let edge = Edge::start(&proxy.url());
+        let edge = Edge::start_with(&proxy.url(), variables);
         Self { edge, proxy: Arc::new(proxy), tools: Arc::new(tools) }
     }
 

@@ -2,9 +2,11 @@
 
 - An account may make 1,000 calls an hour and have 25 pages, so each call has one that is not used up.
 - Most calls for a page name a page of that account, with a link and two revisions; the others one that was drawn.
-- A call for a page or a webhook that an earlier call created is made by the account that has it.
+- A call for a page, a webhook or a domain that an earlier call created is made by the account that has it.
+- A call for a domain that was only tried out (`dry_run`) names one that exists.
 - Most calls have no `If-Match`: a drawn one is the ETag of no page.
 - Most calls for a webhook name one of that account, with a delivery.
+- Most calls for a domain name one of that account, whose record is set. A domain is for its page.
 - No call waits for events: there are none.
 - Every second erasure is confirmed.
 - Each call with a valid `Idempotency-Key` has one of its own: with another body under the same one it is 422.
@@ -23,11 +25,14 @@ from urllib3.util.retry import Retry
 URL = os.environ["GATEWAY_URL"]
 ADMIN_SECRET = os.environ["ADMIN_SECRET"]
 KEY = os.environ["GATEWAY_KEY"]
+RESOLVER = os.environ["RESOLVER_URL"]
 IDEMPOTENCY_KEY = r"[!-+\x2D-~]{1,255}"
+PAGE = re.compile(r"pg_[0-9A-Za-z]{17}")
 # Calls of one account: each may create a page.
 CALLS = 20
 
 numbers = itertools.count()
+domains = itertools.count()
 session = requests.Session()
 # The worker closes idle connections, perhaps in the moment in which a call is sent. What may be repeated is sent again.
 session.headers["Connection"] = "close"
@@ -59,6 +64,12 @@ class Account:
         tested = session.post(f"{URL}/webhooks/{self.webhook}/test", json={"type": "click"}, headers=headers)
         tested.raise_for_status()
         self.delivery = tested.json()["id"]
+        domain = {"host": f"links-{next(domains)}.ada.example", "page_id": self.page}
+        added = session.post(f"{URL}/domains", json=domain, headers=headers)
+        added.raise_for_status()
+        self.domain = added.json()["id"]
+        record = added.json()["dns"][0]
+        session.post(f"{RESOLVER}/?name={record['name']}&text={record['value']}").raise_for_status()
 
     def has_page(self):
         return self.has(f"pages/{self.page}")
@@ -66,13 +77,18 @@ class Account:
     def has_webhook(self):
         return self.has(f"webhooks/{self.webhook}")
 
+    def has_domain(self):
+        return self.has(f"domains/{self.domain}")
+
     def has(self, path):
         return session.get(f"{URL}/{path}", headers={"X-API-Key": self.key}).status_code == 200
 
 
 account = Account()
-# The accounts of pages and webhooks that calls created, by id.
+# The accounts of pages, webhooks and domains that calls created, by id.
 owners = {}
+# The ids of domains that were never added.
+tried = set()
 
 
 @schemathesis.hook
@@ -86,8 +102,13 @@ def before_call(context, case, kwargs):
     operation = case.operation.definition.raw["operationId"]
     names_page = number % 4 and drawn(case, "page_id").startswith("pg_")
     names_webhook = number % 4 and drawn(case, "webhook_id").startswith("whe_")
+    names_domain = drawn(case, "domain_id") in tried or (number % 4 and drawn(case, "domain_id").startswith("dom_"))
     account.calls += 1
-    is_gone = (names_page and not account.has_page()) or (names_webhook and not account.has_webhook())
+    is_gone = (
+        (names_page and not account.has_page())
+        or (names_webhook and not account.has_webhook())
+        or (names_domain and not account.has_domain())
+    )
     if account.calls > CALLS or is_gone:
         account = Account()
     if case.headers.get("X-API-Key") == KEY:
@@ -106,21 +127,28 @@ def before_call(context, case, kwargs):
         case.path_parameters["webhook_id"] = account.webhook
         if drawn(case, "delivery_id").startswith("dlv_"):
             case.path_parameters["delivery_id"] = account.delivery
+    if names_domain:
+        case.path_parameters["domain_id"] = account.domain
+    if isinstance(case.body, dict) and "domain" in operation and PAGE.fullmatch(str(case.body.get("page_id"))):
+        case.body["page_id"] = account.page
     if operation == "list_events" and str(case.query.get("wait", "")).isdigit() and int(case.query["wait"]) <= 25:
         case.query["wait"] = 0
     if number % 4:
         case.headers.pop("If-Match", None)
     if re.fullmatch(IDEMPOTENCY_KEY, str(case.headers.get("Idempotency-Key", ""))):
         case.headers["Idempotency-Key"] = f"schemathesis-{number}"
-    owner = owners.get(drawn(case, "page_id")) or owners.get(drawn(case, "webhook_id"))
+    named = (drawn(case, name) for name in ("page_id", "webhook_id", "domain_id"))
+    owner = next((owners[name] for name in named if name in owners), None)
     if owner and case.headers.get("X-API-Key") == account.key:
         case.headers["X-API-Key"] = owner.key
 
 
 @schemathesis.hook
 def after_call(context, case, response):
-    if response.status_code == 201 and case.path in ("/pages", "/webhooks"):
+    if response.status_code == 201 and case.path in ("/pages", "/webhooks", "/domains"):
         owners[response.json()["id"]] = account
+    if response.status_code == 200 and case.path == "/domains" and case.method == "POST":
+        tried.add(response.json()["id"])
 
 
 def drawn(case, name):

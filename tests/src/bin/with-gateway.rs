@@ -1,8 +1,10 @@
-//! Runs a command against the real parts: `with-gateway (edge|direct) COMMAND [ARGUMENT…]`.
+//! Runs a command against the real parts: `with-gateway (edge|edge-with-domains|direct) COMMAND [ARGUMENT…]`.
 //!
 //! The command finds in its environment: `GATEWAY_URL`, `GATEWAY_BOUNDARY` (`edge` or `direct`),
 //! `ADMIN_SECRET`, `GATEWAY_KEY`, an Enterprise key with a limit that no test reaches, and
-//! `TOOLS_CONTROL`, the address of the tools' control API. Its status is this program's.
+//! `TOOLS_CONTROL`, the address of the tools' control API. With domains of accounts the boundary is `edge`
+//! too, and `RESOLVER_URL` is where the command sets the records of domains (`tests::resolver`). The
+//! command's status is this program's.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -23,30 +25,32 @@ use tests::{
     http::Request,
     keys::ADMIN_SECRET,
     proxy::{Proxy, ProxyConfig},
+    resolver::Resolver,
     stack::{Stack, Tools},
 };
 
 /// The parts between a client and the demo tools.
 enum Gateway {
-    Edge(Stack),
+    Edge(Stack, Option<Resolver>),
     Direct { proxy: Proxy, _state: TempDir, tools: Tools },
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (Some(gateway), [boundary, program, rest @ ..]) =
+    let (Some(gateway), [_, program, rest @ ..]) =
         (arguments.first().and_then(|name| Gateway::start(name)), arguments.as_slice())
     else {
-        eprintln!("usage: with-gateway (edge|direct) COMMAND [ARGUMENT…]");
+        eprintln!("usage: with-gateway (edge|edge-with-domains|direct) COMMAND [ARGUMENT…]");
         return ExitCode::from(2);
     };
     let status = Command::new(program)
         .args(rest)
         .env("GATEWAY_URL", format!("http://{}", gateway.addr()))
-        .env("GATEWAY_BOUNDARY", boundary)
+        .env("GATEWAY_BOUNDARY", gateway.boundary())
         .env("GATEWAY_KEY", issue(gateway.addr()))
         .env("ADMIN_SECRET", ADMIN_SECRET)
         .env("TOOLS_CONTROL", format!("http://{}", gateway.tools().control_addr()))
+        .envs(gateway.resolver().map(|resolver| ("RESOLVER_URL", resolver.url())))
         .status()
         .unwrap_or_else(|error| panic!("cannot start {program}: {error}"));
     ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
@@ -55,7 +59,13 @@ fn main() -> ExitCode {
 impl Gateway {
     fn start(name: &str) -> Option<Self> {
         match name {
-            "edge" => Some(Self::Edge(Stack::start())),
+            "edge" => Some(Self::Edge(Stack::start(), None)),
+            "edge-with-domains" => {
+                let resolver = Resolver::start();
+                let variables = resolver.variables();
+                let stack = Stack::start_with(&variables.each_ref().map(String::as_str));
+                Some(Self::Edge(stack, Some(resolver)))
+            }
             "direct" => {
                 let tools = Tools::start();
                 let (proxy, state) = direct(&tools);
@@ -65,16 +75,30 @@ impl Gateway {
         }
     }
 
+    const fn boundary(&self) -> &'static str {
+        match self {
+            Self::Edge(..) => "edge",
+            Self::Direct { .. } => "direct",
+        }
+    }
+
+    const fn resolver(&self) -> Option<&Resolver> {
+        match self {
+            Self::Edge(_, resolver) => resolver.as_ref(),
+            Self::Direct { .. } => None,
+        }
+    }
+
     fn addr(&self) -> SocketAddr {
         match self {
-            Self::Edge(stack) => stack.edge.addr,
+            Self::Edge(stack, _) => stack.edge.addr,
             Self::Direct { proxy, .. } => proxy.listen,
         }
     }
 
     fn tools(&self) -> &Tools {
         match self {
-            Self::Edge(stack) => &stack.tools,
+            Self::Edge(stack, _) => &stack.tools,
             Self::Direct { tools, .. } => tools,
         }
     }
