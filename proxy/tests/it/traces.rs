@@ -12,8 +12,11 @@ use tests::{
     collector::{Collector, ExportedSpan},
     grant::{call, post},
     http::Request,
+    http2_tool::{H2ToolBehavior, Http2Tool},
     proxy::{Proxy, ProxyConfig},
     receiver::ReceiverBehavior,
+    tls::{Authority, NAME, TempFiles, quoted},
+    transport::Transport,
     until,
 };
 
@@ -86,6 +89,40 @@ async fn call_has_spans_from_its_caller_to_the_tool() {
     let line = output.lines().find(|line| line.contains("\"span_id\"")).unwrap();
     let line: serde_json::Value = serde_json::from_str(line).unwrap();
     assert_eq!((&line["trace_id"], &line["span_id"]), (&TRACE_ID.into(), &server.span_id.as_str().into()));
+}
+
+/// Only the first call has these steps, because the second uses its connection.
+#[tokio::test]
+async fn http2_connection_to_a_tool_has_connect_and_tls_spans() {
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
+    let ca = quoted(&folder.write("ca.pem", &authority.pem));
+    let plain = Http2Tool::start(H2ToolBehavior::Describe).await;
+    let encrypted = Http2Tool::over_tls(&authority.identity(NAME)).await;
+    let tls = format!("tls = true\ntls_name = \"{NAME}\"\ntls_ca = {ca}");
+    for (tool, lines, steps) in [(&plain, "", &["connect"][..]), (&encrypted, &*tls, &["connect", "tls"])] {
+        let collector = Collector::start();
+        let config = traced(&collector, "").transport(Transport::PingoraProxy);
+        let config = config.upstreams(Tool::Qr, &[&tool.address.to_string()]);
+        let probed = "probe.kind = \"tcp\"\nhttp2 = true";
+        let proxy = config.pool_line(Tool::Qr, &format!("{probed}\n{lines}")).ready().await;
+        for action in ["first", "second"] {
+            let request = call("GET", &format!("/v1/qr/{action}")).header("traceparent", SAMPLED);
+            send(&proxy, request, 200).await;
+        }
+        let of =
+            |action: &str| collector.spans().into_iter().find(|span| span.attribute("utg.action") == action);
+        until("both are exported", || async { of("first").is_some() && of("second").is_some() }).await;
+        let spans = collector.spans();
+        for (action, steps) in [("first", steps), ("second", &[])] {
+            let server = of(action).unwrap();
+            let attempt = spans.iter().find(|span| span.parent == server.span_id).unwrap();
+            let made: Vec<_> =
+                spans.iter().filter(|span| ["connect", "tls"].contains(&&*span.name)).collect();
+            let made: Vec<_> = made.into_iter().filter(|span| span.parent == attempt.span_id).collect();
+            assert_eq!(made.iter().map(|span| span.name.as_str()).collect::<Vec<_>>(), steps, "{action}");
+            assert!(made.iter().all(|span| attempt.start <= span.start && span.end <= attempt.end));
+        }
+    }
 }
 
 #[tokio::test]

@@ -16,8 +16,8 @@ use shared::problem::{Problem, codes};
 
 use self::download::Download;
 use self::upload::Upload;
-use super::connection::Http1Connection;
 use super::head::RequestHead;
+use super::peer::AttemptConnection;
 use crate::client::ClientStream;
 use crate::drain::{InFlightGuard, WorkKind};
 use crate::hooks::{Attempt, Event, Limit, Phases, Queued as _};
@@ -115,8 +115,8 @@ pub(super) struct Forward {
     pub(super) is_chosen: bool,
     /// Whether the attempt uses HTTP/2.
     pub(super) is_http2: bool,
-    /// The connection of the attempt, if it uses HTTP/1.1.
-    pub(super) http1: Option<Arc<Http1Connection>>,
+    /// The connection of the attempt.
+    pub(super) connection: Option<AttemptConnection>,
     /// Whether its connection was idle before.
     pub(super) was_idle: bool,
     /// Whether the version of HTTP was changed to the one that the server selects.
@@ -141,7 +141,7 @@ impl Forward {
             attempt: None,
             is_chosen: false,
             is_http2: false,
-            http1: None,
+            connection: None,
             was_idle: false,
             is_version_known: false,
             is_running: false,

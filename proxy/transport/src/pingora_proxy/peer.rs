@@ -2,11 +2,11 @@
 //! For HTTP/2 with TLS it is given a local socket, whose other end is the connection that was
 //! encrypted as the relay does: with the authorities that were compiled once, and the same errors.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use std::{fmt, io};
 
 use async_trait::async_trait;
 use pingora::connectors::L4Connect;
@@ -20,6 +20,7 @@ use tokio::net::UnixStream;
 
 use super::connection::{Http1Connection, OTHER_VERSION};
 use crate::connect::{ConnectTarget, ConnectionLimits};
+use crate::record::DialTimes;
 use crate::relay::connect::UpstreamConnector;
 use crate::relay::dial;
 
@@ -47,8 +48,25 @@ pub(super) struct Peers {
 /// An upstream, as Pingora connects to it.
 pub(super) struct Peer {
     pub(super) peer: Box<HttpPeer>,
-    /// The connection over HTTP/1.1, or `None` over HTTP/2.
-    pub(super) http1: Option<Arc<Http1Connection>>,
+    pub(super) connection: AttemptConnection,
+}
+
+/// The connection of an attempt, once there is one.
+pub(super) enum AttemptConnection {
+    /// Over HTTP/1.1.
+    Http1(Arc<Http1Connection>),
+    /// Over HTTP/2: when the connection was made. Empty if it has served a call before.
+    Http2(Arc<OnceLock<DialTimes>>),
+}
+
+impl AttemptConnection {
+    /// Returns when the connection was made, or `None` if it has served a call before.
+    pub(super) fn dialed(&self) -> Option<DialTimes> {
+        match self {
+            Self::Http1(connection) => connection.dialed(),
+            Self::Http2(dialed) => dialed.get().copied(),
+        }
+    }
 }
 
 impl Peers {
@@ -84,11 +102,14 @@ impl Peers {
             peer.options.h2_stream_window_size = Some(WINDOW);
             peer.options.h2_connection_window_size = Some(STREAMS * WINDOW);
             peer.options.h2_ping_interval = Some(PING_INTERVAL);
-            return Peer { peer: Box::new(peer), http1: None };
+            let dialed = Arc::new(OnceLock::new());
+            let connector = Http2Connector { target: Arc::clone(target), dialed: Arc::clone(&dialed) };
+            peer.options.custom_l4 = Some(Arc::new(connector));
+            return Peer { peer: Box::new(peer), connection: AttemptConnection::Http2(dialed) };
         }
         let http1 = Arc::new(Http1Connection::new(&self.connector, target, is_idempotent, in_flight));
         peer.options.custom_l4 = Some(Arc::clone(&http1) as Arc<_>);
-        Peer { peer: Box::new(peer), http1: Some(http1) }
+        Peer { peer: Box::new(peer), connection: AttemptConnection::Http1(http1) }
     }
 
     fn encrypted(target: &Arc<ConnectTarget>) -> HttpPeer {
@@ -97,20 +118,20 @@ impl Peers {
         let mut peer =
             HttpPeer::new(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0), false, String::new());
         peer.options.total_connection_timeout = Some(target.timeout);
-        peer.options.custom_l4 = Some(Arc::new(Encrypted { target: Arc::clone(target) }));
         peer
     }
 }
 
-/// Makes HTTP/2 connections with TLS to one target.
-struct Encrypted {
+/// Makes the HTTP/2 connection of an attempt, if none can be shared.
+#[derive(Debug)]
+struct Http2Connector {
     target: Arc<ConnectTarget>,
+    dialed: Arc<OnceLock<DialTimes>>,
 }
 
-#[async_trait]
-impl L4Connect for Encrypted {
-    async fn connect(&self, _address: &PeerAddress) -> Result<L4Stream> {
-        let (mut stream, _times) = dial::connect(&self.target).await?;
+impl Http2Connector {
+    async fn connect_encrypted(&self) -> Result<(L4Stream, DialTimes)> {
+        let (mut stream, times) = dial::connect(&self.target).await?;
         if stream.selected_alpn_proto() != Some(ALPN::H2) {
             self.target.prefers_http1.store(true, Ordering::Relaxed);
             return Err(Error::new_up(OTHER_VERSION));
@@ -120,16 +141,25 @@ impl L4Connect for Encrypted {
             // However it ends, Pingora sees the end of its socket.
             let _copied = copy_bidirectional_with_sizes(&mut far, &mut stream, COPY, COPY).await;
         });
-        Ok(near.into())
+        Ok((near.into(), times))
+    }
+}
+
+#[async_trait]
+impl L4Connect for Http2Connector {
+    async fn connect(&self, _address: &PeerAddress) -> Result<L4Stream> {
+        let (stream, times) = match &self.target.connector {
+            Some(_) => self.connect_encrypted().await?,
+            None => {
+                let (stream, times) = dial::connect_tcp(&self.target).await?;
+                (stream.into(), times)
+            }
+        };
+        self.dialed.get_or_init(|| times);
+        Ok(stream)
     }
 }
 
 fn pair() -> io::Result<(UnixStream, UnixStream)> {
     UnixStream::pair()
-}
-
-impl fmt::Debug for Encrypted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Encrypted").field("target", &self.target).finish_non_exhaustive()
-    }
 }

@@ -16,7 +16,7 @@ use super::connection::is_other_version;
 use super::exchange::{Exchange, Forward, Shared};
 use super::failure;
 use super::head::{self, AttemptHeaders, RequestHead};
-use super::peer::{Peer, Peers};
+use super::peer::{AttemptConnection, Peer, Peers};
 use crate::failure::connect_error;
 use crate::hooks::{AfterFailure, Phases};
 use crate::relay::buffer::await_body;
@@ -100,8 +100,9 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
             record.attempts += 1;
             let in_flight = phases.drain().requests();
             let target = &forward.attempt.as_ref()?.target;
-            let Peer { peer, http1 } = self.peers.peer(target, is_idempotent, in_flight);
-            (forward.is_http2, forward.http1) = (http1.is_none(), http1);
+            let Peer { peer, connection } = self.peers.peer(target, is_idempotent, in_flight);
+            forward.is_http2 = matches!(connection, AttemptConnection::Http2(_));
+            forward.connection = Some(connection);
             Some((peer, forward.is_http2))
         })?;
         if is_http2 && !is_idempotent {
@@ -154,7 +155,10 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
     ) -> Result<()> {
         context.with(|exchange| {
             let forward = exchange.forward.as_mut()?;
-            forward.was_idle = forward.http1.as_ref().map_or(is_reused, |http1| http1.was_idle());
+            forward.was_idle = match &forward.connection {
+                Some(AttemptConnection::Http1(http1)) => http1.was_idle(),
+                Some(AttemptConnection::Http2(_)) | None => is_reused,
+            };
             Some(())
         })
     }
@@ -175,7 +179,7 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
             *request = forward.head.as_mut()?.take(phases, call, record).ok()?;
             let target = &forward.attempt.as_ref()?.target;
             head::address_request(request, version, &target.authority, target.connector.is_some()).ok()?;
-            let dialed = forward.http1.as_ref().and_then(|http1| http1.dialed());
+            let dialed = forward.connection.as_ref().and_then(AttemptConnection::dialed);
             phases.connected_to_upstream(call, dialed, &mut AttemptHeaders(request));
             let expects = std::mem::take(&mut forward.request.expects_continue);
             Some(expects && !forward.request.is_http10)

@@ -15,23 +15,29 @@ use crate::tls::{Connector, HandshakeError, SecureStream};
 
 /// Opens a connection, with TLS if it is on. Returns it with the times of its steps.
 pub(crate) async fn connect(target: &ConnectTarget) -> Result<(Stream, DialTimes)> {
-    let begun = Instant::now();
-    let connected = timeout(target.timeout, TcpStream::connect(target.address)).await;
-    let stream = connected.unwrap_or_else(|_elapsed| Err(io::ErrorKind::TimedOut.into()));
-    let socket = stream.and_then(|stream| Socket::new(stream, target.address)).map_err(connect_error)?;
-    let mut times = DialTimes { begun, connected: Instant::now(), secured: None };
+    let (stream, mut times) = connect_tcp(target).await?;
+    let socket = Socket::new(stream, target.address).map_err(connect_error)?;
     // Not Pingora's TLS: it keeps no cause of a failure, and panics if an authority of the system
     // is unreadable.
     match &target.connector {
         None => Ok((Box::new(socket), times)),
         // Boxed, so that calls without TLS hold no memory for it.
         Some(connector) => {
-            let left = target.timeout.saturating_sub(begun.elapsed());
+            let left = target.timeout.saturating_sub(times.begun.elapsed());
             let stream = Box::pin(secure(Box::new(socket), connector, left)).await?;
             times.secured = Some(Instant::now());
             Ok((stream, times))
         }
     }
+}
+
+/// Opens a TCP connection. Returns it with the times of its steps.
+pub(crate) async fn connect_tcp(target: &ConnectTarget) -> Result<(TcpStream, DialTimes)> {
+    let begun = Instant::now();
+    let connected = timeout(target.timeout, TcpStream::connect(target.address)).await;
+    let stream = connected.unwrap_or_else(|_elapsed| Err(io::ErrorKind::TimedOut.into()));
+    let stream = stream.map_err(connect_error)?;
+    Ok((stream, DialTimes { begun, connected: Instant::now(), secured: None }))
 }
 
 /// Returns the error of a connection attempt that this error of the operating system has ended.
