@@ -144,7 +144,7 @@ impl Phases for Gateway {
 
     fn connected_to_upstream(&self, call: &mut Call, dialed: Option<DialTimes>, head: &mut impl Headers) {
         if let Some(trace) = &mut call.trace {
-            head.write_header_fmt(TRACEPARENT, trace.record_connection(dialed));
+            head.write_header(TRACEPARENT, &trace.record_connection(dialed).to_header());
         }
     }
 

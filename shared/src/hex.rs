@@ -20,13 +20,18 @@ pub(crate) fn parse<const N: usize>(text: &str) -> Option<[u8; N]> {
 pub(crate) fn write(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for chunk in bytes.chunks(16) {
         let mut text = [0; 32];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(chunk) {
-            pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
-        }
+        write_digits(chunk, &mut text);
         let digits = text.get(..chunk.len() * 2).unwrap_or_default();
         f.write_str(std::str::from_utf8(digits).unwrap_or_default())?;
     }
     Ok(())
+}
+
+/// Writes two digits for each byte, as far as there is room.
+pub(crate) fn write_digits(bytes: &[u8], out: &mut [u8]) {
+    for (pair, byte) in out.chunks_exact_mut(2).zip(bytes) {
+        pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+    }
 }
 
 /// Returns the digit of a number below 16.

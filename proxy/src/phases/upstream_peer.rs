@@ -61,7 +61,7 @@ pub(super) fn next(call: &mut Call, now: Monotonic) -> Option<Attempt> {
 /// Begins an attempt at the upstream that was chosen.
 pub(super) fn current(call: &mut Call, now: Monotonic) -> Option<Attempt> {
     if let (Some(trace), Some(index)) = (&mut call.trace, call.current) {
-        trace.begin_attempt(index);
+        trace.begin_attempt(index, call.pool.config.settings.queue > 0);
     }
     let settings = &call.pool.config.settings;
     let target = call.upstream().and_then(Upstream::connect_target)?.clone();

@@ -22,15 +22,15 @@ const MIN_QUEUED: Duration = Duration::from_millis(1);
 /// it is exported.
 pub(crate) fn export(state: &State, call: &Call, record: &Record) -> bool {
     let Some(trace) = &call.trace else { return false };
-    let config = state.config.load();
-    // A reload has switched it off since the call began.
-    let Some(tracing) = &config.tracing else { return false };
-    let ended = Instant::now();
-    let time = record.responded_at.unwrap_or(ended).duration_since(record.started.instant);
-    if !(trace.span.context.is_sampled || has_failed(record) || time >= tracing.slow) {
+    let time = record.responded_at.unwrap_or_else(Instant::now).duration_since(record.started.instant);
+    if !(trace.span.context.is_sampled || has_failed(record) || time >= trace.slow) {
         return false;
     }
-    let spans = CallSpanBuilder { call, trace, record, ended }.build();
+    // A reload may have switched it off since the call began.
+    if state.config.load().tracing.is_none() {
+        return false;
+    }
+    let spans = CallSpanBuilder { call, trace, record, ended: Instant::now() }.build();
     let count = spans.len();
     let unsent = state.drain.track(WorkKind::Sending);
     match state.spans.add(CallSpans { spans, unsent }) {
@@ -68,7 +68,7 @@ impl CallSpanBuilder<'_> {
     fn build(&self) -> Vec<Span> {
         let mut spans = vec![self.call_span()];
         let (own, started) = (self.trace.span.context.span_id, self.record.started.instant);
-        let chosen = self.trace.attempts.first().map_or(self.ended, |attempt| attempt.started);
+        let chosen = self.trace.attempts.first().map_or(self.ended, |attempt| self.start_of(attempt));
         if !self.record.buffering.is_zero() {
             spans.push(self.span("receive body", own, started, self.record.buffered_at()));
         }
@@ -141,7 +141,7 @@ impl CallSpanBuilder<'_> {
             kind: SpanKind::Client.into(),
             attributes,
             status: is_error.then_some(Status { code: StatusCode::Error.into() }),
-            ..self.span(method, self.trace.span.context.span_id, attempt.started, end)
+            ..self.span(method, self.trace.span.context.span_id, self.start_of(attempt), end)
         });
         let mut step = |name: &str, from: Instant, to: Instant| {
             spans.push(self.span(name, attempt.span_id, from, to));
@@ -156,6 +156,11 @@ impl CallSpanBuilder<'_> {
         if let Some(responded) = responded {
             step("body", responded, end);
         }
+    }
+
+    /// Returns when an attempt began.
+    fn start_of(&self, attempt: &AttemptTrace) -> Instant {
+        attempt.started.unwrap_or_else(|| self.record.buffered_at())
     }
 
     /// Returns how an attempt ended. Only the last one can have passed on its response.
@@ -176,7 +181,7 @@ impl CallSpanBuilder<'_> {
             (_, _) => None,
         };
         // Before that is the request of an earlier attempt.
-        let sent = record.sent_at.filter(|sent| *sent >= attempt.started);
+        let sent = record.sent_at.filter(|sent| *sent >= self.start_of(attempt));
         AttemptEnd { at: self.ended, sent, responded, status, error }
     }
 

@@ -1,6 +1,6 @@
 //! The record of a traced call while it runs.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use shared::request_id::RequestId;
 use shared::trace::{Span, SpanContext, SpanId, TRACEPARENT, TRACESTATE};
@@ -18,6 +18,8 @@ pub struct CallTrace {
     pub(super) span: Span,
     /// Whether the tool gets the caller's `tracestate`.
     keeps_state: bool,
+    /// The time to the start of the response from which the call is exported in any case.
+    pub(super) slow: Duration,
     /// The attempts. The last one has no end yet.
     pub(super) attempts: Vec<AttemptTrace>,
 }
@@ -27,7 +29,9 @@ pub struct CallTrace {
 pub(super) struct AttemptTrace {
     pub(super) span_id: SpanId,
     pub(super) upstream: UpstreamIndex,
-    pub(super) started: Instant,
+    /// When it began. `None` for a first attempt, which begins when the call can be sent: most calls have
+    /// no other, and are spared a reading of the clock.
+    pub(super) started: Option<Instant>,
     /// When its connection was made. `None` for one that was idle, and until there is one.
     pub(super) dialed: Option<DialTimes>,
     /// The end of an attempt that another one, or a refusal, follows.
@@ -50,12 +54,12 @@ impl CallTrace {
         // Several are as invalid as a malformed one.
         let traceparent = raw.only(TRACEPARENT).ok().flatten().and_then(text);
         let mut span = Span::new(traceparent, request, random_id());
-        let caller = traceparent.and_then(SpanContext::parse);
+        let caller = span.parent.map(|_| span.context);
         span.context.is_sampled = config.sampler.samples(caller, span.context.trace_id, request);
         // Several lines are one list (W3C Trace Context, section 3.3).
         let state: Option<Vec<_>> = raw.all(TRACESTATE).map(text).collect();
         let keeps_state = state.is_some_and(|lines| !lines.is_empty() && span.keeps_state(&lines.join(",")));
-        Self { span, keeps_state, attempts: Vec::new() }
+        Self { span, keeps_state, slow: config.slow, attempts: Vec::with_capacity(1) }
     }
 
     /// Returns the span of the call.
@@ -69,12 +73,13 @@ impl CallTrace {
             && (self.keeps_state || !name.eq_ignore_ascii_case(TRACESTATE))
     }
 
-    /// Records that an attempt begins.
-    pub(crate) fn begin_attempt(&mut self, upstream: UpstreamIndex) {
+    /// Records that an attempt begins, which may have waited in a queue.
+    pub(crate) fn begin_attempt(&mut self, upstream: UpstreamIndex, may_have_waited: bool) {
+        let is_known = self.attempts.is_empty() && !may_have_waited;
         self.attempts.push(AttemptTrace {
             span_id: SpanId::new(random_id()),
             upstream,
-            started: Instant::now(),
+            started: (!is_known).then(Instant::now),
             dialed: None,
             failed: None,
         });

@@ -25,8 +25,11 @@ use crate::version;
 
 /// Maximum number of calls in one request to the collector.
 const BATCH: usize = 512;
-/// Maximum time for which the first span of a batch waits for others.
-const EVERY: Duration = Duration::from_secs(1);
+/// Maximum number of ticks for which the first span of a batch waits for others: a second.
+const TICKS: u32 = 20;
+/// The time between two looks at the queue while a batch waits. Calls would wake the exporter
+/// each if it waited for them, and that costs more than their spans.
+const TICK: Duration = Duration::from_millis(50);
 /// The timeout of one request to the collector.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The pauses before a batch is sent again. After the last one it is given up.
@@ -54,21 +57,18 @@ async fn work(state: &State, mut queue: mpsc::Receiver<CallSpans>) {
     let mut exporter = Exporter { state, connection: Connection::default(), is_failing: false };
     let mut batch = Vec::new();
     while queue.recv_many(&mut batch, BATCH).await > 0 {
-        if !state.drain.has_begun() {
-            // What has come is in the batch, whether the time is over or not.
-            let _elapsed = timeout(EVERY, fill(&mut queue, &mut batch)).await;
+        let mut ticks = 0..TICKS;
+        while batch.len() + queue.len() < BATCH && !state.drain.has_begun() && ticks.next().is_some() {
+            sleep(TICK).await;
+        }
+        if let Some(room) = BATCH.checked_sub(batch.len()).filter(|&room| room > 0 && !queue.is_empty()) {
+            queue.recv_many(&mut batch, room).await;
         }
         let (spans, unsent): (Vec<_>, Vec<_>) =
             batch.drain(..).map(|CallSpans { spans, unsent }| (spans, unsent)).unzip();
         exporter.export(spans.into_iter().flatten().collect()).await;
         drop(unsent);
     }
-}
-
-async fn fill(queue: &mut mpsc::Receiver<CallSpans>, batch: &mut Vec<CallSpans>) {
-    while let Some(room) = BATCH.checked_sub(batch.len()).filter(|&room| room > 0)
-        && queue.recv_many(batch, room).await > 0
-    {}
 }
 
 /// An error of an export.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{SpanId, TraceId};
+use crate::hex::{self, write_digits};
 
 /// A span as other hops know it: the value of a `traceparent` header.
 ///
@@ -35,8 +36,8 @@ impl SpanContext {
         let known = value.get(..LENGTH)?;
         let mut fields = known.split('-');
         let [version, trace, span, flags] = std::array::from_fn(|_| fields.next().unwrap_or_default());
-        let [version] = crate::hex::parse(version)?;
-        let [flags] = crate::hex::parse(flags)?;
+        let [version] = hex::parse(version)?;
+        let [flags] = hex::parse(flags)?;
         let rest = value.get(LENGTH..)?;
         let is_over = rest.is_empty() || version > 0 && rest.starts_with('-');
         if version == 0xff || !is_over {
@@ -45,6 +46,18 @@ impl SpanContext {
         let (trace_id, span_id) = (TraceId::parse(trace)?, SpanId::parse(span)?);
         Some(Self { trace_id, span_id, is_sampled: flags & SAMPLED != 0 })
     }
+
+    /// Returns the value of a `traceparent` header. Each traced call writes one, so it is not formatted.
+    pub fn to_header(&self) -> [u8; LENGTH] {
+        let mut text = *b"00-00000000000000000000000000000000-0000000000000000-00";
+        let mut write = |at: usize, bytes: &[u8]| {
+            write_digits(bytes, text.get_mut(at..).unwrap_or_default());
+        };
+        write(3, &self.trace_id.bytes());
+        write(36, &self.span_id.bytes());
+        write(53, &[u8::from(self.is_sampled)]);
+        text
+    }
 }
 
 /// The flag of a span that its caller may have recorded.
@@ -52,8 +65,7 @@ const SAMPLED: u8 = 1;
 
 impl fmt::Display for SpanContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { trace_id, span_id, is_sampled } = self;
-        write!(f, "00-{trace_id}-{span_id}-{}", if *is_sampled { "01" } else { "00" })
+        f.write_str(std::str::from_utf8(&self.to_header()).unwrap_or_default())
     }
 }
 
