@@ -1,9 +1,12 @@
 //! Servers that cut, lie or are slow: outlier detection by status and time, retries on a status, panic
 //! mode and the queue of a full pool.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
-use futures_util::future::join;
+use futures_util::future::{join, join_all};
 use shared::tool::Tool;
 
 use tests::{
@@ -34,52 +37,133 @@ async fn ejections(proxy: &Proxy, tool: &FakeTool) -> f64 {
     proxy.metric(&name).await.unwrap_or_default()
 }
 
-/// One of three servers misbehaves and recovers. A share of at most 1 % of the GETs fails.
-async fn bad_server_is_out_within_ten_calls_and_returns(bad: ToolBehavior) {
-    let lines =
-        "eject_statuses = [500, 502]\neject_slow_factor = 10\nretry_statuses = [500]\nslow_start = \"0s\"";
-    let (tools, proxy) = pool_of(healthy(), lines).await;
-    let (mut sent, mut failed) = (0, 0);
-    let mut get = async || {
-        sent += 1;
-        failed += usize::from(proxy.send(call("GET", "/v1/qr/a")).await.status != 200);
-    };
+/// Lines of a pool that ejects servers by all that shows in their responses.
+const EJECTING: &str =
+    "eject_statuses = [500, 502]\neject_slow_factor = 10\nretry_statuses = [500]\nslow_start = \"0s\"";
+
+/// GETs, and how many of them failed.
+#[derive(Default)]
+struct Gets {
+    sent: AtomicUsize,
+    failed: AtomicUsize,
+}
+
+impl Gets {
+    async fn send(&self, proxy: &Proxy) {
+        let response = Client::send_once(proxy.listen, &call("GET", "/v1/qr/a")).await;
+        self.sent.fetch_add(1, Ordering::Relaxed);
+        let is_whole = response.is_some_and(|response| response.status == 200);
+        self.failed.fetch_add(usize::from(!is_whole), Ordering::Relaxed);
+    }
+
+    /// Asserts that at most 1 % failed.
+    fn assert_few_failed(&self, bad: &ToolBehavior) {
+        let [sent, failed] = [&self.sent, &self.failed].map(|count| count.load(Ordering::Relaxed));
+        assert!(failed * 100 <= sent, "{bad:?}: {failed} of {sent} failed");
+    }
+}
+
+/// One of three servers misbehaves and recovers.
+async fn bad_server_is_out_within_ten_calls_and_returns(bad: ToolBehavior, lines: &str) {
+    let (tools, proxy) = pool_of(healthy(), &format!("{EJECTING}\n{lines}")).await;
+    let gets = Gets::default();
     // The median needs some times.
     for _ in 0..30 {
-        get().await;
+        gets.send(&proxy).await;
     }
     let sick = &tools[0];
     let before = sick.calls();
     sick.set(bad.clone());
     while ejections(&proxy, sick).await == 0.0 {
-        get().await;
+        gets.send(&proxy).await;
         assert!(sick.calls() - before <= 10, "{bad:?}: {} calls", sick.calls() - before);
     }
     for _ in 0..100 {
-        get().await;
+        gets.send(&proxy).await;
     }
     sick.set(ToolBehavior::Describe);
     let before = sick.calls();
     while sick.calls() - before < 10 {
-        get().await;
+        gets.send(&proxy).await;
     }
-    assert!(failed * 100 <= sent, "{bad:?}: {failed} of {sent} failed");
+    gets.assert_few_failed(&bad);
+}
+
+/// The same with many calls at once: it gets ten and those that are on their way.
+async fn bad_server_is_out_for_many_callers(bad: ToolBehavior) {
+    const CALLERS: usize = 16;
+    let (tools, proxy) = pool_of(healthy(), &format!("{EJECTING}\n{LONG_EJECTION}")).await;
+    let gets = Gets::default();
+    for _ in 0..30 {
+        gets.send(&proxy).await;
+    }
+    let sick = &tools[0];
+    let before = sick.calls();
+    sick.set(bad.clone());
+    let caller = async || {
+        for _ in 0..50 {
+            gets.send(&proxy).await;
+        }
+    };
+    join_all((0..CALLERS).map(|_| caller())).await;
+    assert!(ejections(&proxy, sick).await >= 1.0);
+    assert!(sick.calls() - before <= 10 + CALLERS, "{bad:?}: {} calls", sick.calls() - before);
+    gets.assert_few_failed(&bad);
+}
+
+/// No probe that passes ends the ejection early.
+const LONG_EJECTION: &str = "probe.interval = \"30s\"";
+
+fn cut() -> ToolBehavior {
+    ToolBehavior::RespondAndClose(Vec::new())
+}
+
+fn lie() -> ToolBehavior {
+    ToolBehavior::Respond(ERROR.to_vec())
+}
+
+/// Some ten times as slow as the others, or more.
+fn slow() -> ToolBehavior {
+    let response = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec();
+    ToolBehavior::Drip(response, Duration::from_millis(6))
 }
 
 #[tokio::test]
 async fn upstream_that_cuts_is_ejected_and_returns() {
-    bad_server_is_out_within_ten_calls_and_returns(ToolBehavior::RespondAndClose(Vec::new())).await;
+    bad_server_is_out_within_ten_calls_and_returns(cut(), "").await;
+}
+
+/// What is cut in its body reaches the client, and is not retried.
+#[tokio::test]
+async fn upstream_that_cuts_bodies_is_ejected_and_returns() {
+    let part = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart".to_vec();
+    let bad = ToolBehavior::RespondAndClose(part);
+    bad_server_is_out_within_ten_calls_and_returns(bad, LONG_EJECTION).await;
 }
 
 #[tokio::test]
 async fn upstream_that_responds_with_500_is_ejected_and_returns() {
-    bad_server_is_out_within_ten_calls_and_returns(ToolBehavior::Respond(ERROR.to_vec())).await;
+    bad_server_is_out_within_ten_calls_and_returns(lie(), "").await;
 }
 
 #[tokio::test]
 async fn upstream_that_is_slow_is_ejected_and_returns() {
-    let slow = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec();
-    bad_server_is_out_within_ten_calls_and_returns(ToolBehavior::Drip(slow, Duration::from_millis(6))).await;
+    bad_server_is_out_within_ten_calls_and_returns(slow(), "").await;
+}
+
+#[tokio::test]
+async fn upstream_that_cuts_many_calls_at_once_is_ejected() {
+    bad_server_is_out_for_many_callers(cut()).await;
+}
+
+#[tokio::test]
+async fn upstream_that_responds_with_500_to_many_is_ejected() {
+    bad_server_is_out_for_many_callers(lie()).await;
+}
+
+#[tokio::test]
+async fn upstream_that_is_slow_for_many_is_ejected() {
+    bad_server_is_out_for_many_callers(slow()).await;
 }
 
 #[tokio::test]
