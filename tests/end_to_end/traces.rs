@@ -1,10 +1,20 @@
 //! One trace leads from the client through edge and proxy to the tool.
 
+use std::{
+    collections::BTreeSet,
+    net::{SocketAddr, TcpListener, TcpStream},
+    path::Path,
+    process::Command,
+};
+
+use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use serde_json::{Value, json};
 use shared::trace::SpanContext;
 use tests::{
     collector::Collector,
+    grant::call,
     http::Request,
+    process::{Process, root},
     proxy::ProxyConfig,
     stack::{Edge, Tools},
     wait::{PATIENCE, wait_for},
@@ -49,4 +59,43 @@ fn each_hop_is_the_parent_of_the_next() {
         assert!(line["trace_id"] == trace_id && spans.iter().all(|span| span.trace_id == trace_id));
         assert_eq!(Some(call.attribute("utg.request_id")), response.header("x-request-id"));
     }
+}
+
+/// Rotel is a collector of others. What it takes of the proxy's export, it exports to ours.
+#[test]
+fn collector_of_others_takes_the_spans_of_a_call() {
+    let (collector, tools) = (Collector::start(), Tools::start());
+    let (address, _rotel) = start_rotel(&collector);
+    let tracing = format!("endpoint = \"http://{address}\"\nratio = 1.0\n");
+    let config = ProxyConfig::for_tools(&tools).line("server", "data_centre = \"test\"");
+    let proxy = config.section("tracing", &tracing).start_and_wait();
+    let response = call("GET", "/v1/seo/audit").send(proxy.listen);
+    assert_eq!(response.status, 200, "{}", response.text());
+    let spans = collector.trace_with("GET /v1/seo/{action}");
+    let server = spans.iter().find(|span| span.kind == SpanKind::Server).unwrap();
+    assert_eq!(Some(server.trace_id.as_str()), response.header("x-request-id"));
+    assert_eq!(server.attribute("http.response.status_code"), "200");
+    assert_eq!(server.resource["service.name"], "utg-proxy");
+    let names: BTreeSet<_> = spans.iter().map(|span| span.name.as_str()).collect();
+    assert!(names.is_superset(&BTreeSet::from(["GET", "first byte", "body"])), "{names:?}");
+}
+
+/// Starts Rotel in front of a collector. Returns the address of its receiver over HTTP.
+fn start_rotel(collector: &Collector) -> (SocketAddr, Process) {
+    let python = root().join(".tools/python/bin/python");
+    let found = Command::new(python).args(["-c", "import rotel; print(rotel.__path__[0])"]).output().unwrap();
+    let folder = String::from_utf8(found.stdout).unwrap();
+    let [http, grpc] = [free_address(), free_address()];
+    let mut rotel = Command::new(Path::new(folder.trim()).join("rotel-agent"));
+    rotel.arg("start").args(["--otlp-http-endpoint", &http.to_string()]);
+    rotel.args(["--otlp-grpc-endpoint", &grpc.to_string()]);
+    rotel.args(["--exporter", "otlp", "--otlp-exporter-protocol", "http"]);
+    rotel.args(["--otlp-exporter-endpoint", &format!("http://{}", collector.receiver.addr)]);
+    let (process, ()) = Process::start(&mut rotel, |line| line.contains("Starting Rotel").then_some(()));
+    wait_for(PATIENCE, || TcpStream::connect(http).ok());
+    (http, process)
+}
+
+fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }

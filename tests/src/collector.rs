@@ -1,7 +1,8 @@
 //! A collector of traces: an OTLP receiver that decodes requests with the official types.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, io::Read as _};
 
+use flate2::read::GzDecoder;
 use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceRequest,
     common::v1::{AnyValue, KeyValue, any_value::Value},
@@ -81,7 +82,12 @@ impl ExportedSpan {
 
 fn decode(arrival: &Arrival) -> Vec<ExportedSpan> {
     assert_eq!(arrival.header("content-type"), Some("application/x-protobuf"));
-    let request = ExportTraceServiceRequest::decode(arrival.body.as_slice()).unwrap();
+    let mut body = arrival.body.clone();
+    if arrival.header("content-encoding") == Some("gzip") {
+        body.clear();
+        GzDecoder::new(arrival.body.as_slice()).read_to_end(&mut body).unwrap();
+    }
+    let request = ExportTraceServiceRequest::decode(body.as_slice()).unwrap();
     let mut spans = Vec::new();
     for group in request.resource_spans {
         let resource = attributes(&group.resource.unwrap().attributes);
