@@ -238,6 +238,20 @@ pub(crate) async fn open_idle(load: &Load, count: usize) -> io::Result<Vec<Conne
     Ok(held)
 }
 
+/// Returns connections on each of which one request was sent.
+pub(crate) async fn open_streams(load: &Load, count: usize) -> io::Result<Vec<TcpStream>> {
+    let mut streams = Vec::with_capacity(count);
+    let mut request = Vec::new();
+    let mut requests = RequestWriter::new(load.credential.clone(), load.shape, next_sequence_start());
+    for _ in 0..count {
+        let mut stream = TcpStream::connect(load.address).await?;
+        requests.write_next(&mut request);
+        stream.write_all(&request).await?;
+        streams.push(stream);
+    }
+    Ok(streams)
+}
+
 /// Makes `count` calls in sequence, each on a new connection that is closed before the next one
 /// opens.
 pub(crate) async fn call_in_sequence(load: &Load, count: usize) -> io::Result<()> {

@@ -5,6 +5,7 @@
 //! of each workload, so that other load on the machine affects all of them. The tables show the
 //! median of all rounds, and the median of each round's ratio to the bare proxy.
 
+mod events;
 mod http2;
 mod load;
 mod measure;
@@ -20,6 +21,7 @@ mod workload;
 
 use std::collections::HashMap;
 use std::io::{self, Write as _};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -28,6 +30,7 @@ use std::time::Duration;
 use clap::Parser;
 use tokio::runtime;
 
+use crate::events::EventTable;
 use crate::measure::{FullLoad, Slice, WorkloadTables};
 use crate::peers::{Peer, PeerSetup, Variant};
 use crate::secure::Certificate;
@@ -57,7 +60,7 @@ struct Arguments {
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
     /// Workloads to run: proxied, upload, upload-large, download, connect, unknown, spent, rate,
-    /// half, tls, tls-connect, http2, cores. All by default.
+    /// half, tls, tls-connect, http2, cores, events. All by default.
     ///
     /// unknown, spent and half also run proxied, because they are compared with it.
     #[arg(long, value_delimiter = ',')]
@@ -68,6 +71,12 @@ struct Arguments {
     /// Calls per second of the workload `rate`.
     #[arg(long, default_value_t = 5_000)]
     rate: u32,
+}
+
+impl Arguments {
+    fn has_events(&self) -> bool {
+        self.works.is_empty() || self.works.iter().any(|work| work == events::NAME)
+    }
 }
 
 /// Number of idle connections held open while memory is measured.
@@ -99,7 +108,9 @@ async fn run(arguments: &Arguments) -> io::Result<()> {
     let certificate = Rc::new(Certificate::create(&folder)?);
     let workloads: Vec<&Workload> =
         WORKLOADS.iter().filter(|workload| workload.is_selected(&arguments.works)).collect();
-    let variants: Vec<Variant> = workloads.iter().flat_map(|workload| workload.variants).copied().collect();
+    let mut variants: Vec<Variant> =
+        workloads.iter().flat_map(|workload| workload.variants).copied().collect();
+    variants.extend(arguments.has_events().then_some(Variant::Plain));
     let setup = PeerSetup {
         programs: &arguments.programs,
         folder: &folder,
@@ -111,7 +122,8 @@ async fn run(arguments: &Arguments) -> io::Result<()> {
     let result = match setup.start(&arguments.peers, &variants).await {
         Ok(peers) => {
             writeln!(io::stdout(), "{}\n", version::versions(&arguments.programs))?;
-            run_rounds(arguments, &workloads, &peers, &certificate).await
+            run_rounds(arguments, &workloads, &peers, &certificate).await?;
+            run_events(arguments, upstream, &peers, &certificate).await
         }
         Err(error) => Err(error),
     };
@@ -153,7 +165,28 @@ async fn run_rounds(
     Ok(())
 }
 
-/// Measures memory at rest, with idle connections, and while one large body is streamed through.
+/// Runs the rounds of server-sent events.
+async fn run_events(
+    arguments: &Arguments,
+    upstream: SocketAddr,
+    peers: &[Peer],
+    certificate: &Rc<Certificate>,
+) -> io::Result<()> {
+    if !arguments.has_events() {
+        return Ok(());
+    }
+    let plain = peers.iter().filter(|peer| peer.variant == Variant::Plain);
+    let load = |peer: &Peer| Some((peer.name, WORKLOADS.first()?.load(peer, certificate)?));
+    let loads: Vec<_> = plain.filter_map(load).collect();
+    let mut table = EventTable::new();
+    for _ in 0..arguments.rounds {
+        table.measure(upstream, &loads).await?;
+    }
+    writeln!(io::stdout(), "{}", table.into_table())
+}
+
+/// Measures memory at rest, with idle connections, with slow streams, and while one large body is
+/// streamed through.
 async fn measure_memory(peers: &[Peer], certificate: &Rc<Certificate>) -> io::Result<Table> {
     let mut table = Table::new("memory".to_owned());
     for peer in peers.iter().filter(|peer| peer.variant == Variant::Plain) {
@@ -170,6 +203,9 @@ async fn measure_memory(peers: &[Peer], certificate: &Rc<Certificate>) -> io::Re
         let per_connection = with_idle.saturating_sub(before) as f64 / IDLE_CONNECTIONS as f64;
         table.add(peer.name, "KiB per idle connection", Measurement::Micros(per_connection));
         drop(connections);
+        if let Some(per_stream) = events::memory_per_stream(peer, &load, before).await? {
+            table.add(peer.name, "KiB per slow stream", Measurement::Micros(per_stream));
+        }
         load.shape.close = true;
         let before = peer.process.memory("VmHWM")?;
         load::stream_body(&load, STREAMED_BYTES)

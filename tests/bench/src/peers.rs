@@ -249,7 +249,7 @@ impl PeerSetup<'_> {
             "[server]\nlisten = \"{address}\"\nadmin = \"{admin}\"\nthreads = {}\n\
              transport = \"{transport}\"\n\n{tls}{callers}\n\
              [clients]\nconnections_per_address = 10_000\nrequests_per_connection = 1_000_000_000\n\
-             refusals_per_second = 1_000_000\n\n[defaults]\nmax_body = \"2GiB\"\n\n[pools]\n{pools}",
+             refusals_per_second = 1_000_000\n\n[defaults]\nmax_body = \"2GiB\"\ncalls_in_flight = 2_000\n\n[pools]\n{pools}",
             spec.threads()
         );
         let file = self.write_file(&format!("{}.toml", spec.name.replace(' ', "-")), &config)?;

@@ -3,15 +3,28 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use memchr::memmem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::sleep;
 
 use crate::message::content_length;
 
 /// The action with a response of [`LARGE_BODY`] bytes.
 pub(crate) const LARGE_ACTION: &str = "big";
+/// The action with a stream of [`TIMED_EVENTS`] events, [`TIMED_PAUSE`] apart.
+pub(crate) const TIMED_ACTION: &str = "timed-events";
+pub(crate) const TIMED_EVENTS: usize = 50;
+const TIMED_PAUSE: Duration = Duration::from_millis(10);
+/// The action with a stream of events that are a second apart, without an end.
+pub(crate) const SLOW_ACTION: &str = "slow-events";
+const SLOW_PAUSE: Duration = Duration::from_secs(1);
+/// What an event begins with. Its nanoseconds follow, in this number of digits.
+pub(crate) const EVENT: &[u8] = b"data: ";
+pub(crate) const DIGITS: usize = 20;
 /// The size of a large body: 1 MiB.
 pub(crate) const LARGE_BODY: usize = 1 << 20;
 
@@ -47,8 +60,14 @@ async fn serve(mut stream: TcpStream) -> io::Result<()> {
             continue;
         };
         let head = bytes.get(..end).unwrap_or_default();
-        let is_large =
-            first_line(head).windows(LARGE_ACTION.len()).any(|part| part == LARGE_ACTION.as_bytes());
+        let has = |action: &str| memmem::find(first_line(head), action.as_bytes()).is_some();
+        if has(TIMED_ACTION) {
+            return send_events(&mut stream, TIMED_EVENTS, TIMED_PAUSE).await;
+        }
+        if has(SLOW_ACTION) {
+            return send_events(&mut stream, usize::MAX, SLOW_PAUSE).await;
+        }
+        let is_large = has(LARGE_ACTION);
         let mut body = content_length(head).unwrap_or(0);
         let received = held - end - 4;
         if received > body {
@@ -68,6 +87,23 @@ async fn serve(mut stream: TcpStream) -> io::Result<()> {
         }
         stream.write_all(if is_large { &large } else { SMALL }).await?;
     }
+}
+
+/// Responds with events, each with the moment at which it is sent.
+async fn send_events(stream: &mut TcpStream, count: usize, pause: Duration) -> io::Result<()> {
+    let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+    stream.write_all(head).await?;
+    for _ in 0..count {
+        stream.write_all(format!("data: {:020}\n\n", nanos()).as_bytes()).await?;
+        sleep(pause).await;
+    }
+    Ok(())
+}
+
+/// Returns the nanoseconds since the first call.
+pub(crate) fn nanos() -> u64 {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    u64::try_from(START.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn first_line(head: &[u8]) -> &[u8] {
