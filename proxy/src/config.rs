@@ -64,8 +64,6 @@ pub struct Config {
     pub resolve_interval: Duration,
     /// The name servers of SRV records and of the hosts that they name. Empty: those of the system.
     pub dns_servers: Vec<SocketAddr>,
-    /// Maximum body size of a request that names no tool, in bytes: that of `[defaults]`.
-    pub max_body: u64,
     /// One pool for each tool.
     pub pools: PerTool<PoolConfig>,
     /// The other files that the file names, such as secrets. A change of one reloads the
@@ -109,26 +107,12 @@ pub struct ServerConfig {
 /// Limits that protect the machine. They are not a customer's quota.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
-    /// Maximum time from the first to the last byte of a request head.
-    pub header_timeout: Duration,
-    /// Maximum time without bytes read or written before a client connection is closed.
-    pub idle_timeout: Duration,
-    /// Minimum average rate of an upload in bytes per second, after one `idle_timeout`. 0 disables
-    /// it.
-    pub min_upload_rate: u64,
-    /// Minimum average rate of a download in bytes per second, after one `idle_timeout`. 0 disables
-    /// it.
-    pub min_download_rate: u64,
+    /// The limits that the transport enforces.
+    pub connection: ClientOptions,
     /// Maximum number of open connections.
     pub connections: usize,
     /// Maximum number of open connections per address.
     pub connections_per_address: u32,
-    /// Maximum number of requests per connection.
-    pub requests_per_connection: u32,
-    /// Maximum number of concurrent HTTP/2 streams per connection.
-    pub streams_per_connection: u32,
-    /// Whether HTTP/2 without TLS (h2c) is accepted.
-    pub h2c: bool,
     /// Maximum number of calls in flight per key.
     pub calls_in_flight_per_key: u32,
     /// Maximum rate of refused unauthenticated requests per address before it is throttled.
@@ -159,22 +143,6 @@ pub enum LoadError {
     /// The file is invalid.
     #[error(transparent)]
     Faulty(Faults),
-}
-
-impl ClientConfig {
-    /// Returns the limits that the transport enforces.
-    pub const fn options(&self, max_body: u64) -> ClientOptions {
-        ClientOptions {
-            header_timeout: self.header_timeout,
-            idle_timeout: self.idle_timeout,
-            min_upload_rate: self.min_upload_rate,
-            min_download_rate: self.min_download_rate,
-            requests_per_connection: self.requests_per_connection,
-            streams_per_connection: self.streams_per_connection,
-            h2c: self.h2c,
-            max_body,
-        }
-    }
 }
 
 impl Config {

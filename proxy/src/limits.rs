@@ -97,21 +97,26 @@ impl Drop for RefusalPermit {
 
 #[cfg(test)]
 mod tests {
+    use transport::hooks::ClientOptions;
+
     use super::*;
 
     const CONFIG: ClientConfig = ClientConfig {
-        header_timeout: Duration::from_secs(1),
-        min_upload_rate: 0,
-        min_download_rate: 0,
-        idle_timeout: Duration::from_secs(1),
-        requests_per_connection: 1,
+        connection: ClientOptions {
+            header_timeout: Duration::from_secs(1),
+            idle_timeout: Duration::from_secs(1),
+            min_upload_rate: 0,
+            min_download_rate: 0,
+            requests_per_connection: 1,
+            streams_per_connection: 1,
+            h2c: false,
+            max_body: 0,
+        },
         connections: 1,
         connections_per_address: 1,
         calls_in_flight_per_key: 3,
-        proxy_protocol: Vec::new(),
         refusals_per_second: 5,
-        streams_per_connection: 1,
-        h2c: false,
+        proxy_protocol: Vec::new(),
     };
 
     #[test]

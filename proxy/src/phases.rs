@@ -60,8 +60,7 @@ impl Listener for Gateway {
     }
 
     fn client_options(&self) -> ClientOptions {
-        let config = self.state.config.load();
-        config.clients.options(config.max_body)
+        self.state.config.load().clients.connection
     }
 
     fn drain(&self) -> &Arc<Drain> {

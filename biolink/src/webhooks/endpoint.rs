@@ -48,11 +48,7 @@ pub struct Endpoint {
     /// The way in which it gets events.
     #[serde(default)]
     pub mode: Mode,
-    /// Headers that each request has, by name in lower case, while they are in clear. They are stored so
-    /// only by versions that encrypted none.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub headers: BTreeMap<String, String>,
-    /// The headers as they are stored.
+    /// The headers that each request has.
     #[serde(default)]
     pub sealed_headers: Option<SealedHeaders>,
     /// The owner's notes.
@@ -87,9 +83,9 @@ pub enum EndpointChange {
 }
 
 impl Endpoint {
-    /// Returns a new endpoint with its first secret.
+    /// Returns a new endpoint with its first secret, and without the headers of the input.
     pub fn new(id: EndpointId, input: EndpointInput, secret: SealedSecret, now: UnixMillis) -> Self {
-        let EndpointInput { url, description, kinds, pages, enabled, mode, headers, metadata, .. } = input;
+        let EndpointInput { url, description, kinds, pages, enabled, mode, metadata, .. } = input;
         Self {
             id,
             url: url.map(|url| url.as_str().to_owned()),
@@ -98,7 +94,6 @@ impl Endpoint {
             pages,
             enabled,
             mode,
-            headers,
             sealed_headers: None,
             metadata,
             secrets: vec![LiveSecret { secret, expires_at: None }],
@@ -110,7 +105,7 @@ impl Endpoint {
         }
     }
 
-    /// Changes it to what its owner wrote. If it is enabled again or gets another address, its
+    /// Changes it to what its owner wrote, but for its headers. If it is enabled again or gets another address, its
     /// failures are forgotten.
     pub fn update(&mut self, input: EndpointInput, now: UnixMillis) {
         let is_moved = self.url.as_deref() != input.url.as_ref().map(FetchUrl::as_str);
@@ -118,10 +113,10 @@ impl Endpoint {
         if is_moved || is_enabled_again {
             self.health.reset();
         }
-        let EndpointInput { url, description, kinds, pages, enabled, mode, headers, metadata, .. } = input;
+        let EndpointInput { url, description, kinds, pages, enabled, mode, metadata, .. } = input;
         self.url = url.map(|url| url.as_str().to_owned());
         (self.description, self.kinds, self.pages) = (description, kinds, pages);
-        (self.enabled, self.mode, self.headers, self.metadata) = (enabled, mode, headers, metadata);
+        (self.enabled, self.mode, self.metadata) = (enabled, mode, metadata);
         self.updated_at = now;
     }
 

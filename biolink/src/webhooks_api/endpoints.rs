@@ -1,6 +1,6 @@
 //! The endpoints of an account.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, mem};
 
 use crate::codes;
 use serde::{Deserialize, Serialize};
@@ -161,12 +161,13 @@ impl Endpoints {
         let secret = input.secret.take().unwrap_or_else(|| WebhookSecret::generate(drawn.bytes("secret")));
         let nonce: Nonce = drawn.bytes("nonce");
         let sealed = call.keys.seal(&secret, &owner(call), &nonce);
+        let headers = mem::take(&mut input.headers);
         let mut endpoint = Endpoint::new(id, input, sealed, call.now);
+        endpoint.seal_headers(headers.clone(), call.keys, &owner(call), &drawn.bytes("headers"));
         if call.request.dry_run {
-            return Ok(shown(200, &endpoint.describe_created(&endpoint.headers, None, call.now)));
+            return Ok(shown(200, &endpoint.describe_created(&headers, None, call.now)));
         }
-        let response = created(&endpoint, &endpoint.headers, &secret, call.now);
-        endpoint.seal_headers(call.keys, &owner(call), &drawn.bytes("headers"));
+        let response = created(&endpoint, &headers, &secret, call.now);
         self.list.push(endpoint);
         if let Some(once) = &call.request.once {
             self.created.push(CreatedOnce { once: once.clone(), at: call.now, endpoint: id });
@@ -195,17 +196,20 @@ impl Endpoints {
     fn patch(&mut self, call: &EndpointCall<'_>, id: &EndpointId, body: &str) -> Result<Response, Problem> {
         let endpoint = self.find_mut(id).ok_or_else(|| webhook_unknown(id))?;
         let before = headers(call, endpoint)?;
-        let mut changed = Endpoint { headers: before.clone(), sealed_headers: None, ..endpoint.clone() };
-        let input = EndpointInput::patch(&changed, body.as_bytes(), call.policy, &call.request.pages)?;
+        let mut changed = endpoint.clone();
+        let mut input =
+            EndpointInput::patch(&changed, &before, body.as_bytes(), call.policy, &call.request.pages)?;
+        let after = mem::take(&mut input.headers);
         changed.update(input, call.now);
+        let nonce = Drawn::new(&call.request.seed).bytes("headers");
+        changed.seal_headers(after.clone(), call.keys, &owner(call), &nonce);
         let response = shown(
             200,
-            &match changed.headers == before {
+            &match after == before {
                 true => changed.describe(call.now),
-                false => changed.describe_with_headers(&changed.headers, call.now),
+                false => changed.describe_with_headers(&after, call.now),
             },
         );
-        changed.seal_headers(call.keys, &owner(call), &Drawn::new(&call.request.seed).bytes("headers"));
         if !call.request.dry_run {
             *endpoint = changed;
         }

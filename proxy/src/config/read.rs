@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use shared::request::{BODY_IDLE_TIMEOUT_MS, MIN_BODY_RATE};
+use shared::request::{BODY_IDLE_TIMEOUT_MS, MAX_BODY_BYTES, MIN_BODY_RATE};
 use shared::secret::AdminSecret;
 use shared::tool::Tool;
 use toml::de::DeTable;
@@ -21,6 +21,7 @@ use super::reader::{Entry, Section, ValueError, count, duration_in, section, val
 use super::{Callers, ClientConfig, Config, PoolConfig, ServerConfig, callers, log, tls, tracing};
 use crate::per_tool::PerTool;
 use transport::downstream::Transport;
+use transport::hooks::ClientOptions;
 
 /// Parses the text of a file. Errors name it `file`.
 pub(super) fn config(file: &str, text: &str, env: Lookup<'_>) -> Result<Config, Faults> {
@@ -49,7 +50,7 @@ pub(super) fn dump(file: &str, text: &str, env: Lookup<'_>) -> Result<String, Fa
 fn parts(root: &mut Section<'_>) -> Option<Config> {
     let server = section(root, "server", server);
     let callers = callers(root);
-    let clients = section(root, "clients", clients);
+    let mut clients = section(root, "clients", clients);
     let (log, log_file) = section(root, "log", log::read);
     let tracing = section(root, "tracing", tracing::read);
     let idle_upstream_connections = root.read("idle_upstream_connections", 4_096, count(0..=1_000_000));
@@ -62,6 +63,8 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
     let transport = server.transport;
     let defaults =
         section(root, "defaults", |section| PoolSettings::read(section, &PoolSettings::default(), transport));
+    // A request that names no tool is held to the limit of `[defaults]`.
+    clients.connection.max_body = defaults.max_body;
     let pools = section(root, "pools", |section| pools(section, &defaults, transport));
     root.finish();
     Some(Config {
@@ -74,7 +77,6 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
         idle_upstream_connections,
         resolve_interval,
         dns_servers,
-        max_body: defaults.max_body,
         pools: pools?,
         files: Vec::new(),
         secret_files: Vec::new(),
@@ -139,23 +141,26 @@ fn server(section: &mut Section<'_>) -> ServerConfig {
 fn clients(section: &mut Section<'_>) -> ClientConfig {
     let timeout = || duration_in(Duration::from_millis(100)..=Duration::from_secs(3600));
     ClientConfig {
-        header_timeout: section.read("header_timeout", Duration::from_secs(20), timeout()),
-        idle_timeout: section.read(
-            "idle_timeout",
-            Duration::from_millis(BODY_IDLE_TIMEOUT_MS),
-            duration_in(Duration::from_secs(1)..=Duration::from_secs(3600)),
-        ),
-        min_upload_rate: section.read("min_upload_rate", Size(MIN_BODY_RATE), rate).0,
-        min_download_rate: section.read("min_download_rate", Size(MIN_BODY_RATE), rate).0,
+        connection: ClientOptions {
+            header_timeout: section.read("header_timeout", Duration::from_secs(20), timeout()),
+            idle_timeout: section.read(
+                "idle_timeout",
+                Duration::from_millis(BODY_IDLE_TIMEOUT_MS),
+                duration_in(Duration::from_secs(1)..=Duration::from_secs(3600)),
+            ),
+            min_upload_rate: section.read("min_upload_rate", Size(MIN_BODY_RATE), rate).0,
+            min_download_rate: section.read("min_download_rate", Size(MIN_BODY_RATE), rate).0,
+            requests_per_connection: section.read(
+                "requests_per_connection",
+                10_000,
+                count(1..=u64::from(u32::MAX)),
+            ),
+            streams_per_connection: section.read("streams_per_connection", 128, count(1..=10_000)),
+            h2c: section.read("h2c", false, Entry::boolean),
+            max_body: MAX_BODY_BYTES,
+        },
         connections: section.read("connections", 20_000, count(1..=10_000_000)),
         connections_per_address: section.read("connections_per_address", 1_000, count(1..=10_000_000)),
-        requests_per_connection: section.read(
-            "requests_per_connection",
-            10_000,
-            count(1..=u64::from(u32::MAX)),
-        ),
-        streams_per_connection: section.read("streams_per_connection", 128, count(1..=10_000)),
-        h2c: section.read("h2c", false, Entry::boolean),
         calls_in_flight_per_key: section.read("calls_in_flight_per_key", 128, count(1..=1_000_000)),
         refusals_per_second: section.read("refusals_per_second", 100, count(1..=1_000_000)),
         proxy_protocol: section.read("proxy_protocol", Vec::new(), networks),

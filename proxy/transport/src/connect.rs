@@ -21,16 +21,7 @@ pub struct ConnectTarget {
     pub(crate) address: SocketAddr,
     /// The settings for Pingora.
     pub(crate) peer: HttpPeer,
-    /// The `Host` of requests.
-    pub(crate) authority: String,
-    /// The TLS settings, or `None` without TLS.
-    pub(crate) connector: Option<Connector>,
-    /// Whether HTTP/2 is used: with TLS if the server selects it, without TLS always. Only
-    /// `pingora-proxy` can.
-    pub(crate) http2: bool,
-    /// Maximum time in which a connection is established, with its handshakes.
-    pub(crate) timeout: Duration,
-    pub(crate) keep_idle: Duration,
+    pub(crate) options: ConnectOptions,
     /// A hash of the settings. Connections of the same identity are interchangeable.
     pub(crate) identity: u64,
     /// Whether the server has selected HTTP/1.1 over HTTP/2.
@@ -45,9 +36,10 @@ pub struct ConnectOptions {
     pub authority: String,
     /// The TLS settings, or `None` without TLS.
     pub connector: Option<Connector>,
-    /// Whether HTTP/2 is used.
+    /// Whether HTTP/2 is used: with TLS if the server selects it, without TLS always. Only
+    /// `pingora-proxy` can.
     pub http2: bool,
-    /// Maximum time in which a connection is established.
+    /// Maximum time in which a connection is established, with its handshakes.
     pub timeout: Duration,
     /// Maximum idle time of a connection.
     pub keep_idle: Duration,
@@ -89,32 +81,25 @@ impl Connections {
 impl ConnectTarget {
     /// Returns the server at this address.
     pub fn new(address: SocketAddr, options: ConnectOptions, connections: &Arc<Connections>) -> Self {
-        let ConnectOptions { authority, connector, http2, timeout, keep_idle } = options;
         let mut peer = HttpPeer::new(address, false, String::new());
-        peer.options.connection_timeout = Some(timeout);
-        peer.options.total_connection_timeout = Some(timeout);
+        peer.options.connection_timeout = Some(options.timeout);
+        peer.options.total_connection_timeout = Some(options.timeout);
         // A connection from before a change of the trusted authorities must not be reused.
         let mut identity = DefaultHasher::new();
-        (peer.reuse_hash(), &connector, http2).hash(&mut identity);
-        let (identity, connections) = (identity.finish(), Arc::clone(connections));
-        let prefers_http1 = AtomicBool::new(false);
+        (peer.reuse_hash(), &options.connector, options.http2).hash(&mut identity);
         Self {
             address,
             peer,
-            authority,
-            connector,
-            http2,
-            timeout,
-            keep_idle,
-            identity,
-            prefers_http1,
-            connections,
+            options,
+            identity: identity.finish(),
+            prefers_http1: AtomicBool::new(false),
+            connections: Arc::clone(connections),
         }
     }
 
     /// Closes idle connections that cannot be used any more.
     pub fn sweep_idle(&self, now: Monotonic) {
-        self.connections.idle.sweep(self.identity, now, self.keep_idle);
+        self.connections.idle.sweep(self.identity, now, self.options.keep_idle);
     }
 
     /// Returns a listener for the failure of the server.
@@ -131,7 +116,7 @@ impl ConnectTarget {
     /// Returns the most recently used idle connection and its owner, or `None` if the pool is
     /// empty.
     pub(crate) fn take_idle(&self, now: Monotonic) -> Option<(Stream, OwnerThread)> {
-        self.connections.idle.take(self.identity, now, self.keep_idle)
+        self.connections.idle.take(self.identity, now, self.options.keep_idle)
     }
 
     /// Keeps an idle connection in the list of its owner.

@@ -32,9 +32,8 @@ pub enum SourceCall {
         /// Whether its products stay on the page.
         keep_products: bool,
     },
-    /// The source's object has these products. The last is the number of its edit; 0 from a version that
-    /// numbers none.
-    Sync(SourceId, Vec<FeedProduct>, #[serde(default)] u64),
+    /// The source's object has these products. The last is the number of its edit.
+    Sync(SourceId, Vec<FeedProduct>, u64),
 }
 
 impl SourceCall {

@@ -84,7 +84,7 @@ impl Account {
             }
             SourceCall::Sync(id, products, number) => {
                 // An edit that was overtaken by a newer one changes nothing.
-                if *number > 0 && *number <= self.source_of(page, id)?.synced {
+                if *number <= self.source_of(page, id)?.synced {
                     let items =
                         loaded.content.map(|content| content.document.products.items).unwrap_or_default();
                     let shown = items.iter().filter(|item| item.source == Some(*id)).count();

@@ -8,7 +8,7 @@ use shared::time::UnixMillis;
 use super::Endpoint;
 use crate::webhooks::{KindCounts, WebhookSecret};
 
-/// Returns what an owner may write of an endpoint: what a `PATCH` is merged into.
+/// Returns what an owner may write of an endpoint, but for its headers: what a `PATCH` is merged into.
 pub(super) fn writable(endpoint: &Endpoint) -> Map<String, Value> {
     let mut members = Map::new();
     let mut add = |name: &str, value: Value| members.insert(name.to_owned(), value);
@@ -19,12 +19,11 @@ pub(super) fn writable(endpoint: &Endpoint) -> Map<String, Value> {
     add("page_ids", pages.map_or(Value::Null, |pages| pages.iter().map(ToString::to_string).collect()));
     add("enabled", endpoint.is_active().into());
     add("mode", endpoint.mode.as_str().into());
-    add("headers", texts(&endpoint.headers));
     add("metadata", texts(&endpoint.metadata));
     members
 }
 
-fn texts(texts: &BTreeMap<String, String>) -> Value {
+pub(super) fn texts(texts: &BTreeMap<String, String>) -> Value {
     texts.iter().map(|(name, text)| (name.clone(), Value::from(text.as_str()))).collect::<Map<_, _>>().into()
 }
 
@@ -50,7 +49,6 @@ impl Endpoint {
         add("updated_at", moment(Some(self.updated_at)));
         add("header_names", self.header_names().into());
         members.extend(writable(self));
-        members.remove("headers");
         Value::Object(members)
     }
 

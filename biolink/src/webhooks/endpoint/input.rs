@@ -115,18 +115,21 @@ impl EndpointInput {
     }
 
     /// Reads the body of `PATCH /webhooks/{id}`, a merge patch (RFC 7396). `known` are the pages of the
-    /// account. Pages that the endpoint has may stay, though they were deleted.
+    /// account, and `headers` those of the endpoint. Pages that the endpoint has may stay, though they
+    /// were deleted.
     ///
     /// # Errors
     /// Returns `body-malformed`, or `fields-invalid` with every error.
     pub fn patch(
         endpoint: &Endpoint,
+        headers: &BTreeMap<String, String>,
         body: &[u8],
         policy: &FetchPolicy,
         known: &[PageId],
     ) -> Result<Self, Problem> {
         let known = [known, endpoint.pages.as_deref().unwrap_or_default()].concat();
         let (mut merged, patch) = (describe::writable(endpoint), Fields::read(body)?.into_members());
+        merged.insert("headers".to_owned(), describe::texts(headers));
         let is_url_null = patch.get("url").is_some_and(Value::is_null);
         merge(&mut merged, patch);
         if is_url_null {

@@ -1,6 +1,6 @@
 //! The owner's headers at rest: their values may be credentials of the receiver.
 
-use std::{collections::BTreeMap, mem};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use shared::json;
@@ -17,9 +17,14 @@ pub struct SealedHeaders {
 }
 
 impl Endpoint {
-    /// Encrypts the headers for their owner. The nonce must be random.
-    pub fn seal_headers(&mut self, keys: &EncryptionKeys, owner: &str, nonce: &Nonce) {
-        let headers = mem::take(&mut self.headers);
+    /// Replaces the headers, encrypted for their owner. The nonce must be random.
+    pub fn seal_headers(
+        &mut self,
+        headers: BTreeMap<String, String>,
+        keys: &EncryptionKeys,
+        owner: &str,
+        nonce: &Nonce,
+    ) {
         self.sealed_headers = (!headers.is_empty()).then(|| {
             let text = serde_json::to_vec(&headers).unwrap_or_default();
             SealedHeaders {
@@ -38,14 +43,13 @@ impl Endpoint {
         keys: &EncryptionKeys,
         owner: &str,
     ) -> Result<BTreeMap<String, String>, UnsealError> {
-        let Some(sealed) = &self.sealed_headers else { return Ok(self.headers.clone()) };
+        let Some(sealed) = &self.sealed_headers else { return Ok(BTreeMap::new()) };
         let text = String::from_utf8(keys.unseal_bytes(&sealed.values, owner)?);
         text.ok().and_then(|text| json::from_str(&text).ok()).ok_or(UnsealError::Malformed)
     }
 
     /// Returns the names of the headers.
     pub(super) fn header_names(&self) -> Vec<&str> {
-        let sealed = self.sealed_headers.iter().flat_map(|sealed| &sealed.names);
-        self.headers.keys().chain(sealed).map(String::as_str).collect()
+        self.sealed_headers.iter().flat_map(|sealed| &sealed.names).map(String::as_str).collect()
     }
 }

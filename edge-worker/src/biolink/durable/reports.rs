@@ -19,13 +19,10 @@ use crate::runtime::sql::{integer, number, rows, text};
 use crate::runtime::{clock, log};
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS report
-        (number INTEGER PRIMARY KEY, page TEXT NOT NULL, sender INTEGER NOT NULL, at INTEGER NOT NULL, j TEXT NOT NULL);
-    CREATE INDEX IF NOT EXISTS report_page ON report (page, number)";
-/// Columns that earlier versions did not have.
-const EXTEND: &str = "ALTER TABLE report ADD COLUMN more INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE report ADD COLUMN is_read INTEGER NOT NULL DEFAULT 0;
-    CREATE INDEX report_read ON report (number) WHERE is_read = 1";
-const HAS_COLUMN: &str = "SELECT COUNT(*) FROM pragma_table_info('report') WHERE name = 'is_read'";
+        (number INTEGER PRIMARY KEY, page TEXT NOT NULL, sender INTEGER NOT NULL, at INTEGER NOT NULL, j TEXT NOT NULL,
+        more INTEGER NOT NULL DEFAULT 0, is_read INTEGER NOT NULL DEFAULT 0);
+    CREATE INDEX IF NOT EXISTS report_page ON report (page, number);
+    CREATE INDEX IF NOT EXISTS report_read ON report (number) WHERE is_read = 1";
 const COUNT: &str = "SELECT COUNT(*) FROM report";
 const COUNT_SENDER: &str = "SELECT COUNT(*) FROM report WHERE page = ? AND sender = ? AND at > ?";
 const ADD: &str = "INSERT INTO report (page, sender, at, j, more) VALUES (?, ?, ?, ?, ?) RETURNING number";
@@ -96,15 +93,12 @@ impl Reports {
         }
     }
 
-    /// Creates the table or what it lacks, and counts its rows, once.
+    /// Creates the table, and counts its rows, once.
     fn opened(&self) -> Result<&Cell<u64>> {
         if let Some(count) = self.count.get() {
             return Ok(count);
         }
         self.sql.exec(CREATE, None)?;
-        if self.first(HAS_COLUMN, Vec::new())? == Some(0) {
-            self.sql.exec(EXTEND, None)?;
-        }
         let count = self.first(COUNT, Vec::new())?.unwrap_or(0);
         Ok(self.count.get_or_init(|| Cell::new(count)))
     }

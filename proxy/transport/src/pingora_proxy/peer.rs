@@ -81,8 +81,8 @@ impl Peers {
 
     /// Returns the upstream of an attempt. `in_flight` is the number of requests.
     pub(super) fn peer(&self, target: &Arc<ConnectTarget>, is_idempotent: bool, in_flight: usize) -> Peer {
-        let is_http2 = target.http2 && !target.prefers_http1.load(Ordering::Relaxed);
-        let mut peer = match &target.connector {
+        let is_http2 = target.options.http2 && !target.prefers_http1.load(Ordering::Relaxed);
+        let mut peer = match &target.options.connector {
             Some(_) if is_http2 => Self::encrypted(target),
             Some(_) | None => HttpPeer::clone(&target.peer),
         };
@@ -90,7 +90,7 @@ impl Peers {
         (peer.options.read_timeout, peer.options.write_timeout) = (None, None);
         peer.options.http_upstream_request_policy = HttpUpstreamRequestPolicy::preserve();
         let keeps_idle = is_http2 && self.keeps_idle;
-        peer.options.idle_timeout = Some(if keeps_idle { target.keep_idle } else { Duration::ZERO });
+        peer.options.idle_timeout = Some(if keeps_idle { target.options.keep_idle } else { Duration::ZERO });
         peer.group_key = match keeps_idle {
             true => target.pool_identity(),
             // No other call finds the connection in Pingora's pool.
@@ -117,7 +117,7 @@ impl Peers {
         // one: a local socket leads nowhere. Connections are told apart by the group key.
         let mut peer =
             HttpPeer::new(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0), false, String::new());
-        peer.options.total_connection_timeout = Some(target.timeout);
+        peer.options.total_connection_timeout = Some(target.options.timeout);
         peer
     }
 }
@@ -148,7 +148,7 @@ impl Http2Connector {
 #[async_trait]
 impl L4Connect for Http2Connector {
     async fn connect(&self, _address: &PeerAddress) -> Result<L4Stream> {
-        let (stream, times) = match &self.target.connector {
+        let (stream, times) = match &self.target.options.connector {
             Some(_) => self.connect_encrypted().await?,
             None => {
                 let (stream, times) = dial::connect_tcp(&self.target).await?;

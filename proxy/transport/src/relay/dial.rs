@@ -19,11 +19,11 @@ pub(crate) async fn connect(target: &ConnectTarget) -> Result<(Stream, DialTimes
     let socket = Socket::new(stream, target.address).map_err(connect_error)?;
     // Not Pingora's TLS: it keeps no cause of a failure, and panics if an authority of the system
     // is unreadable.
-    match &target.connector {
+    match &target.options.connector {
         None => Ok((Box::new(socket), times)),
         // Boxed, so that calls without TLS hold no memory for it.
         Some(connector) => {
-            let left = target.timeout.saturating_sub(times.begun.elapsed());
+            let left = target.options.timeout.saturating_sub(times.begun.elapsed());
             let stream = Box::pin(secure(Box::new(socket), connector, left)).await?;
             times.secured = Some(Instant::now());
             Ok((stream, times))
@@ -34,7 +34,7 @@ pub(crate) async fn connect(target: &ConnectTarget) -> Result<(Stream, DialTimes
 /// Opens a TCP connection. Returns it with the times of its steps.
 pub(crate) async fn connect_tcp(target: &ConnectTarget) -> Result<(TcpStream, DialTimes)> {
     let begun = Instant::now();
-    let connected = timeout(target.timeout, TcpStream::connect(target.address)).await;
+    let connected = timeout(target.options.timeout, TcpStream::connect(target.address)).await;
     let stream = connected.unwrap_or_else(|_elapsed| Err(io::ErrorKind::TimedOut.into()));
     let stream = stream.map_err(connect_error)?;
     Ok((stream, DialTimes { begun, connected: Instant::now(), secured: None }))

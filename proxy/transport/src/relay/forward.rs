@@ -87,7 +87,7 @@ impl<P: Phases> Forwarder<'_, P> {
                 return Outcome::client_closed();
             }
             client.arm_upload();
-            let head = head::address_request(*phases, call, head, &attempt.target.authority, dialed);
+            let head = head::address_request(*phases, call, head, &attempt.target.options.authority, dialed);
             let up = begin_upload(client, &framing, head, upload.take());
             record.sent_at = Some(Instant::now());
             let mut deadline = ResponseDeadline::new();

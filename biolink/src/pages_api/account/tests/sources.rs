@@ -35,7 +35,8 @@ impl World {
     }
 
     fn sync(&mut self, page: PageId, source: SourceId, ids: &[u8]) -> Got {
-        self.sources(page, SourceCall::Sync(source, products(ids), 0))
+        self.seed += 1;
+        self.sources(page, SourceCall::Sync(source, products(ids), u64::from(self.seed)))
     }
 
     /// Returns the titles of the products that visitors see.
