@@ -20,7 +20,8 @@ use crate::biolink::handlers::visit::{self, VisitHost};
 use crate::biolink::handlers::{administer_pages, images, pages_api, push_products, webhooks};
 use crate::context::RequestContext;
 use crate::gateway::handlers::{
-    call_tool, change_key, issue_key, key_changes, list_keys, meters, read_own_key, status, tools,
+    call_tool, change_key, issue_key, key_changes, list_keys, meters, read_history, read_own_key, status,
+    tools,
 };
 use crate::gateway::meter_client;
 use crate::portal::assets;
@@ -230,6 +231,7 @@ async fn respond_keys(
     match route {
         KeysRoute::Issue => boxed(issue_key::handle(context, access)).await,
         KeysRoute::ReadOwn => boxed(read_own_key::handle(context, access)).await,
+        KeysRoute::ReadHistory => boxed(read_history::handle(context, query, access)).await,
         KeysRoute::RotateOwn => boxed(change_key::rotate_own(context, access)).await,
         KeysRoute::RevokeOwn => boxed(change_key::revoke_own(context, access)).await,
         KeysRoute::List => boxed(list_keys::handle(context, query)).await,

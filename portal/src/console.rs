@@ -5,6 +5,7 @@
 mod analytics;
 mod chart;
 mod domains;
+mod history;
 mod keys;
 mod moderation;
 mod page;
@@ -44,6 +45,7 @@ fn render(call: &ConsoleCall<'_>, query: Option<&str>, value: &Value) -> Markup 
     let path = call.path;
     match call.view {
         ConsoleView::OwnKey => usage::own_key(value),
+        ConsoleView::History => history::history(query, value),
         ConsoleView::Keys => keys::all(path, query, value),
         ConsoleView::Key => keys::one(value),
         ConsoleView::Status => status::tools(value),

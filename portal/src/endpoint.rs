@@ -19,6 +19,7 @@ pub enum Endpoint {
     ReadOwnKey,
     RotateOwnKey,
     RevokeOwnKey,
+    ReadHistory,
     ListKeys,
     ReadKey,
     ChangeKey,
@@ -56,6 +57,7 @@ impl Endpoint {
             Route::Keys(KeysRoute::ReadOwn) => Self::ReadOwnKey,
             Route::Keys(KeysRoute::RotateOwn) => Self::RotateOwnKey,
             Route::Keys(KeysRoute::RevokeOwn) => Self::RevokeOwnKey,
+            Route::Keys(KeysRoute::ReadHistory) => Self::ReadHistory,
             Route::Keys(KeysRoute::List) => Self::ListKeys,
             Route::Keys(KeysRoute::Read(_)) => Self::ReadKey,
             Route::Keys(KeysRoute::Change(_)) => Self::ChangeKey,
@@ -88,11 +90,12 @@ impl Endpoint {
     /// Returns every endpoint once; the tools' first. `Preflight` lies on every path and is not
     /// among them.
     pub fn all() -> impl Iterator<Item = Self> {
-        const OTHERS: [Endpoint; 22] = [
+        const OTHERS: [Endpoint; 23] = [
             Endpoint::IssueKey,
             Endpoint::ReadOwnKey,
             Endpoint::RotateOwnKey,
             Endpoint::RevokeOwnKey,
+            Endpoint::ReadHistory,
             Endpoint::ListKeys,
             Endpoint::ReadKey,
             Endpoint::ChangeKey,
@@ -148,6 +151,7 @@ impl Endpoint {
             Self::Visit(endpoint) => endpoint.method(),
             Self::Admin(endpoint) => endpoint.method(),
             Self::ReadOwnKey
+            | Self::ReadHistory
             | Self::ListKeys
             | Self::ReadKey
             | Self::KeyChanges
@@ -174,6 +178,7 @@ impl Endpoint {
             Self::IssueKey => "/v1/keys/issue",
             Self::ReadOwnKey | Self::RevokeOwnKey => "/v1/keys/me",
             Self::RotateOwnKey => "/v1/keys/me/rotate",
+            Self::ReadHistory => "/v1/usage",
             Self::ListKeys => "/v1/keys",
             Self::ReadKey | Self::ChangeKey => "/v1/keys/{id}",
             Self::RevokeKey => "/v1/keys/{id}/revoke",

@@ -100,6 +100,7 @@ impl Counter {
             tally: self.today.tally(),
             last_used: Some(self.last_used).filter(|at| *at > UnixMillis::default()),
             refusals: None,
+            hours: Vec::new(),
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod change;
 mod changes;
+mod history;
 mod idempotency_key;
 mod issue;
 mod list;
@@ -13,6 +14,7 @@ mod values;
 
 pub use change::{changed, describe_rotated, key_unknown, read_change, read_grace};
 pub use changes::{ChangesError, ChangesMessage, ChangesPage, ChangesRequest, Cursor};
+pub use history::HistoryRequest;
 pub use issue::{IssueRequest, IssuedKey, MAX_BODY, NewKey, describe};
 pub use list::{KeyFilter, ListRequest, Position, describe_page, includes_usage};
 pub use usage::describe_usage;

@@ -46,6 +46,7 @@ mod batches;
 mod budget_shares;
 mod bulk;
 mod held_share;
+mod hour_counts;
 mod lease;
 mod message;
 mod refusals;
@@ -54,6 +55,7 @@ mod tally;
 
 pub use bulk::{BulkError, BulkReplies, BulkReply, BulkRequest, HolderAsk, MeterFailure};
 pub use held_share::HeldShare;
+pub use hour_counts::HourCounts;
 pub(crate) use lease::SLOT_MS;
 pub use lease::{LeaseReport, LeaseTerms, TTL_MS};
 pub use message::{

@@ -104,6 +104,8 @@ pub enum KeysRoute {
     RotateOwn,
     /// `DELETE /v1/keys/me`
     RevokeOwn,
+    /// `GET /v1/usage`
+    ReadHistory,
     /// `GET /v1/keys`
     List,
     /// `GET /v1/keys/{id}`
@@ -185,6 +187,7 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::Tool(tool, action), Method::Post) => Some(call(CallMethod::Post, tool, action)),
         (Place::Own, Method::Get) => keys(KeysRoute::ReadOwn),
         (Place::Own, Method::Delete) => keys(KeysRoute::RevokeOwn),
+        (Place::Usage, Method::Get) => keys(KeysRoute::ReadHistory),
         (Place::OwnRotate, Method::Post) => keys(KeysRoute::RotateOwn),
         (Place::Keys, Method::Get) => keys(KeysRoute::List),
         (Place::Issue, Method::Post) => keys(KeysRoute::Issue),

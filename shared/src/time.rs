@@ -16,6 +16,8 @@ pub struct UnixMillis(pub u64);
 pub struct UtcDay(pub u64);
 
 const DAY_MS: u64 = 86_400_000;
+/// An hour in milliseconds.
+pub const HOUR_MS: u64 = 3_600_000;
 /// The Julian day of 1970-01-01.
 const UNIX_EPOCH_JULIAN_DAY: i32 = 2_440_588;
 /// How far ahead of the clock a stored moment may lie, in milliseconds: a minute, and a second
@@ -79,6 +81,11 @@ impl UnixMillis {
     pub fn from_http_date(text: &str) -> Option<Self> {
         let moment = OffsetDateTime::parse(text.trim(), &Rfc2822).ok()?;
         u64::try_from(moment.unix_timestamp()).ok().map(|seconds| Self(seconds.saturating_mul(1_000)))
+    }
+
+    /// Returns the hours from the epoch to the start of the hour this moment lies in.
+    pub const fn hour(self) -> u64 {
+        self.0 / HOUR_MS
     }
 
     /// Returns the UTC day this moment lies in.

@@ -17,6 +17,7 @@ mod domains;
 mod far;
 mod faults;
 mod functions;
+mod history;
 mod hooks;
 mod images;
 mod key_changes;

@@ -177,7 +177,7 @@ async fn usable(
     context: &RequestContext<'_>,
     access: &mut AccessRecord,
 ) -> Result<Option<KeyRecord>, Problem> {
-    match meter_client::read(context, &authenticate(context)?).await {
+    match meter_client::read(context, &authenticate(context)?, None).await {
         Ok(snapshot) => {
             access.tier = snapshot.record.as_ref().map(|record| record.tier);
             Ok(snapshot.record)

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::chart::{Series, bar};
-use super::parts::{Row, count, flag, heading, list, parameter, select, table, text};
+use super::parts::{Row, count, flag, heading, label, list, parameter, select, table, text};
 
 /// The groups that the view asks for first.
 const GROUPS: &str = "timeseries,page,link,product,source,device,browser,country";
@@ -128,12 +128,6 @@ fn over_time(report: &Value) -> Markup {
             div.tall { (table("Counts over time", &["From", "Views", "Visitors", "Clicks", "Scans"], &rows, "No period.")) }
         }
     }
-}
-
-/// Returns the beginning of a period: its day, and its time if it is an hour.
-fn label(start: &str, period: &str) -> String {
-    let length = if period == "hour" { 16 } else { 10 };
-    start.get(..length).unwrap_or(start).replace('T', " ")
 }
 
 fn pages(pages: &[Value]) -> Markup {

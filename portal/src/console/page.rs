@@ -47,6 +47,7 @@ fn menu() -> Markup {
         nav #menu aria-label="Console" {
             span data-role="key" hidden {
                 a href="#/v1/keys/me" { "Usage" }
+                a href="#/v1/usage" { "Past usage" }
                 a href="#/pages" { "Pages" }
                 a href=(format!("#{}", super::analytics::address(None, "30d"))) { "Analytics" }
                 a href="#/webhooks" { "Webhooks" }

@@ -31,6 +31,12 @@ pub(super) fn heading(text: impl maud::Render) -> Markup {
     html! { h2 tabindex="-1" { (text) } }
 }
 
+/// Returns the beginning of a period: its day, and its time if it is an hour.
+pub(super) fn label(start: &str, period: &str) -> String {
+    let length = if period == "hour" { 16 } else { 10 };
+    start.get(..length).unwrap_or(start).replace('T', " ")
+}
+
 /// Returns a moment of a response to the second, or a dash if there is none.
 pub(super) fn moment(value: &Value, pointer: &str) -> Markup {
     let text = text(value, pointer);

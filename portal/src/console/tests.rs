@@ -42,7 +42,8 @@ fn key() -> Value {
 
 /// Returns every view of the pages API with its example.
 fn examples() -> impl Iterator<Item = (String, Value)> {
-    let own = [ConsoleView::OwnKey, ConsoleView::Keys, ConsoleView::Key, ConsoleView::Status];
+    let own =
+        [ConsoleView::OwnKey, ConsoleView::History, ConsoleView::Keys, ConsoleView::Key, ConsoleView::Status];
     let views = ConsoleView::ALL.into_iter().filter(move |view| !own.contains(view));
     views.map(|view| {
         let path = view.api_path();
@@ -78,7 +79,7 @@ fn every_example_of_the_api_has_a_view() {
         assert!(!html.contains("<script") && !html.contains("style="), "{target}: the policy forbids both");
         shown += 1;
     }
-    assert_eq!(shown, ConsoleView::ALL.len() - 4);
+    assert_eq!(shown, ConsoleView::ALL.len() - 5);
 }
 
 #[test]
@@ -96,6 +97,10 @@ fn text_of_a_user_is_escaped_in_every_view() {
         ("/console/v1/keys/me".to_owned(), key()),
         ("/console/v1/keys/key_0bPELAU4eqF07yhS3".to_owned(), key()),
         ("/console/v1/keys".to_owned(), json!({ "keys": [key()], "cursor": "x" })),
+        (
+            "/console/v1/usage".to_owned(),
+            json!({ "group_by": "tool", "data": [{ "tool": "x", "calls": 1 }] }),
+        ),
     ];
     for (target, mut value) in examples().chain(keys) {
         poison(&mut value);
@@ -114,6 +119,23 @@ fn holder_sees_usage_and_calls_of_today() {
     assert!(html.contains(r#"data-method="POST" data-action="/v1/keys/me/rotate""#), "{html}");
     assert!(html.contains(r#"data-method="DELETE" data-action="/v1/keys/me""#), "{html}");
     assert!(!html.contains("Last refusals"), "the response has none");
+}
+
+#[test]
+fn holder_sees_past_calls_by_hour_and_by_tool() {
+    let hours = json!({ "object": "usage", "group_by": "hour", "calls": 5, "from": "2026-01-05T08:00:00Z",
+        "to": "2026-01-05T09:42:00Z", "data": [
+            { "start": "2026-01-05T08:00:00Z", "calls": 3, "by_tool": { "qr": 3 }, "by_status": { "200": 3 } },
+            { "start": "2026-01-05T09:00:00Z", "calls": 2, "by_tool": { "qr": 2 }, "by_status": { "200": 2 } }] });
+    let html = view("/console/v1/usage?group_by=hour", &hours);
+    for text in ["Calls by hour: 5 in all, at most 3", "2026-01-05 08:00", "value=\"hour\" selected"] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    assert!(html.rfind("2026-01-05 09:00") < html.rfind("2026-01-05 08:00"), "the newest hour comes first");
+    let tools = json!({ "object": "usage", "group_by": "tool", "calls": 5, "from": "2026-01-05T00:00:00Z",
+        "to": "2026-01-05T09:42:00Z", "data": [{ "tool": "qr", "calls": 5 }] });
+    let html = view("/console/v1/usage?group_by=tool", &tools);
+    assert!(html.contains("<td>qr</td>") && html.contains("class=\"bar-of\""), "{html}");
 }
 
 /// Of a hundred calls, 12 were made and 23 are lent. Nothing says that the rest ends at a time.

@@ -62,6 +62,7 @@ fn is_described(endpoint: Endpoint) -> bool {
         | Endpoint::ReadOwnKey
         | Endpoint::RotateOwnKey
         | Endpoint::RevokeOwnKey
+        | Endpoint::ReadHistory
         | Endpoint::ListKeys
         | Endpoint::ReadKey
         | Endpoint::ChangeKey

@@ -29,6 +29,7 @@ pub enum ConsoleRead<'a> {
 #[allow(missing_docs, reason = "`api_path` says what each one shows")]
 pub enum ConsoleView {
     OwnKey,
+    History,
     Keys,
     Key,
     Status,
@@ -63,6 +64,7 @@ impl<'a> ConsoleCall<'a> {
 pub(super) const fn keys_view(route: KeysRoute) -> Option<ConsoleView> {
     match route {
         KeysRoute::ReadOwn => Some(ConsoleView::OwnKey),
+        KeysRoute::ReadHistory => Some(ConsoleView::History),
         KeysRoute::List => Some(ConsoleView::Keys),
         KeysRoute::Read(_) => Some(ConsoleView::Key),
         _ => None,
@@ -83,12 +85,13 @@ pub(super) fn biolink_view(read: &biolink_route::Route<'_>) -> Option<ConsoleVie
 
 impl ConsoleView {
     /// Every view once.
-    pub const ALL: [Self; 16] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; 17] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the path of the read, with parameters in braces.
     pub const fn api_path(self) -> &'static str {
         match self {
             Self::OwnKey => "/v1/keys/me",
+            Self::History => "/v1/usage",
             Self::Keys => "/v1/keys",
             Self::Key => "/v1/keys/{id}",
             Self::Status => "/v1/status",

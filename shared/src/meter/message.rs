@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{HeldShare, LeaseReport, LeaseTerms, RefusedCalls, Tally};
+use super::{HeldShare, HourCounts, LeaseReport, LeaseTerms, RefusedCalls, Tally};
 use crate::idempotency::{IssueStep, IssueTurn};
 use crate::key::{
     BiolinkPlan, KeyError, KeyHolder, KeyRecord, SecretHash, VerifiedKey, WhenMeterUnreachable,
@@ -25,6 +25,13 @@ pub enum Message {
     Ask(MeterRequest),
     /// A lease cache requests the whole state. It is handled like [`Message::Ask`] for no call.
     Read(MeterRequest),
+    /// The same, with the hours from `since` on that the shell has kept.
+    History {
+        /// The request.
+        request: MeterRequest,
+        /// The first hour, counted from the epoch.
+        since: u64,
+    },
     /// An administrator or the key's holder changes the record. `record` is what KV holds, for a
     /// meter that has not met the key yet.
     Change {
@@ -55,7 +62,7 @@ impl Message {
     /// Returns true for a message that may leave the meter as it was.
     pub(super) const fn may_only_read(&self) -> bool {
         match self {
-            Self::Read(_) | Self::Show { .. } | Self::Attempt(_) => true,
+            Self::Read(_) | Self::History { .. } | Self::Show { .. } | Self::Attempt(_) => true,
             Self::Ask(request) => !request.want && request.rate == 0,
             Self::Change { .. } | Self::Stored { .. } | Self::Issue(_) => false,
         }
@@ -69,7 +76,7 @@ impl Message {
 pub enum Reply {
     /// To [`Message::Ask`].
     Ask(MeterResponse),
-    /// To [`Message::Read`].
+    /// To [`Message::Read`] and [`Message::History`].
     Read(MeterSnapshot),
     /// To [`Message::Change`].
     Change(ChangeOutcome),
@@ -281,6 +288,9 @@ pub struct MeterSnapshot {
     /// The last refusals, grouped; `None` where none are logged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusals: Option<Vec<RefusedCalls>>,
+    /// The hours that have ended, the first one first, if they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hours: Vec<HourCounts>,
 }
 
 /// A change of a key's record. Absent fields stay as they are.

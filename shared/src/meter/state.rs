@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 use super::batches::{BatchOutcome, Batches};
 use super::budget_shares::BudgetShares;
 use super::lease::Lease;
-use super::{AdminAttempt, Batch, Message, MeterRequest, MeterResponse, RefusedCalls, Reply, Tally, Verdict};
+use super::{
+    AdminAttempt, Batch, HourCounts, Message, MeterRequest, MeterResponse, RefusedCalls, Reply, Tally,
+    Verdict,
+};
 use crate::caller;
 use crate::idempotency::IssueOnce;
 use crate::key::{KeyError, KeyRecord};
@@ -64,6 +67,11 @@ pub struct Meter {
     #[serde(skip_serializing_if = "BudgetShares::is_empty")]
     budget: BudgetShares,
     last_used: Option<UnixMillis>,
+    /// The hour that is being counted, from the epoch.
+    hour: u64,
+    /// The hour that has ended with the last message, for the shell to keep.
+    #[serde(skip)]
+    ended_hour: Option<HourCounts>,
     /// Refusals that came with the last message, for the shell to log.
     #[serde(skip)]
     refused: Vec<RefusedCalls>,
@@ -113,7 +121,7 @@ impl Meter {
                 let response = self.respond(&request, now);
                 Reply::Ask(MeterResponse { budget: self.grant_budget(&request, now), ..response })
             }
-            Message::Read(request) => Reply::Read(self.read(request, now)),
+            Message::Read(request) | Message::History { request, .. } => Reply::Read(self.read(request, now)),
             Message::Change { record, by, change } => {
                 self.adopt(record.as_ref());
                 self.roll(now);
@@ -147,6 +155,12 @@ impl Meter {
     /// [`RefusalLog`](super::RefusalLog).
     pub fn take_refused(&mut self) -> Vec<RefusedCalls> {
         std::mem::take(&mut self.refused)
+    }
+
+    /// Takes the hour that has ended with the last message, for the shell to store by its number before
+    /// it stores the state: it may come twice.
+    pub const fn take_ended_hour(&mut self) -> Option<HourCounts> {
+        self.ended_hour.take()
     }
 
     /// Returns the milliseconds after which nothing of the state matters, for the shell to delete
@@ -218,12 +232,23 @@ impl Meter {
         for lease in self.leases.extract_if(.., |lease| lease.until <= now) {
             self.usage.spend(lease.until, lease.left);
         }
+        if now.hour() > self.hour {
+            self.ended_hour = self.count_hour();
+            self.hour = now.hour();
+        }
         self.usage.roll(now);
         if self.units != UnitUsage::default() {
             self.units.roll(now);
         }
         self.tally.roll(self.usage.day());
         self.batches.roll(self.usage.day());
+    }
+
+    /// Returns the counts of the hour; `None` if its day has no call yet.
+    fn count_hour(&self) -> Option<HourCounts> {
+        let (_, calls) = self.usage.used();
+        let counts = || HourCounts { hour: self.hour, calls, tally: self.tally.clone() };
+        (calls > 0 && self.record.is_some()).then(counts)
     }
 
     fn take_batch(&mut self, holder: u64, batch: &Batch, now: UnixMillis) {

@@ -18,6 +18,7 @@ pub(super) enum Place<'a> {
     Issue,
     Own,
     OwnRotate,
+    Usage,
     Key(KeyId),
     KeyRevoke(KeyId),
     KeyRotate(KeyId),
@@ -39,6 +40,7 @@ impl<'a> Place<'a> {
             [Some("healthz"), None, ..] => Ok(Some(Self::Health)),
             [Some("internal"), Some("keys"), Some("changes"), None, ..] => Ok(Some(Self::KeyChanges)),
             [Some("internal"), Some("meter"), None, ..] => Ok(Some(Self::Meters)),
+            [Some("v1"), Some("usage"), None, ..] => Ok(Some(Self::Usage)),
             [Some("v1"), Some("status"), None, ..] => Ok(Some(Self::Status)),
             [Some("tools"), rest @ ..] => Self::parse_tools(rest).map(Some),
             [Some("v1"), Some("keys"), rest @ ..] => Self::parse_keys(rest).map(Some),
@@ -100,7 +102,7 @@ impl<'a> Place<'a> {
             Self::Issue | Self::OwnRotate | Self::KeyRevoke(_) | Self::KeyRotate(_) | Self::Meters => {
                 Methods::of([Post])
             }
-            Self::Keys | Self::KeyChanges | Self::Health | Self::Status | Self::Tools(_) => {
+            Self::Keys | Self::Usage | Self::KeyChanges | Self::Health | Self::Status | Self::Tools(_) => {
                 Methods::of([Get]).with_head()
             }
         }

@@ -96,7 +96,8 @@ pub(super) async fn key_record(
 ) -> Result<KeyRecord, Problem> {
     let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
-    let record = boxed(meter_client::read(context, &key)).await?.record.ok_or_else(key_store::unavailable)?;
+    let record =
+        boxed(meter_client::read(context, &key, None)).await?.record.ok_or_else(key_store::unavailable)?;
     access.tier = Some(record.tier);
     Ok(record)
 }

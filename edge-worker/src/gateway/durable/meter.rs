@@ -22,6 +22,7 @@ use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
 };
 
+use super::kept_hours;
 use super::refusal_log::StoredRefusals;
 use crate::bindings;
 use crate::gateway::{key_change_feed, key_store};
@@ -217,6 +218,10 @@ impl Meter {
     /// Handles a message in one synchronous step, so that no other message sees the state in
     /// between. A message that changes nothing writes no row. Returns the reply as JSON.
     fn step(&self, message: Message) -> Result<String> {
+        let since = match &message {
+            Message::History { since, .. } => Some(*since),
+            _ => None,
+        };
         let mut place = self.state.borrow_mut();
         let mut next = match place.take() {
             Some(state) => state,
@@ -224,8 +229,14 @@ impl Meter {
         };
         let (mut reply, is_changed) = outlined(|| next.step(message, clock::now()));
         self.refusals.add(&self.sql, next.take_refused());
+        if let Some(ended) = next.take_ended_hour() {
+            kept_hours::keep(&self.sql, &ended)?;
+        }
         if let Reply::Read(snapshot) | Reply::Show(Some(snapshot)) = &mut reply {
             snapshot.refusals = Some(self.refusals.groups(&self.sql));
+            if let Some(since) = since {
+                snapshot.hours = kept_hours::load(&self.sql, since)?;
+            }
         }
         let reply = outlined(|| json::to_string(&reply))?;
         // Of a subject that was refused at once, nothing matters: a row would be deleted again.

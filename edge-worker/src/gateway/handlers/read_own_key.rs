@@ -19,7 +19,7 @@ pub(crate) async fn handle(
 ) -> Result<Response, Problem> {
     let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
-    let snapshot = boxed(meter_client::read(context, &key)).await?;
+    let snapshot = boxed(meter_client::read(context, &key, None)).await?;
     access.tier = snapshot.record.as_ref().map(|record| record.tier);
     let usage = outlined(|| describe_usage(&snapshot, clock::now())).ok_or_else(key_store::unavailable)?;
     outlined(|| {

@@ -12,19 +12,23 @@ use crate::gateway::{key_store, lease_caches};
 use crate::runtime::clock;
 use crate::runtime::outline::{boxed, outlined};
 
-/// Reads the state of a key's meter for the key itself.
+/// Reads the state of a key's meter for the key itself, with the hours that it has kept from `since` on.
 ///
 /// # Errors
 /// Returns the problem of the key, `too-many-requests`, `meter-unavailable`, or
 /// `key-store-unavailable`.
-pub(crate) async fn read(context: &RequestContext<'_>, key: &VerifiedKey) -> Result<MeterSnapshot, Problem> {
+pub(crate) async fn read(
+    context: &RequestContext<'_>,
+    key: &VerifiedKey,
+    since: Option<u64>,
+) -> Result<MeterSnapshot, Problem> {
     free_calls::record(&key.id, FreeCall::Read)?;
     let request = outlined(|| lease_caches::with(key, |cache, now| cache.read(key, now)))?;
-    let mut snapshot = boxed(ask(context, key, &request)).await?;
+    let mut snapshot = boxed(ask(context, key, &request, since)).await?;
     if LeaseCache::lacks_record(&request, &snapshot.response) {
         let read = boxed(stored_record::learn(context, key)).await;
         let again = lease_caches::with(key, |cache, now| cache.read(key, now))?;
-        snapshot = boxed(ask(context, key, &MeterRequest { unread: false, ..again })).await?;
+        snapshot = boxed(ask(context, key, &MeterRequest { unread: false, ..again }, since)).await?;
         let is_unknown = snapshot.response.verdict == Verdict::Refuse(KeyError::Invalid);
         stored_record::check(key, read, is_unknown)?;
     }
@@ -38,9 +42,14 @@ async fn ask(
     context: &RequestContext<'_>,
     key: &VerifiedKey,
     request: &MeterRequest,
+    since: Option<u64>,
 ) -> Result<MeterSnapshot, Problem> {
     let sent = clock::now();
-    let (name, message) = (key.id.to_string(), Message::Read(request.clone()));
+    let message = match since {
+        Some(since) => Message::History { request: request.clone(), since },
+        None => Message::Read(request.clone()),
+    };
+    let name = key.id.to_string();
     let reply = boxed(rpc::call(context, &name, &message)).await;
     let Ok(Reply::Read(snapshot)) = reply else { return Err(rpc::unavailable(context, reply)) };
     outlined(|| {

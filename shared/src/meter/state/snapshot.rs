@@ -31,6 +31,7 @@ impl Meter {
             tally: self.tally.clone(),
             last_used: self.last_used,
             refusals: None,
+            hours: Vec::new(),
         }
     }
 }
