@@ -54,8 +54,8 @@ struct Arguments {
     /// Number of the CPU for the peers. Load generator and upstream run on the CPU of this process.
     #[arg(long, default_value_t = 0)]
     processor: usize,
-    /// Peers to run: bare, "bare tuned", utg, "utg traced", "utg pingora", "utg direct", nginx, "nginx tuned",
-    /// haproxy, "haproxy tuned". With TLS: "utg tls", "nginx tls", "haproxy tls". With two threads:
+    /// Peers to run: bare, "bare tuned", utg, "utg traced", "utg pingora", "utg direct", "utg valkey", nginx,
+    /// "nginx tuned", haproxy, "haproxy tuned". With TLS: "utg tls", "nginx tls", "haproxy tls". With two threads:
     /// "bare 2", "utg 2", "nginx 2", "haproxy 2". All by default.
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::load::SliceResult;
 use crate::overhead::OverheadHistogram;
 use crate::peers::Peer;
+use crate::process::PeerProcess;
 use crate::secure::Certificate;
 use crate::table::{Measurement, Table};
 use crate::workload::{FULL_LOAD, Pacing, Workload};
@@ -15,8 +16,8 @@ use crate::workload::{FULL_LOAD, Pacing, Workload};
 /// The target for the gateway's own overhead per call, in microseconds.
 const OVERHEAD_TARGET: f64 = 200.0;
 
-/// The peers that a user would have instead.
-const REFERENCES: [&str; 4] = ["nginx tuned", "haproxy tuned", "nginx tls", "haproxy tls"];
+/// The peers that a user would have instead, and the proxy that counts calls itself.
+const REFERENCES: [&str; 5] = ["nginx tuned", "haproxy tuned", "nginx tls", "haproxy tls", "utg direct"];
 
 /// Responses per second of CPU time at full load, by peer.
 pub(crate) type FullLoad = HashMap<&'static str, f64>;
@@ -43,6 +44,8 @@ struct Snapshot {
     cpu_before: Duration,
     overhead: Option<OverheadHistogram>,
     cpu_after: Duration,
+    /// The CPU time of the server that keeps the meters of keys.
+    authority: Option<Duration>,
 }
 
 impl WorkloadTables {
@@ -60,12 +63,13 @@ impl WorkloadTables {
 
 impl Snapshot {
     async fn read(peer: &Peer, pacing: Pacing) -> io::Result<Self> {
+        let authority = peer.authority.as_ref().map(PeerProcess::cpu_time).transpose()?;
         let cpu_before = peer.process.cpu_time()?;
         if pacing != Pacing::HalfLoad {
-            return Ok(Self { cpu_before, overhead: None, cpu_after: cpu_before });
+            return Ok(Self { cpu_before, overhead: None, cpu_after: cpu_before, authority });
         }
         let overhead = peer.overhead().await?;
-        Ok(Self { cpu_before, overhead, cpu_after: peer.process.cpu_time()? })
+        Ok(Self { cpu_before, overhead, cpu_after: peer.process.cpu_time()?, authority })
     }
 }
 
@@ -100,6 +104,10 @@ impl Slice {
         let cpu = after.cpu_before.saturating_sub(before.cpu_after).as_secs_f64();
         let responses = result.responses.max(1) as f64;
         tables.cost.add(peer.name, "cpu", Measurement::Micros(cpu * 1e6 / responses));
+        if let Some((before, after)) = before.authority.zip(after.authority) {
+            let micros = after.saturating_sub(before).as_secs_f64() * 1e6 / responses;
+            tables.cost.add(peer.name, "cpu of valkey", Measurement::Micros(micros));
+        }
         let pace = &mut tables.pace;
         match workload.pacing {
             Pacing::ClosedLoop => {

@@ -39,6 +39,8 @@ pub(crate) struct Peer {
     pub(crate) name: &'static str,
     pub(crate) variant: Variant,
     pub(crate) process: PeerProcess,
+    /// The server that keeps its keys' meters, if it is not the proxy itself.
+    pub(crate) authority: Option<PeerProcess>,
     pub(crate) address: SocketAddr,
     /// The address of its metrics, if it is our proxy.
     pub(crate) admin: Option<SocketAddr>,
@@ -66,6 +68,8 @@ pub(crate) struct PeerSetup<'a> {
 const KEYS: usize = 1_000;
 const KEY_SIGNING_SECRET: &str = "key-signing-secret-of-the-bench-0123";
 const GRANT_SECRET: &str = "grant-secret-of-the-bench-0123456789";
+/// The server that can keep the meters of keys, as Debian names it.
+const VALKEY: &str = "redis-server";
 const NGINX: &str = include_str!("peers/nginx.conf");
 const HAPROXY: &str = include_str!("peers/haproxy.cfg");
 /// What operators of nginx set for downloads: a body of a megabyte fits into the buffers.
@@ -73,13 +77,14 @@ const NGINX_TUNING: &str = "proxy_buffer_size 64k; proxy_buffers 16 64k; proxy_b
 /// What operators of HAProxy set for downloads.
 const HAPROXY_TUNING: &str = "option splice-response";
 /// All peers, in the order of the tables.
-const PEERS: [(&str, Variant); 17] = [
+const PEERS: [(&str, Variant); 18] = [
     ("bare", Variant::Plain),
     ("bare tuned", Variant::Plain),
     ("utg", Variant::Plain),
     ("utg traced", Variant::Plain),
     ("utg pingora", Variant::Plain),
     ("utg direct", Variant::Plain),
+    ("utg valkey", Variant::Plain),
     ("nginx", Variant::Plain),
     ("nginx tuned", Variant::Plain),
     ("haproxy", Variant::Plain),
@@ -126,6 +131,7 @@ impl Peer {
             name,
             variant,
             process,
+            authority: None,
             address,
             admin: None,
             valid: Credential::None,
@@ -156,7 +162,8 @@ impl PeerSetup<'_> {
                 continue;
             }
             let program = name.split(' ').next().unwrap_or_default();
-            if matches!(program, "nginx" | "haproxy") && !is_installed(program) {
+            let needed = if name == "utg valkey" { VALKEY } else { program };
+            if matches!(needed, "nginx" | "haproxy" | VALKEY) && !is_installed(needed) {
                 writeln!(io::stderr(), "skipping {name}: not installed")?;
                 continue;
             }
@@ -171,7 +178,8 @@ impl PeerSetup<'_> {
             ("bare", _) => self.start_bare(spec).await,
             ("nginx", _) => self.start_nginx(spec).await,
             ("haproxy", _) => self.start_haproxy(spec).await,
-            (_, "utg direct") => self.start_direct(spec).await,
+            (_, "utg direct") => self.start_direct(spec, "").await,
+            (_, "utg valkey") => self.start_with_valkey(spec).await,
             (_, "utg pingora") => self.start_behind_edge(spec, "pingora-proxy").await,
             _ => self.start_behind_edge(spec, "relay").await,
         }
@@ -202,10 +210,10 @@ impl PeerSetup<'_> {
 
     /// Starts our proxy in direct mode. It verifies keys and counts their quotas. It has more keys
     /// than nginx and HAProxy because each may make only a few hundred calls a minute.
-    async fn start_direct(&self, spec: PeerSpec) -> io::Result<Peer> {
-        let state = self.folder.join("keys");
+    async fn start_direct(&self, spec: PeerSpec, limits: &str) -> io::Result<Peer> {
+        let state = self.folder.join(format!("{}-keys", spec.name.replace(' ', "-")));
         let section = format!(
-            "[keys]\ndirect = true\nbehind_tls = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\nstate = \"{}\"\n",
+            "[keys]\ndirect = true\nbehind_tls = true\nsecret = \"${{KEY_SIGNING_SECRET}}\"\nstate = \"{}\"\n{limits}",
             state.display()
         );
         let mut peer = self.start_proxy(spec, "relay", &section).await?;
@@ -231,6 +239,19 @@ impl PeerSetup<'_> {
         peer.unknown = Some(Credential::Keys([key(Tier::Pro, 0, &parse_secret(GRANT_SECRET)?)].into()));
         peer.exhausted = Some(Credential::Keys([key(Tier::Free, usize::MAX, &signing)].into()));
         Ok(peer)
+    }
+
+    /// Starts the same with a Redis of its own, which keeps the meters of keys.
+    async fn start_with_valkey(&self, spec: PeerSpec) -> io::Result<Peer> {
+        let address = free_address()?;
+        let port = address.port().to_string();
+        let folder = self.folder.display().to_string();
+        let arguments =
+            ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--dir", &folder].map(OsStr::new);
+        let mut authority = self.spawn(PeerSpec { name: "valkey", ..spec }, VALKEY, &arguments, &[])?;
+        authority.wait_until_listening(address).await?;
+        let limits = format!("[limits]\nauthority = \"valkey\"\n\n[valkey]\nservers = [\"{address}\"]\n");
+        Ok(Peer { authority: Some(authority), ..self.start_direct(spec, &limits).await? })
     }
 
     async fn start_proxy(&self, spec: PeerSpec, transport: &str, callers: &str) -> io::Result<Peer> {
