@@ -9,79 +9,52 @@
 
   const failure = (error) => make("p", { className: "bad" }, String(error));
 
-  const readPage = async (path) => {
-    if (path === location.pathname) return document;
-    const response = await fetch(path);
-    return new DOMParser().parseFromString(await response.text(), "text/html");
-  };
+  let index;
 
-  /** Returns what a section says, with the objects that it links to and without code. */
-  const sectionText = (page, section) => {
-    const links = [...section.querySelectorAll("a[href^='#']")].map((link) => link.getAttribute("href"));
-    const objects = links.map((id) => page.querySelector(`.objects ${id}`)).filter(Boolean);
-    return [section, ...objects].map((part) => {
-      const copy = part.cloneNode(true);
-      for (const code of copy.querySelectorAll("pre")) code.remove();
-      return copy.textContent;
-    });
-  };
+  /** Returns all places of the reference: title, page or route, address, words. They are read once. */
+  const readPlaces = () => (index ??= fetch("/assets/search.json").then((response) => response.json()));
 
-  /** Returns the text behind each link, from all pages. Links to a page that cannot be read have none. */
-  const readTexts = async (links) => {
-    const texts = new Map();
-    const read = async (path) => {
-      const page = await readPage(path);
-      for (const link of links.filter(({ pathname }) => pathname === path)) {
-        const place = page.getElementById(link.hash.slice(1));
-        if (place) texts.set(link, sectionText(page, place.closest("section") ?? place).join(" "));
-      }
-    };
-    await Promise.allSettled([...new Set(links.map(({ pathname }) => pathname))].map(read));
-    return texts;
-  };
-
-  /** Shows only entries of the contents that have every word of the search, in their name or in what they lead to. */
+  /** Shows links to the places that have every word of the search, those with a word in their title first. */
   const startSearch = (box, contents) => {
     const input = box.querySelector("input");
     const result = box.querySelector("output");
-    const groups = [...contents.querySelectorAll("details")];
-    let texts = new Map();
-    const show = () => {
+    const list = box.querySelector("ul");
+    const show = async () => {
       const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-      let found = 0;
-      for (const group of groups) {
-        let inGroup = 0;
-        for (const entry of group.querySelectorAll("li")) {
-          const link = entry.firstElementChild;
-          const text = `${entry.textContent} ${link.href} ${texts.get(link) ?? ""}`.toLowerCase();
-          entry.hidden = !words.every((word) => text.includes(word));
-          if (!entry.hidden) inGroup += 1;
-        }
-        group.hidden = inGroup === 0;
-        group.open = words.length > 0 || group.matches(":has([href^='#'])");
-        found += inGroup;
-      }
-      result.value = words.length > 0 ? `${found} found` : "";
+      const places = words.length > 0 ? await readPlaces() : [];
+      const isFound = (place) => words.every((word) => place.join(" ").toLowerCase().includes(word));
+      const rank = ([title]) => words.filter((word) => title.toLowerCase().includes(word)).length;
+      const found = places.filter(isFound).sort((one, other) => rank(other) - rank(one));
+      const entry = ([title, page, address]) => make("li", {}, make("a", { href: address }, title, make("small", {}, page)));
+      list.replaceChildren(...found.slice(0, 40).map(entry));
+      contents.hidden = words.length > 0;
+      result.value = words.length > 0 ? `${found.length} found` : "";
     };
-    const load = async () => {
-      contents.ariaBusy = "true";
-      texts = await readTexts([...contents.querySelectorAll("a")]);
-      contents.ariaBusy = "false";
-      if (input.value) show();
-    };
-    input.addEventListener("focus", load, { once: true });
+    input.addEventListener("focus", readPlaces, { once: true });
     input.addEventListener("input", show);
     input.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") contents.querySelector("details:not([hidden]) li:not([hidden]) a")?.click();
+      if (event.key === "Enter") list.querySelector("a")?.click();
     });
     box.hidden = false;
   };
 
   /** Follows an address of before the place had moved to a page of its own. */
-  const followMoved = (contents) => {
-    if (document.getElementById(location.hash.slice(1))) return;
-    const moved = [...contents.querySelectorAll("a")].find(({ hash }) => hash !== "" && hash === location.hash);
-    if (moved) location.replace(moved.href);
+  const followMoved = async () => {
+    const { hash } = location;
+    if (hash.length < 2 || document.getElementById(hash.slice(1))) return;
+    const moved = (await readPlaces()).find(([, , address]) => address.endsWith(hash));
+    if (moved) location.replace(moved[2]);
+  };
+
+  /** Adds a button that copies code. */
+  const addCopy = (pre) => {
+    const button = make("button", { type: "button", className: "copy" }, "Copy");
+    button.addEventListener("click", async () => {
+      const code = [...pre.childNodes].filter((node) => node !== button).map((node) => node.textContent);
+      await navigator.clipboard.writeText(code.join(""));
+      button.textContent = "Copied";
+    });
+    pre.prepend(button);
   };
 
   const secrets = { ApiKey: "", AdminSecret: "" };
@@ -214,8 +187,10 @@
 
   const box = document.getElementById("search");
   const contents = document.getElementById("contents");
-  followMoved(contents);
+  followMoved();
   startSearch(box, contents);
+  // A page over plain HTTP has no clipboard.
+  if (navigator.clipboard) document.querySelectorAll("main pre").forEach(addCopy);
   const reference = document.querySelector("[data-description]");
   for (const section of document.querySelectorAll("section.op")) startTrying(section, reference.dataset.description);
 }

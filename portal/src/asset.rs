@@ -35,6 +35,8 @@ pub enum Asset {
     Console,
     /// A script of a page.
     Script(Script),
+    /// `GET /assets/search.json`: the index of the reference's search.
+    SearchIndex,
     /// `GET /openapi.json`
     OpenApi,
     /// `GET /biolink/openapi.json`
@@ -55,6 +57,7 @@ impl Asset {
             Self::McpTools,
             Self::McpRequests,
             Self::Console,
+            Self::SearchIndex,
             Self::OpenApi,
             Self::PagesOpenApi,
         ];
@@ -71,6 +74,7 @@ impl Asset {
             Self::LlmsTxt => "/llms.txt",
             Self::ApiCatalog => "/.well-known/api-catalog",
             Self::Console => "/console",
+            Self::SearchIndex => "/assets/search.json",
             Self::Script(script) => script.path(),
             Self::OpenApi => "/openapi.json",
             Self::PagesOpenApi => "/biolink/openapi.json",
@@ -92,6 +96,7 @@ impl Asset {
             Self::McpTools => "mcp-tools.tsv".into(),
             Self::McpRequests => "mcp-requests.json".into(),
             Self::Console => "console.html".into(),
+            Self::SearchIndex => "assets/search.json".into(),
             Self::Script(script) => script.path().trim_start_matches('/').into(),
             Self::OpenApi => "openapi.json".into(),
             Self::PagesOpenApi => "biolink.json".into(),

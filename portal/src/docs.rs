@@ -3,13 +3,16 @@
 
 mod discovery;
 mod guides;
+mod highlight;
 mod host;
 mod landing;
+mod language;
 mod layout;
 mod model;
 mod problem_page;
 mod reference;
 mod script;
+mod search;
 mod snippet;
 mod status_page;
 mod text;
@@ -21,7 +24,7 @@ pub use host::Host;
 pub use landing::landing;
 pub(crate) use layout::{Page, Section, respond};
 pub use problem_page::problem_page;
-pub use reference::{reference, serve, text};
+pub use reference::{pages, reference, search_index, serve, text};
 pub use script::script;
 pub use status_page::{status_page, status_template};
 pub use tools_page::{tools_page, tools_template};

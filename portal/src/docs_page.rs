@@ -9,6 +9,8 @@ pub enum DocsPage {
     Start,
     Limits,
     Errors,
+    Retries,
+    Idempotency,
     Rotation,
     Streaming,
     Browsers,
@@ -16,7 +18,11 @@ pub enum DocsPage {
     Keys,
     ManageKeys,
     Service,
+    Mcp,
     Publish,
+    Pagination,
+    Receive,
+    Localhost,
     Pages,
     Links,
     Revisions,
@@ -26,7 +32,6 @@ pub enum DocsPage {
     Objects,
     Products,
     Analytics,
-    Receive,
     Webhooks,
     Events,
     Administration,
@@ -34,16 +39,26 @@ pub enum DocsPage {
 
 impl DocsPage {
     /// Every page once, in the order in which they are read.
-    pub const ALL: [Self; 24] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; 29] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the page of the segment after `/docs/`.
     pub(crate) fn parse(segment: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|page| page.path().strip_prefix("/docs/") == Some(segment))
     }
 
-    /// Returns true if it is about bio-link pages, which only the edge has.
-    pub(crate) fn is_of_biolink(self) -> bool {
-        self >= Self::Publish
+    /// Returns true if it is about what only the edge has: agents and bio-link pages.
+    pub(crate) fn is_of_edge(self) -> bool {
+        self >= Self::Mcp
+    }
+
+    /// Returns the heading under which the contents list it.
+    pub(crate) fn group(self) -> &'static str {
+        match self {
+            page if page < Self::Calls => "Guides",
+            page if page < Self::Mcp => "Tools and keys",
+            page if page < Self::Pages => "Guides for agents and pages",
+            _ => "Bio-link pages",
+        }
     }
 
     /// Returns the path.
@@ -52,7 +67,12 @@ impl DocsPage {
             Self::Start => "/docs",
             Self::Limits => "/docs/limits",
             Self::Errors => "/docs/errors",
+            Self::Retries => "/docs/retries",
+            Self::Idempotency => "/docs/idempotency",
             Self::Rotation => "/docs/rotation",
+            Self::Mcp => "/docs/mcp",
+            Self::Pagination => "/docs/pagination",
+            Self::Localhost => "/docs/localhost",
             Self::Streaming => "/docs/streaming",
             Self::Browsers => "/docs/browsers",
             Self::Calls => "/docs/calls",
@@ -81,7 +101,12 @@ impl DocsPage {
         match self {
             Self::Start => "Quick start",
             Self::Limits => "Limits and headers",
-            Self::Errors => "Errors and retries",
+            Self::Errors => "Errors",
+            Self::Retries => "Retries",
+            Self::Idempotency => "Idempotency",
+            Self::Mcp => "Agents (MCP)",
+            Self::Pagination => "Pagination",
+            Self::Localhost => "Webhooks on localhost",
             Self::Rotation => "Rotate a key",
             Self::Streaming => "Streaming",
             Self::Browsers => "Browsers (CORS)",
@@ -111,7 +136,12 @@ impl DocsPage {
         match self {
             Self::Start => "Call every tool with one API key. The first call takes a minute.",
             Self::Limits => "How many calls a key may make, what counts, and what each response says of it.",
-            Self::Errors => "What to do with each error, and which requests to send again.",
+            Self::Errors => "What the gateway's errors look like, and what to do with each.",
+            Self::Retries => "Which requests to send again, and when.",
+            Self::Idempotency => "Send a POST again without having it happen twice.",
+            Self::Mcp => "Give an agent the tools and the pages of a key over the Model Context Protocol.",
+            Self::Pagination => "Read a long list page by page.",
+            Self::Localhost => "Get the events of pages on your own machine while you write the receiver.",
             Self::Rotation => "Replace the secret of a key without downtime.",
             Self::Streaming => "Read a response while the tool still writes it.",
             Self::Browsers => "Call the API from a page in a browser.",

@@ -3,9 +3,9 @@
 use biolink::codes;
 use biolink::page::robots_txt;
 use shared::document::{Document, SERVER};
+use shared::response::Response;
 
 use crate::docs::{self, Host};
-use crate::docs_page::DocsPage;
 use crate::script::Script;
 use crate::{openapi, site};
 
@@ -14,13 +14,15 @@ pub fn of_direct_mode() -> Vec<Document> {
     let problems = codes::all()
         .map(|code| (format!("/problems/{}", code.as_str()), docs::problem_page(code, Host::Direct)));
     let scripts = Script::ALL.into_iter().map(|script| (script.path().to_owned(), docs::script(script)));
-    let pages = DocsPage::ALL.into_iter().filter(|page| Host::Direct.serves(*page));
-    let pages = pages.map(|page| (page.path().to_owned(), docs::reference(page, Host::Direct, SERVER)));
+    let pages = docs::pages(Host::Direct).into_iter();
+    let pages = pages.map(|(page, text)| (page.path().to_owned(), docs::serve(&text, SERVER)));
+    let index = Response::public("application/json", docs::search_index(Host::Direct));
     let others = [
-        ("/", docs::landing(Host::Direct)),
+        ("/", docs::landing(Host::Direct, SERVER)),
         ("/openapi.json", openapi::response(&openapi::text(), SERVER)),
         ("/robots.txt", robots_txt()),
         ("/favicon.ico", site::favicon()),
+        ("/assets/search.json", index),
     ];
     let others = others.map(|(path, response)| (path.to_owned(), response));
     let all = others.into_iter().chain(pages).chain(problems).chain(scripts);
@@ -30,6 +32,7 @@ pub fn of_direct_mode() -> Vec<Document> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::docs_page::DocsPage;
 
     #[test]
     fn document_is_what_would_be_rendered_for_the_server() {

@@ -4,16 +4,16 @@
 use std::path::Path;
 use std::{env, fs, io};
 
-use portal::asset::Asset;
 use portal::documents;
-use portal::rendering::render;
+use portal::rendering::render_all;
 
 fn main() -> io::Result<()> {
     let mut arguments = env::args_os().skip(1);
     let (kind, path) = (arguments.next().unwrap_or_default(), arguments.next().unwrap_or_default());
     match kind.to_str() {
-        Some("assets") => Asset::all()
-            .try_for_each(|asset| write(&Path::new(&path).join(&*asset.file()), render(asset).as_bytes())),
+        Some("assets") => render_all()
+            .iter()
+            .try_for_each(|(asset, text)| write(&Path::new(&path).join(&*asset.file()), text.as_bytes())),
         Some("documents") => write(Path::new(&path), &serde_json::to_vec(&documents::of_direct_mode())?),
         _ => Err(io::Error::other("usage: portal assets FOLDER, or portal documents FILE")),
     }

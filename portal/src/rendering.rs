@@ -7,16 +7,24 @@ use crate::docs::{self, Host};
 use crate::openapi::{self, SERVER};
 use crate::{console, mcp};
 
+/// Returns every asset with the text of its file, as [`render`] does.
+pub fn render_all() -> Vec<(Asset, String)> {
+    let pages = docs::pages(Host::Edge).into_iter().map(|(page, text)| (Asset::Docs(page), text));
+    let others = Asset::all().filter(|asset| !matches!(asset, Asset::Docs(_)));
+    pages.chain(others.map(|asset| (asset, render(asset)))).collect()
+}
+
 /// Returns the text of the file of an asset, with a placeholder for the server's address.
 pub fn render(asset: Asset) -> String {
     let response = match asset {
-        Asset::Landing => docs::landing(Host::Edge),
+        Asset::Landing => docs::landing(Host::Edge, SERVER),
         Asset::Docs(page) => docs::reference(page, Host::Edge, SERVER),
         Asset::Problem(code) => docs::problem_page(code, Host::Edge),
         Asset::StatusPage => return docs::status_template(),
         Asset::ToolsPage => return docs::tools_template(),
         Asset::LlmsTxt => return docs::llms_txt(SERVER),
         Asset::ApiCatalog => return docs::api_catalog(SERVER),
+        Asset::SearchIndex => return docs::search_index(Host::Edge),
         Asset::McpTools => return mcp::tools(),
         Asset::McpRequests => return mcp::requests(),
         Asset::Console => console::page(),
@@ -40,7 +48,7 @@ pub fn respond(asset: Asset, file: &str, server: &str) -> Response {
         }
         Asset::Console => docs::respond(text).with_headers([("x-robots-tag", "noindex")]),
         Asset::Script(_) => Response::public("text/javascript; charset=utf-8", text),
-        Asset::OpenApi | Asset::PagesOpenApi | Asset::McpTools | Asset::McpRequests => {
+        Asset::SearchIndex | Asset::OpenApi | Asset::PagesOpenApi | Asset::McpTools | Asset::McpRequests => {
             Response::public("application/json", text)
         }
     }
@@ -63,7 +71,7 @@ mod tests {
     #[test]
     fn served_file_is_what_would_be_rendered_for_the_server() {
         let rendered = [
-            (Asset::Landing, linked(docs::landing(Host::Edge))),
+            (Asset::Landing, linked(docs::landing(Host::Edge, URL))),
             (Asset::Docs(DocsPage::Pages), linked(docs::reference(DocsPage::Pages, Host::Edge, URL))),
             (Asset::Problem(codes::KEY_MISSING), docs::problem_page(codes::KEY_MISSING, Host::Edge)),
             (Asset::Console, console::page()),

@@ -191,6 +191,7 @@ fn asset(segments: [Option<&str>; 5]) -> Option<Asset> {
         [Some("docs"), None, ..] => Some(Asset::Docs(DocsPage::Start)),
         [Some("docs"), Some(page), None, ..] => DocsPage::parse(page).map(Asset::Docs),
         [Some("problems"), Some(code), None, ..] => codes::parse(code).map(Asset::Problem),
+        [Some("assets"), Some("search.json"), None, ..] => Some(Asset::SearchIndex),
         [Some("assets"), Some(name), None, ..] => Script::parse(name).map(Asset::Script),
         _ => None,
     }

@@ -81,16 +81,17 @@ test("contents are folded on a phone and opened without a script", async () => {
 test("search finds operations of every page", async () => {
   const { page } = await open("/docs");
   const search = page.getByLabel("Search the reference");
-  const entries = page.locator("#contents li:visible");
-  const before = await entries.count();
+  const entries = page.locator("#results li");
   await search.fill("rotate secret");
-  await page.locator("#contents[aria-busy=false]").waitFor();
+  await page.locator("#search output").getByText("found").waitFor();
   const found = await entries.allTextContents();
   assert.ok(found.some((text) => text.includes("/webhooks/{webhook_id}/secret/rotate")), String(found));
   assert.match(await page.locator("#search output").innerText(), new RegExp(`^${found.length} found$`));
+  assert.equal(await page.locator("#contents").isVisible(), false);
   await search.fill("");
-  assert.equal(await entries.count(), before);
+  await page.locator("#contents").waitFor();
   await search.fill("zebra");
+  await page.locator("#search output").getByText("0 found").waitFor();
   assert.equal(await entries.count(), 0);
   await page.close();
 });
@@ -98,21 +99,19 @@ test("search finds operations of every page", async () => {
 test("search finds fields, codes and texts of every page", async () => {
   const { page } = await open("/docs/webhooks");
   const search = page.getByLabel("Search the reference");
-  const entries = page.locator("#contents li:visible");
+  const entries = page.locator("#results li");
   const result = page.locator("#search output");
   for (const [words, expected] of [
-    ["429", "Handle an error"],
+    ["429", "Send it again"],
     ["Retry-After", "Calls by tier"],
-    ["idempotency-key", "Create a page"],
+    ["idempotency-key", "Name the request"],
     ["next_cursor", "PageList"],
-    ["mcp", "First call"],
+    ["mcp", "Connect an agent"],
     ["dry_run", "Create a page"],
   ]) {
     await search.fill(words);
-    await page.locator("#contents[aria-busy=false]").waitFor();
+    await entries.filter({ hasText: expected }).first().waitFor();
     assert.match(await result.innerText(), /^[1-9]\d* found$/, words);
-    const found = await entries.allTextContents();
-    assert.ok(found.some((entry) => entry.includes(expected)), `${words}: ${found}`);
   }
   await page.close();
 });
@@ -136,6 +135,26 @@ test("every page is reached from the first by its link to the next", async () =>
     assert.equal(new URL(await page.getByRole("link", { name: /^Previous/ }).getAttribute("href"), address).pathname.startsWith("/docs"), true);
   }
   assert.ok(count > 20, `${count} pages`);
+  await page.close();
+});
+
+test("code is copied as it is shown, without its colors", async () => {
+  const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
+  const page = await context.newPage();
+  await page.goto(`${edge.origin}/docs/calls`);
+  const code = page.locator("#qr_post pre.sh");
+  assert.ok((await code.locator("i").count()) > 0, "strings have a color");
+  await code.getByRole("button", { name: "Copy" }).click();
+  await code.getByRole("button", { name: "Copied" }).waitFor();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  assert.match(copied, /^curl -sS -X POST http:\/\/127\.0\.0\.1:\d+\/v1\/qr\/generate/);
+  await context.close();
+});
+
+test("request and response stand side by side on a wide screen", async () => {
+  const { page } = await open("/docs/keys", { viewport: { width: 1440, height: 900 } });
+  const [says, shows] = await page.locator("#read_own_key .sides > div").evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON()));
+  assert.ok(says.right <= shows.left && Math.abs(says.top - shows.top) < 2, JSON.stringify([says, shows]));
   await page.close();
 });
 

@@ -8,7 +8,7 @@ import { startEdge } from "./parts/edge.mjs";
 import { startImages } from "./parts/images.mjs";
 
 const BIOLINK_PAGES = { typical: TYPICAL, "right-to-left": RIGHT_TO_LEFT };
-const REFERENCE = ["/docs", "/docs/pages", "/docs/objects"];
+const REFERENCE = ["/", "/status", "/docs", "/docs/pages", "/docs/objects"];
 /** Measurements of a page at most: what else the machine does makes it slower and never faster. */
 const ATTEMPTS = 5;
 

@@ -99,6 +99,8 @@ impl Section {
 }
 
 fn text(html: &str) -> String {
+    let colors = ["<i>", "</i>", "<b>", "</b>", "<em>", "</em>"];
+    let html = colors.into_iter().fold(html.to_owned(), |html, tag| html.replace(tag, ""));
     html.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }
 
@@ -182,6 +184,17 @@ fn operation_examples_get_a_documented_status() {
             );
         }
     }
+}
+
+/// The call that the start page shows makes a page at the address that it names.
+#[test]
+fn call_of_the_landing_page_makes_a_page() {
+    let stack = Stack::start();
+    let landing = page(&stack, "/");
+    let call = landing.split("<pre><code>").nth(1).unwrap().split("</code>").next().unwrap();
+    let client = Client::new(&stack);
+    assert_eq!(client.run(Language::Curl, &text(call), &[]), "201");
+    assert!(page(&stack, "/ada").contains("Read the notes"));
 }
 
 /// The things that the examples name, with the ids that they have here.

@@ -1,6 +1,7 @@
 //! The guides: how to do what most readers come for, each with calls that work as they stand.
 
 mod biolink;
+mod edge;
 mod gateway;
 mod tables;
 
@@ -23,14 +24,19 @@ pub(super) struct Guide {
 }
 
 /// Every guide, in the order of the pages.
-const GUIDES: [Guide; 13] = [
+const GUIDES: [Guide; 18] = [
     guide(DocsPage::Start, "start", "First call", gateway::start),
     guide(DocsPage::Limits, "limits", "Calls by tier", gateway::limits),
     guide(DocsPage::Errors, "errors", "Handle an error", gateway::errors),
+    guide(DocsPage::Retries, "retries", "Send it again", |_| gateway::retries()),
+    guide(DocsPage::Idempotency, "idempotency", "Name the request", gateway::idempotency),
     guide(DocsPage::Rotation, "rotation", "New secret, old secret", gateway::rotation),
     guide(DocsPage::Streaming, "streaming", "Read as it arrives", |_| gateway::streaming()),
     guide(DocsPage::Browsers, "browsers", "Call from a page", |_| gateway::browsers()),
     guide(DocsPage::Calls, "tools", "Tools", |source| gateway::tools(source.host)),
+    guide(DocsPage::Mcp, "mcp", "Connect an agent", |_| edge::mcp()),
+    guide(DocsPage::Pagination, "pagination", "Follow the cursor", edge::pagination),
+    guide(DocsPage::Localhost, "localhost", "Receive on your machine", edge::localhost),
     guide(DocsPage::Publish, "publish", "Create and publish", biolink::pages),
     guide(DocsPage::Publish, "visitors", "Routes of visitors", |_| tables::visitors()),
     guide(DocsPage::Products, "sync", "Sync products", biolink::products),

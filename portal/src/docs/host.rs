@@ -15,6 +15,6 @@ pub enum Host {
 impl Host {
     /// Returns true if it serves this page of the reference.
     pub fn serves(self, page: DocsPage) -> bool {
-        self == Self::Edge || !page.is_of_biolink()
+        self == Self::Edge || !page.is_of_edge()
     }
 }

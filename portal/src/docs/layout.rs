@@ -7,6 +7,7 @@ use shared::response::Response;
 use shared::secret::sha256;
 use strum::VariantArray;
 
+use super::highlight;
 use super::host::Host;
 use crate::script::Script;
 
@@ -144,7 +145,7 @@ pub(crate) fn respond(html: String) -> Response {
 /// place among what the keyboard reaches.
 pub(super) fn sample(text: &str) -> Markup {
     html! {
-        pre { code { (text) } }
+        pre { code { (highlight::sample(text)) } }
     }
 }
 

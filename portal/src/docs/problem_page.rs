@@ -24,7 +24,7 @@ pub fn problem_page(code: Code, host: Host) -> Response {
         h2 { "Retry" }
         p { (inline(advice(code.retry()))) }
         h2 { "Response" }
-        (layout::sample(&sample::response(code)))
+        (layout::sample(&example(code)))
         p {
             "Switch on " code { "code" } ". The texts may change. If you ask for help, give the "
             code { "request_id" } "."
@@ -39,6 +39,11 @@ pub fn problem_page(code: Code, host: Host) -> Response {
     let title = format!("{} ({})", code.title(), code.as_str());
     let page = Page::new(&title, code.about(), &content);
     Page { host, section: Some(Section::Docs), ..page }.response()
+}
+
+/// Returns the example response of a code.
+pub(super) fn example(code: Code) -> String {
+    sample::response(code)
 }
 
 const fn advice(retry: Retry) -> &'static str {

@@ -15,6 +15,7 @@ use super::guides::{Guide, Source};
 use super::host::Host;
 use super::layout::{self, Page, Section};
 use super::model::{Description, Object, Operation};
+use super::search::Entry;
 use super::snippet::language_choice;
 use super::text::inline;
 use crate::docs_page::DocsPage;
@@ -40,6 +41,15 @@ struct Chapter<'a> {
     objects: Vec<Object<'a>>,
 }
 
+impl<'a> Chapter<'a> {
+    /// Returns the operations that have a section: those of qr stand for all tools.
+    fn shown(&self) -> impl Iterator<Item = &Operation<'a>> {
+        let is_listed =
+            |operation: &&Operation<'_>| operation.tag.parse::<Tool>().is_ok_and(|tool| tool != Tool::Qr);
+        self.operations.iter().filter(move |operation| !is_listed(operation))
+    }
+}
+
 /// Returns a page of the reference, which the host must serve. `server` is the address that the examples call, such as
 /// `https://api.example.com`.
 pub fn reference(page: DocsPage, host: Host, server: &str) -> Response {
@@ -50,23 +60,24 @@ pub fn reference(page: DocsPage, host: Host, server: &str) -> Response {
 pub fn text(page: DocsPage, host: Host) -> String {
     let (gateway, biolink) = (Description::gateway(), Description::biolink());
     let reference = Reference::new(&gateway, &biolink, host);
-    let content = html! {
-        div.layout {
-            (contents::contents(page, &reference.chapters))
-            @for chapter in reference.chapters.iter().filter(|chapter| chapter.page == page) {
-                div data-description=(chapter.description.path) { (reference.content(chapter)) }
-            }
-        }
-    };
-    let page = Page {
-        host,
-        section: Some(Section::Docs),
-        style: STYLE,
-        script: Some(Script::Docs),
-        wide: true,
-        ..Page::new(page.title(), page.about(), &content)
-    };
-    page.html()
+    let chapter = reference.chapters.iter().find(|chapter| chapter.page == page);
+    chapter.map(|chapter| reference.html(chapter)).unwrap_or_default()
+}
+
+/// Returns the HTML of every page that the host serves, as [`text`] does.
+pub fn pages(host: Host) -> Vec<(DocsPage, String)> {
+    let (gateway, biolink) = (Description::gateway(), Description::biolink());
+    let reference = Reference::new(&gateway, &biolink, host);
+    reference.chapters.iter().map(|chapter| (chapter.page, reference.html(chapter))).collect()
+}
+
+/// Returns the index of the search, which the pages' script reads.
+pub fn search_index(host: Host) -> String {
+    let (gateway, biolink) = (Description::gateway(), Description::biolink());
+    let reference = Reference::new(&gateway, &biolink, host);
+    let entries: Vec<_> = reference.chapters.iter().flat_map(|chapter| reference.entries(chapter)).collect();
+    // Texts always serialize.
+    serde_json::to_string(&entries).unwrap_or_default()
 }
 
 /// Returns the HTML of a page as a response, with the address of the server.
@@ -82,7 +93,7 @@ impl<'a> Reference<'a> {
         let anywhere = common(&operations);
         let mut chapters = Vec::new();
         for page in DocsPage::ALL.into_iter().filter(|page| host.serves(*page)) {
-            let description = if page.is_of_biolink() { biolink } else { gateway };
+            let description = if page.is_of_edge() { biolink } else { gateway };
             let (here, elsewhere) = operations.into_iter().partition(|operation| page_of(operation) == page);
             chapters.push(Chapter { page, description, operations: here, objects: Vec::new() });
             operations = elsewhere;
@@ -110,25 +121,69 @@ impl<'a> Reference<'a> {
         }
     }
 
-    fn content(&self, chapter: &Chapter<'a>) -> Markup {
-        let operations: Vec<_> = self.chapters.iter().flat_map(|chapter| &chapter.operations).collect();
-        let source = Source {
-            gateway: self.gateway,
-            operations: &operations,
-            host: self.host,
-            anywhere: &self.anywhere,
+    fn html(&self, chapter: &Chapter<'a>) -> String {
+        let content = html! {
+            div.layout {
+                (contents::contents(chapter.page, &self.chapters))
+                div data-description=(chapter.description.path) { (self.content(chapter)) }
+            }
         };
+        let page = Page {
+            host: self.host,
+            section: Some(Section::Docs),
+            style: STYLE,
+            script: Some(Script::Docs),
+            wide: true,
+            ..Page::new(chapter.page.title(), chapter.page.about(), &content)
+        };
+        page.html()
+    }
+
+    fn content(&self, chapter: &Chapter<'a>) -> Markup {
         let place = Place { reference: self, chapter };
         html! {
             h1 { (chapter.page.title()) }
             p.lead { (chapter.page.about()) }
             p.soft { "Keys and ids in examples are made up. A form that has your key takes an id of your account." }
             (language_choice())
-            @for guide in Guide::on(chapter.page) { (guide.section(&source)) }
+            @for guide in Guide::on(chapter.page) { (self.guide(&guide)) }
             (place.operations())
             (place.objects())
             (self.neighbors(chapter.page))
         }
+    }
+
+    fn guide(&self, guide: &Guide) -> Markup {
+        let operations: Vec<_> = self.chapters.iter().flat_map(|chapter| &chapter.operations).collect();
+        guide.section(&Source {
+            gateway: self.gateway,
+            operations: &operations,
+            host: self.host,
+            anywhere: &self.anywhere,
+        })
+    }
+
+    /// Returns what the search finds on a page.
+    fn entries(&self, chapter: &Chapter<'a>) -> Vec<Entry> {
+        let place = Place { reference: self, chapter };
+        let address = |id: &str| format!("{}#{id}", chapter.page.path());
+        let page = chapter.page.title();
+        let guides = Guide::on(chapter.page)
+            .map(|guide| Entry::new(guide.title, page, address(guide.id), &self.guide(&guide)));
+        let operations = chapter.shown().map(|operation| {
+            let route = format!("{} {}", operation.method, operation.path);
+            Entry::new(
+                title(operation),
+                &route,
+                address(operation.id),
+                &operation::operation(operation, &place),
+            )
+        });
+        let objects = chapter.objects.iter();
+        let objects = objects.map(|object| {
+            Entry::new(object.name, page, address(object.name), &object::describe(object, &place))
+        });
+        guides.chain(operations).chain(objects).collect()
     }
 
     /// Returns the links to the page before and the one after.
@@ -156,8 +211,7 @@ struct Place<'r, 'a> {
 
 impl<'r, 'a> Place<'r, 'a> {
     fn operations(&self) -> Markup {
-        let shown: Vec<_> =
-            self.chapter.operations.iter().filter(|operation| !is_listed_by_tool(operation)).collect();
+        let shown: Vec<_> = self.chapter.shown().collect();
         html! {
             @if !shown.is_empty() {
                 h2 id="operations" { a href="#operations" { "Operations" } }
@@ -218,11 +272,6 @@ fn page_of(operation: &Operation<'_>) -> DocsPage {
         tag if tag.parse::<Tool>().is_ok() => DocsPage::Calls,
         _ => DocsPage::Pages,
     }
-}
-
-/// Returns true for a tool's operation that has no section: those of qr stand for all tools.
-fn is_listed_by_tool(operation: &Operation<'_>) -> bool {
-    operation.tag.parse::<Tool>().is_ok_and(|tool| tool != Tool::Qr)
 }
 
 /// Returns the heading of an operation. That of a tool stands for all tools.

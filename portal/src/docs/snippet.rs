@@ -2,46 +2,11 @@
 
 use maud::{Markup, html};
 use serde_json::Value;
-use strum::VariantArray;
 
+use super::highlight;
+use super::language::Language;
 use super::model::{Authentication, Operation};
 use crate::openapi::SERVER;
-
-/// A language of the examples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
-pub(super) enum Language {
-    Curl,
-    JavaScript,
-    Python,
-    Rust,
-    Go,
-}
-
-impl Language {
-    pub(super) const ALL: [Self; 5] = *Self::VARIANTS.as_array().unwrap();
-
-    /// Returns the name for people.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Curl => "curl",
-            Self::JavaScript => "JavaScript",
-            Self::Python => "Python",
-            Self::Rust => "Rust",
-            Self::Go => "Go",
-        }
-    }
-
-    /// Returns the name in classes and ids of the page's markup.
-    const fn class(self) -> &'static str {
-        match self {
-            Self::Curl => "sh",
-            Self::JavaScript => "js",
-            Self::Python => "py",
-            Self::Rust => "rs",
-            Self::Go => "go",
-        }
-    }
-}
 
 /// Returns the choice of a language for the whole page. It works without a script: the stylesheet
 /// shows what is chosen.
@@ -74,7 +39,7 @@ impl Snippet {
     pub(super) fn markup(&self) -> Markup {
         html! {
             @for (language, text) in &self.0 {
-                pre class=(format!("in {}", language.class())) { (text) }
+                pre class=(format!("in {}", language.class())) { (highlight::code(text, *language)) }
             }
         }
     }

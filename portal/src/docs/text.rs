@@ -10,3 +10,21 @@ pub(super) fn inline(text: &str) -> Markup {
         }
     }
 }
+
+/// Returns what HTML of maud's says, without markup and without code.
+pub(super) fn plain(html: &str) -> String {
+    let without_code = html.split("<pre").enumerate().map(|(at, part)| match part.split_once("</pre>") {
+        Some((_, after)) if at > 0 => after,
+        _ => part,
+    });
+    let mut text = String::new();
+    for part in without_code.flat_map(|part| part.split('<')) {
+        text.push(' ');
+        text.push_str(part.split_once('>').map_or(part, |(_, after)| after));
+    }
+    unescaped(&text)
+}
+
+fn unescaped(text: &str) -> String {
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
+}

@@ -3,10 +3,11 @@
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Map, Value};
 use shared::catalog::{ActionEntry, Catalog};
+use shared::problem::Problem;
 use shared::response::Response;
 use shared::tool::Tool;
 
-use super::layout::{Page, Section, respond, sample};
+use super::layout::{Page, Section, respond};
 
 /// Stands for the tools in the page as it is rendered at build time.
 const PLACE: &str = "<!--tools-->";
@@ -29,15 +30,33 @@ pub fn tools_template() -> String {
     Page { section: Some(Section::Docs), ..page }.html()
 }
 
-/// Returns the page with the catalog. `server` is the address that the examples call.
-pub fn tools_page(template: &str, catalog: &Catalog, server: &str) -> Response {
-    let content = html! {
+/// Returns the page with the catalog, or one that says why it is not known. `server` is the address that the
+/// examples call.
+pub fn tools_page(template: &str, catalog: Result<&Catalog, &Problem>, server: &str) -> Response {
+    let content = match catalog {
+        Ok(catalog) => listed(catalog, server),
+        Err(_) => unknown(),
+    };
+    let status = catalog.map_or_else(Problem::status, |_| 200);
+    Response { status, ..respond(template.replace(PLACE, &content.into_string())).unique() }
+}
+
+fn listed(catalog: &Catalog, server: &str) -> Markup {
+    html! {
         nav aria-label="Tools" {
             ul { @for tool in Tool::ALL { li { a href=(format!("#{tool}")) { (tool) } ": " (tool.purpose()) } } }
         }
         @for tool in Tool::ALL { (section(tool, catalog, server)) }
-    };
-    respond(template.replace(PLACE, &content.into_string())).unique()
+    }
+}
+
+fn unknown() -> Markup {
+    html! {
+        p.lead.bad { "What the tools can do is not known at the moment." }
+        p { "The gateway responds, and none of its data centers does, which have it from the tools. Calls of tools get 503 until one does. Keys and pages are not affected." }
+        p { a href="/docs/tools" { "Read it again" } ", or see " a href="/status" { "which tools are available" } ". What each is for:" }
+        ul { @for tool in Tool::ALL { li { code { (tool) } ": " (tool.purpose()) } } }
+    }
 }
 
 fn section(tool: Tool, catalog: &Catalog, server: &str) -> Markup {
@@ -89,7 +108,8 @@ fn action(entry: &ActionEntry<'_>, catalog: &Catalog, server: &str) -> Markup {
                 }
             }
         }
-        (sample(&example(entry, method, &path, server)))
+        // Without colors: this is rendered by the worker, which would be larger with them.
+        pre { code { (example(entry, method, &path, server)) } }
     }
 }
 
@@ -178,11 +198,12 @@ fn text<'a>(value: &'a Value, member: &str) -> &'a str {
 mod tests {
     use serde_json::json;
     use shared::catalog::ToolDescription;
+    use shared::problem::codes;
 
     use super::*;
 
     fn page(catalog: &Catalog) -> String {
-        tools_page(&tools_template(), catalog, "https://api.example.com").body
+        tools_page(&tools_template(), Ok(catalog), "https://api.example.com").body
     }
 
     fn catalog() -> Catalog {
@@ -223,6 +244,14 @@ mod tests {
         ] {
             assert!(html.contains(part), "{part}: {html}");
         }
+    }
+
+    #[test]
+    fn page_without_an_origin_is_503_for_people() {
+        let problem = Problem::new(codes::TOOL_UNAVAILABLE, "none");
+        let page = tools_page(&tools_template(), Err(&problem), "https://api.example.com");
+        assert_eq!((page.status, page.header("content-type")), (503, Some("text/html; charset=utf-8")));
+        assert!(page.body.contains("is not known at the moment") && page.header("etag").is_none());
     }
 
     #[test]

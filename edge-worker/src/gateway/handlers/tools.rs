@@ -28,13 +28,14 @@ pub(crate) async fn read(context: &RequestContext<'_>, route: ToolsRoute) -> Res
     Ok(catalog(context).await?.respond(route, context.public_url()))
 }
 
-/// Returns the page for people.
+/// Returns the page for people. Without a catalog it says so, with status 503.
 ///
 /// # Errors
-/// As [`catalog`], and `internal` if the page cannot be read.
+/// `internal` if the page cannot be read.
 pub(crate) async fn page(context: &RequestContext<'_>) -> Result<Response, Problem> {
     let template = assets::text(context, Asset::ToolsPage).await?;
-    Ok(tools_page(&template, &*catalog(context).await?, context.public_url()))
+    let catalog = catalog(context).await;
+    Ok(tools_page(&template, catalog.as_deref(), context.public_url()))
 }
 
 /// Returns what the tools say of themselves, as the first origin that responds reports it. A catalog is

@@ -1,5 +1,6 @@
 //! The guides of the gateway: keys, tools, limits, errors.
 
+use biolink::codes;
 use maud::{Markup, html};
 use shared::key::KeyEnv;
 use shared::request::{BODY_IDLE_TIMEOUT_MS, MIN_BODY_RATE, TOOL_RESPONSE_TIMEOUT_MS};
@@ -76,10 +77,22 @@ pub(super) fn errors(source: &Source<'_>) -> Markup {
         }
         ul {
             li { "Switch on " code { "code" } ". The texts may change." }
-            li { "Retry 429 and 503 after " code { "Retry-After" } " seconds. A tool that cannot be reached is always a 503." }
-            li { "Repeat a " code { "POST" } " to the keys API or the pages API under the same " code { "Idempotency-Key" } ". It then happens once." }
-            li { "Do not retry other statuses: the same request is refused again." }
+            li { "Some are worth a " a href="/docs/retries" { "second attempt" } "." }
             li { "If you ask for help, give the " code { "request_id" } "." }
+        }
+        (sample(&super::super::problem_page::example(codes::TOOL_UNAVAILABLE)))
+        (tables::anywhere(source.anywhere))
+        (tables::codes())
+    }
+}
+
+pub(super) fn retries() -> Markup {
+    html! {
+        ul {
+            li { "Retry 429 and 503 after " code { "Retry-After" } " seconds. A tool that cannot be reached is always a 503." }
+            li { "Without that header wait a second, and twice as long after each further attempt. Give up after a few." }
+            li { "Do not retry other statuses: the same request is refused again." }
+            li { "A GET can always be sent again. A POST may happen twice, unless " a href="/docs/idempotency" { "its request has a name" } ". " code { "tool-timeout" } " and " code { "tool-unavailable" } " say whether the tool may have executed it." }
         }
         (written([
             include_str!("code/retry.sh"),
@@ -88,8 +101,23 @@ pub(super) fn errors(source: &Source<'_>) -> Markup {
             include_str!("code/retry.rs"),
             include_str!("code/retry.go"),
         ]))
-        (tables::anywhere(source.anywhere))
-        (tables::codes())
+    }
+}
+
+pub(super) fn idempotency(source: &Source<'_>) -> Markup {
+    html! {
+        p {
+            "Name a " code { "POST" } " to the keys API" @if source.host == Host::Edge { ", the pages API or the webhooks API" }
+            " with the header " code { "Idempotency-Key" } ". Send it again under the same name if its response was lost: it happens once, and you get the stored response."
+        }
+        (sample("curl -sS -X POST https://server.invalid/v1/keys/me/rotate \\\n  -H \"X-API-Key: $KEY\" -H 'Content-Type: application/json' \\\n  -H 'Idempotency-Key: 7c9e6679-7425-40de-944b-e07fc1f90ae7' -d '{}'"))
+        ul {
+            li { "Take a new UUID for each request that you mean, and the same one for each attempt of it." }
+            li { "A name is good for 24 hours." }
+            li { "The stored response has " code { "Idempotency-Replayed: true" } "." }
+            li { "Other fields under the same name are 422 " a href="/problems/idempotency-key-reused" { code { "idempotency-key-reused" } } ". While the first attempt is in flight, the second is 409 " a href="/problems/idempotency-conflict" { code { "idempotency-conflict" } } "." }
+            li { "Calls of tools are not stored: the header reaches the tool, which decides what it does with it." }
+        }
     }
 }
 

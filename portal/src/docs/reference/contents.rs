@@ -1,4 +1,4 @@
-//! The contents beside every page: all guides and operations of the reference.
+//! The contents beside every page: all pages of the reference, and what is on this one.
 
 use maud::{Markup, html};
 
@@ -14,33 +14,39 @@ pub(super) fn contents(current: DocsPage, chapters: &[Chapter<'_>]) -> Markup {
                 label for="query" { "Search the reference" }
                 input type="search" id="query" autocomplete="off" placeholder="for example: rotate, /webhooks";
                 output for="query" role="status" {}
+                ul id="results" {}
             }
             // A checkbox rather than a `details`: it is open on wide screens whatever its state.
             label.menu { input type="checkbox" id="menu"; " Contents" }
             nav id="contents" aria-label="Contents" {
-                @for chapter in chapters { (group(chapter, chapter.page == current)) }
+                @for group in chapters.chunk_by(|one, next| one.page.group() == next.page.group()) {
+                    @if let Some(first) = group.first() { p { (first.page.group()) } }
+                    ul { @for chapter in group { (entry(chapter, chapter.page == current)) } }
+                }
             }
         }
     }
 }
 
-fn group(chapter: &Chapter<'_>, is_current: bool) -> Markup {
-    let path = if is_current { "" } else { chapter.page.path() };
+fn entry(chapter: &Chapter<'_>, is_current: bool) -> Markup {
     html! {
-        details open[is_current] {
-            summary { (chapter.page.title()) }
-            ul {
-                @for guide in Guide::on(chapter.page) {
-                    li { a href=(format!("{path}#{}", guide.id)) { (guide.title) } }
-                }
-                @if chapter.page == DocsPage::Objects {
-                    @for object in &chapter.objects { li { a href=(format!("{path}#{}", object.name)) { (object.name) } } }
-                }
-                @for operation in &chapter.operations {
-                    @if !super::is_listed_by_tool(operation) {
-                        li { a href=(format!("{path}#{}", operation.id)) { (super::title(operation)) small { (operation.method) " " (operation.path) } } }
-                    }
-                }
+        li {
+            a href=(chapter.page.path()) aria-current=[is_current.then_some("page")] { (chapter.page.title()) }
+            @if is_current { (places(chapter)) }
+        }
+    }
+}
+
+/// Returns links to the places of the page itself.
+fn places(chapter: &Chapter<'_>) -> Markup {
+    html! {
+        ul {
+            @for guide in Guide::on(chapter.page) { li { a href=(format!("#{}", guide.id)) { (guide.title) } } }
+            @for operation in chapter.shown() {
+                li { a href=(format!("#{}", operation.id)) { (super::title(operation)) small { (operation.method) " " (operation.path) } } }
+            }
+            @if chapter.page == DocsPage::Objects {
+                @for object in &chapter.objects { li { a href=(format!("#{}", object.name)) { (object.name) } } }
             }
         }
     }

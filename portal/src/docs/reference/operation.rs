@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::super::layout::sample;
 use super::super::model::{Authentication, Body, Operation, Reply};
 use super::super::snippet::{Call, json};
 use super::super::text::inline;
@@ -12,13 +13,20 @@ pub(super) fn operation(operation: &Operation<'_>, place: &Place<'_, '_>) -> Mar
     html! {
         section.op id=(operation.id) {
             h3 { a href=(format!("#{}", operation.id)) { (super::title(operation)) } }
-            p { (method_and_path(operation)) " " (authentication(operation.authentication)) }
-            p { (inline(operation.about)) }
-            (parameters(operation))
-            @if let Some(body) = &operation.body { (describe_body(body, place)) }
-            (Call::of(operation).snippet().markup())
-            @for reply in &operation.replies { (describe_reply(reply, place)) }
-            (problems(operation, place))
+            div.sides {
+                div {
+                    p { (method_and_path(operation)) " " (authentication(operation.authentication)) }
+                    p { (inline(operation.about)) }
+                    (parameters(operation))
+                    @if let Some(body) = &operation.body { (describe_body(body, place)) }
+                    @for reply in &operation.replies { (describe_reply(reply, place)) }
+                    (problems(operation, place))
+                }
+                div {
+                    (Call::of(operation).snippet().markup())
+                    @for reply in &operation.replies { (examples(reply)) }
+                }
+            }
         }
     }
 }
@@ -83,11 +91,16 @@ fn describe_reply(reply: &Reply<'_>, place: &Place<'_, '_>) -> Markup {
                 small { "Headers: " (reply.headers.join(", ")) }
             }
         }
+    }
+}
+
+fn examples(reply: &Reply<'_>) -> Markup {
+    html! {
         @for content in &reply.contents {
             @if let Some(example) = content.example {
-                details {
+                details open[content.media_type == "application/json"] {
                     summary { "Response " (reply.status) " as " (content.media_type) }
-                    pre { @match example.as_str() { Some(text) => (text), None => (json(example)) } }
+                    @match example.as_str() { Some(text) => (sample(text)), None => (sample(&json(example))) }
                 }
             }
         }

@@ -90,7 +90,7 @@ fn document_and_router_have_the_same_operations() {
             || matches!(
                 endpoint,
                 Endpoint::Asset(
-                    Asset::Landing | Asset::LlmsTxt | Asset::ApiCatalog | Asset::Console | Asset::Script(_)
+                    Asset::Landing | Asset::LlmsTxt | Asset::ApiCatalog | Asset::Console | Asset::Script(_) | Asset::SearchIndex
                 ) | Endpoint::Mcp
                     | Endpoint::StatusPage
                     | Endpoint::Site(_)
