@@ -178,7 +178,13 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
             let call = call.as_mut()?;
             *request = forward.head.as_mut()?.take(phases, call, record).ok()?;
             let target = &forward.attempt.as_ref()?.target;
-            head::address_request(request, version, &target.options.authority, target.options.connector.is_some()).ok()?;
+            head::address_request(
+                request,
+                version,
+                &target.options.authority,
+                target.options.connector.is_some(),
+            )
+            .ok()?;
             let dialed = forward.connection.as_ref().and_then(AttemptConnection::dialed);
             phases.connected_to_upstream(call, dialed, &mut AttemptHeaders(request));
             let expects = std::mem::take(&mut forward.request.expects_continue);
