@@ -137,20 +137,3 @@ fn full_store_gives_up_what_was_read_and_nothing_else() {
     assert!(add(&store, page(2), (2, 2), "instead of what was read"));
     assert_eq!((kept(&store, page(2)).0.len(), kept(&store, page(1)).0.len()), (1, 0));
 }
-
-#[test]
-fn store_of_an_earlier_version_is_extended() {
-    let faults = Faults::start();
-    let edge = Edge::start_with_faults(NOWHERE, &faults);
-    let store = Object::reports(&edge);
-    store.sql(
-        "CREATE TABLE report (number INTEGER PRIMARY KEY, page TEXT NOT NULL, sender INTEGER NOT NULL, at INTEGER NOT NULL, j TEXT NOT NULL)",
-    );
-    store.sql(&format!(
-        "INSERT INTO report (page, sender, at, j) VALUES ('{}', 1, {}, '{{\"details\":\"old\"}}')",
-        page(1),
-        tests::keys::now().0
-    ));
-    assert!(add(&store, page(1), (1, 1), "new"));
-    assert_eq!(kept(&store, page(1)), (vec!["new".to_owned(), "old".to_owned()], 0));
-}
