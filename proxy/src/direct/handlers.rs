@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use shared::document::Document;
 use shared::idempotency::IDEMPOTENCY_KEY;
-use shared::problem::{Problem, codes};
+use shared::problem::Problem;
 use shared::quota::QuotaStatus;
 use shared::request::Head;
 use shared::route::KeysRoute;
@@ -139,10 +139,7 @@ impl<'a> OwnRequest<'a> {
         };
         let response = match route {
             KeysRoute::ReadOwn => keys::read_own(context, quota).await,
-            KeysRoute::ReadHistory => Err(Problem::new(
-                codes::ROUTE_UNKNOWN,
-                "past hours are kept at the edge, not here; GET /v1/keys/me has the calls of today",
-            )),
+            KeysRoute::ReadHistory => keys::read_history(context),
             KeysRoute::RotateOwn => keys::rotate_own(context, incoming).await,
             KeysRoute::RevokeOwn => keys::revoke_own(context).await,
             KeysRoute::Issue => keys::issue(context, incoming).await,

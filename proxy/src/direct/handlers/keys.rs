@@ -38,6 +38,13 @@ pub(super) async fn read_own(
     Ok(Response::json(usage.to_string()))
 }
 
+/// `GET /v1/usage`
+pub(super) fn read_history(context: &Context<'_>) -> Result<Response, Problem> {
+    own(context)?;
+    let detail = "past hours are kept at the edge, not here; GET /v1/keys/me has the calls of today";
+    Err(Problem::new(codes::ROUTE_UNKNOWN, detail))
+}
+
 /// `POST /v1/keys/me/rotate`
 pub(super) async fn rotate_own(
     context: &Context<'_>,
