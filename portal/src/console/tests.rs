@@ -135,7 +135,7 @@ fn holder_sees_past_calls_by_hour_and_by_tool() {
     let tools = json!({ "object": "usage", "group_by": "tool", "calls": 5, "from": "2026-01-05T00:00:00Z",
         "to": "2026-01-05T09:42:00Z", "data": [{ "tool": "qr", "calls": 5 }] });
     let html = view("/console/v1/usage?group_by=tool", &tools);
-    assert!(html.contains("<td>qr</td>") && html.contains("class=\"bar-of\""), "{html}");
+    assert!(html.contains("<th scope=\"row\">qr</th>") && html.contains("class=\"bar-of\""), "{html}");
 }
 
 /// Of a hundred calls, 12 were made and 23 are lent. Nothing says that the rest ends at a time.
