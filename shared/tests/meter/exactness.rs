@@ -136,6 +136,7 @@ proptest! {
             let response = send(&mut meter, &next, now);
             prop_assert_eq!(send(&mut twin, &next, now), response.clone());
             prop_assert_eq!(&twin, &meter);
+            meter.take_ended_hour();
             caches.take(&next, &response, new);
             debts += next.batch.filter(|_| new).map_or(0, |batch| batch.debts);
             let snapshot = snapshot(&meter, Tier::Pro, now);
