@@ -5,7 +5,7 @@ use portal::endpoint::Endpoint;
 use portal::route::Route;
 use serde::Serialize;
 use shared::json;
-use shared::key::{KeyId, VerifiedKey};
+use shared::key::{KeyId, SecretId, VerifiedKey};
 use shared::method::Method;
 use shared::origin::Origin;
 use shared::problem::Code;
@@ -27,6 +27,8 @@ pub(crate) struct AccessRecord {
     /// The action of the tool, or the tool of MCP.
     pub(crate) action: Option<String>,
     pub(crate) key_id: Option<KeyId>,
+    /// The named secret of the key that the request was authenticated with.
+    pub(crate) secret_id: Option<SecretId>,
     /// The key that the request was authenticated with.
     pub(crate) key: Option<VerifiedKey>,
     pub(crate) tier: Option<Tier>,
@@ -114,6 +116,7 @@ impl AccessRecord {
             tool: self.tool,
             action: self.action.as_deref(),
             key_id: self.key_id,
+            secret_id: self.secret_id,
             tier: self.tier,
             status: self.status,
             code: self.code.map(Code::as_str),
@@ -153,6 +156,8 @@ struct Line<'a> {
     action: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     key_id: Option<KeyId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret_id: Option<SecretId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tier: Option<Tier>,
     status: u16,

@@ -20,8 +20,8 @@ use crate::biolink::handlers::visit::{self, VisitHost};
 use crate::biolink::handlers::{administer_pages, images, pages_api, push_products, webhooks};
 use crate::context::RequestContext;
 use crate::gateway::handlers::{
-    call_tool, change_key, issue_key, key_changes, list_keys, meters, read_history, read_own_key, status,
-    tools,
+    call_tool, change_key, issue_key, key_changes, list_keys, meters, read_history, read_own_key, secrets,
+    status, tools,
 };
 use crate::gateway::meter_client;
 use crate::portal::assets;
@@ -234,6 +234,11 @@ async fn respond_keys(
         KeysRoute::ReadHistory => boxed(read_history::handle(context, query, access)).await,
         KeysRoute::RotateOwn => boxed(change_key::rotate_own(context, access)).await,
         KeysRoute::RevokeOwn => boxed(change_key::revoke_own(context, access)).await,
+        KeysRoute::ListSecrets => boxed(secrets::list(context, access)).await,
+        KeysRoute::CreateSecret => boxed(secrets::create(context, access)).await,
+        KeysRoute::ChangeSecret(id) => boxed(secrets::patch(context, id, access)).await,
+        KeysRoute::RevokeSecret(id) => boxed(secrets::revoke(context, id, access)).await,
+        KeysRoute::RotateSecret(id) => boxed(secrets::rotate(context, id, access)).await,
         KeysRoute::List => boxed(list_keys::handle(context, query)).await,
         KeysRoute::Read(id) => boxed(change_key::read(context, &id, query, access)).await,
         KeysRoute::Change(id) => boxed(change_key::patch(context, &id, access)).await,

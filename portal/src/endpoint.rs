@@ -20,6 +20,11 @@ pub enum Endpoint {
     RotateOwnKey,
     RevokeOwnKey,
     ReadHistory,
+    ListSecrets,
+    CreateSecret,
+    ChangeSecret,
+    RevokeSecret,
+    RotateSecret,
     ListKeys,
     ReadKey,
     ChangeKey,
@@ -58,6 +63,11 @@ impl Endpoint {
             Route::Keys(KeysRoute::RotateOwn) => Self::RotateOwnKey,
             Route::Keys(KeysRoute::RevokeOwn) => Self::RevokeOwnKey,
             Route::Keys(KeysRoute::ReadHistory) => Self::ReadHistory,
+            Route::Keys(KeysRoute::ListSecrets) => Self::ListSecrets,
+            Route::Keys(KeysRoute::CreateSecret) => Self::CreateSecret,
+            Route::Keys(KeysRoute::ChangeSecret(_)) => Self::ChangeSecret,
+            Route::Keys(KeysRoute::RevokeSecret(_)) => Self::RevokeSecret,
+            Route::Keys(KeysRoute::RotateSecret(_)) => Self::RotateSecret,
             Route::Keys(KeysRoute::List) => Self::ListKeys,
             Route::Keys(KeysRoute::Read(_)) => Self::ReadKey,
             Route::Keys(KeysRoute::Change(_)) => Self::ChangeKey,
@@ -90,12 +100,17 @@ impl Endpoint {
     /// Returns every endpoint once; the tools' first. `Preflight` lies on every path and is not
     /// among them.
     pub fn all() -> impl Iterator<Item = Self> {
-        const OTHERS: [Endpoint; 23] = [
+        const OTHERS: [Endpoint; 28] = [
             Endpoint::IssueKey,
             Endpoint::ReadOwnKey,
             Endpoint::RotateOwnKey,
             Endpoint::RevokeOwnKey,
             Endpoint::ReadHistory,
+            Endpoint::ListSecrets,
+            Endpoint::CreateSecret,
+            Endpoint::ChangeSecret,
+            Endpoint::RevokeSecret,
+            Endpoint::RotateSecret,
             Endpoint::ListKeys,
             Endpoint::ReadKey,
             Endpoint::ChangeKey,
@@ -138,13 +153,15 @@ impl Endpoint {
             Self::CallTool(_, method) => method.method(),
             Self::IssueKey
             | Self::RotateOwnKey
+            | Self::CreateSecret
+            | Self::RotateSecret
             | Self::RevokeKey
             | Self::RotateKey
             | Self::Meters
             | Self::PushProducts
             | Self::Mcp => Method::Post,
-            Self::RevokeOwnKey => Method::Delete,
-            Self::ChangeKey => Method::Patch,
+            Self::RevokeOwnKey | Self::RevokeSecret => Method::Delete,
+            Self::ChangeKey | Self::ChangeSecret => Method::Patch,
             Self::Preflight => Method::Options,
             Self::Pages(endpoint) => endpoint.method(),
             Self::Webhooks(endpoint) => endpoint.method(),
@@ -152,6 +169,7 @@ impl Endpoint {
             Self::Admin(endpoint) => endpoint.method(),
             Self::ReadOwnKey
             | Self::ReadHistory
+            | Self::ListSecrets
             | Self::ListKeys
             | Self::ReadKey
             | Self::KeyChanges
@@ -179,6 +197,9 @@ impl Endpoint {
             Self::ReadOwnKey | Self::RevokeOwnKey => "/v1/keys/me",
             Self::RotateOwnKey => "/v1/keys/me/rotate",
             Self::ReadHistory => "/v1/usage",
+            Self::ListSecrets | Self::CreateSecret => "/v1/keys/me/secrets",
+            Self::ChangeSecret | Self::RevokeSecret => "/v1/keys/me/secrets/{secret_id}",
+            Self::RotateSecret => "/v1/keys/me/secrets/{secret_id}/rotate",
             Self::ListKeys => "/v1/keys",
             Self::ReadKey | Self::ChangeKey => "/v1/keys/{id}",
             Self::RevokeKey => "/v1/keys/{id}/revoke",
@@ -225,7 +246,7 @@ mod tests {
 
     use biolink::page::{DomainId, ImageId, LinkId, PageId, ProductId, Slug, SourceId};
     use biolink::webhooks::{DeliveryId, EndpointId, EventId};
-    use shared::key::KeyId;
+    use shared::key::{KeyId, SecretId};
 
     use super::*;
 
@@ -237,6 +258,7 @@ mod tests {
                 .path()
                 .replace("{action}", "generate")
                 .replace("{id}", &KeyId::new([1; 12]).to_string())
+                .replace("{secret_id}", &SecretId::new([1; 8]).to_string())
                 .replace("{code}", if endpoint == Endpoint::ProblemPage { "key-missing" } else { "ada" })
                 .replace("{page_id}", &PageId::new([1; 12]).to_string())
                 .replace("{link_id}", &LinkId::new([1; 12]).to_string())

@@ -7,7 +7,7 @@ use biolink::codes;
 use biolink::route::{self as biolink_route, ServedBy};
 use shared::method::{Method, Methods};
 use shared::problem::Problem;
-use shared::route::{self as gateway, KeysRoute, Path, Target, ToolCall, ToolsRoute, on_path};
+use shared::route::{self as gateway, KeysRoute, Path, Segments, Target, ToolCall, ToolsRoute, on_path};
 
 use crate::asset::Asset;
 use crate::docs_page::DocsPage;
@@ -180,7 +180,7 @@ fn own_route<'a>(path: Path<'_>) -> Option<(Route<'a>, Method)> {
     }
 }
 
-fn asset(segments: [Option<&str>; 5]) -> Option<Asset> {
+fn asset(segments: Segments<'_>) -> Option<Asset> {
     match segments {
         [None, ..] => Some(Asset::Landing),
         [Some("openapi.json"), None, ..] => Some(Asset::OpenApi),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pingora_limits::inflight::Guard;
-use shared::key::KeyId;
+use shared::key::{KeyId, SecretId};
 use shared::prices::Price;
 use shared::problem::Code;
 use shared::proof::Proof;
@@ -39,6 +39,8 @@ pub struct Call {
     pub action: Box<str>,
     /// The id of the key that the call is made with.
     pub key_id: KeyId,
+    /// The named secret that calls, in direct mode.
+    pub secret_id: Option<SecretId>,
     /// The tier of the key.
     pub tier: Tier,
     /// Where the call is counted, in direct mode.
@@ -106,6 +108,7 @@ impl Call {
             pool,
             action: called.action.as_str().into(),
             key_id,
+            secret_id: None,
             tier,
             charged: None,
             price: Price::FREE,

@@ -27,7 +27,7 @@ use std::time::Instant;
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 use shared::document::Document;
-use shared::key::{self, KeyId, KeyRecord, VerifiedKey};
+use shared::key::{self, KeyId, KeyRecord, Scope, VerifiedKey};
 use shared::meter::MeterSnapshot;
 use shared::problem::{Problem, codes};
 use shared::quota::{CallEnd, is_uncharged};
@@ -157,9 +157,12 @@ impl Direct {
     ) -> Result<CallStep, Problem> {
         self.check_revocations_known()?;
         let Some(meters) = &self.meters else {
-            return Ok(CallStep::Decided(self.keys.call(key, units, self.moment(at))?.into()));
+            return Ok(CallStep::Decided(self.keys.call(key, tool, units, self.moment(at))?.into()));
         };
-        match self.keys.with_checked(key, at.time, |record| meters.call(key, tool, units, record))? {
+        let scope = Some(Scope::Tool(tool));
+        let step =
+            self.keys.with_checked(key, scope, at.time, |record| meters.call(key, tool, units, record))?;
+        match step {
             meters::MeterStep::Decided(decision) => {
                 CallDecision::from_meter(key, decision).map(CallStep::Decided)
             }
@@ -224,7 +227,7 @@ impl Direct {
         match &self.meters {
             None => Ok(self.keys.read(key, at)?),
             Some(meters) => {
-                let record = self.keys.with_checked(key, at.time, |record| record.cloned())?;
+                let record = self.keys.with_checked(key, None, at.time, |record| record.cloned())?;
                 meters.read(key, record.as_ref()).await
             }
         }

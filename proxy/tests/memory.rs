@@ -50,7 +50,7 @@ fn round(table: &KeyTable, keys: u64, like: VerifiedKey, at: UnixMillis) -> u128
     let begun = Instant::now();
     for (number, status) in (0..keys).zip(statuses.into_iter().cycle()) {
         let key = key(number, like);
-        let decided = table.call(&key, 0, KeyMoment { time: at, counted_at: at }).unwrap();
+        let decided = table.call(&key, Tool::Qr, 0, KeyMoment { time: at, counted_at: at }).unwrap();
         assert!(matches!(decided.decision, Decision::Allow(_)));
         table.record_outcome(
             &key.id,

@@ -9,6 +9,7 @@ mod history;
 mod idempotency_key;
 mod issue;
 mod list;
+mod secrets;
 mod usage;
 mod values;
 
@@ -17,5 +18,8 @@ pub use changes::{ChangesError, ChangesMessage, ChangesPage, ChangesRequest, Cur
 pub use history::HistoryRequest;
 pub use issue::{IssueRequest, IssuedKey, MAX_BODY, NewKey, describe};
 pub use list::{KeyFilter, ListRequest, Position, describe_page, includes_usage};
+pub use secrets::{
+    NewSecret, describe_rotated_secret, describe_secret, describe_secrets, read_secret_change, secret_created,
+};
 pub use usage::describe_usage;
 pub use values::{MAX_EMAIL, MAX_NAME};

@@ -49,7 +49,7 @@ use round_trip::RoundTrip;
 pub use timeouts::{CallWait, STALL_MS, Timeouts, WaitEvent, WaitFailure, WaitStep};
 use waiting::Waiting;
 
-use crate::key::{KeyRecord, VerifiedKey};
+use crate::key::{KeyError, KeyRecord, Scope, VerifiedKey};
 use crate::meter::{MeterRequest, RefusedCalls};
 use crate::problem::{Code, codes};
 use crate::quota::{CallEnd, MARGIN_MS, QuotaStatus, is_uncharged};
@@ -181,14 +181,14 @@ impl LeaseCache {
     /// key with limits in units that costs any.
     pub fn call_priced(&mut self, key: &VerifiedKey, tool: Tool, units: u32, now: UnixMillis) -> Step {
         let now = self.observe(now);
-        if let Some(error) = self.refused.find(&key.secret, now) {
+        if let Some(error) = self.refused_lately(key, tool, now) {
             return Step::Decided(Admission::Refuse(error), None);
         }
         if self.must_reserve(units) {
             return self.call_reserving(key, tool, units, now);
         }
         self.rate.count(now);
-        if !self.is_usable(key, now) {
+        if !self.is_usable(key, tool, now) {
             return self.ask_meter(key, tool, units, now);
         }
         // Leases come before the cached denial: the meter denied what it had not lent.
@@ -205,7 +205,7 @@ impl LeaseCache {
 
     /// Refuses a call whose price the meter has refused just now, or asks the meter.
     fn call_reserving(&mut self, key: &VerifiedKey, tool: Tool, units: u32, now: UnixMillis) -> Step {
-        match self.denied_units.get(units, now).filter(|_| self.is_usable(key, now)) {
+        match self.denied_units.get(units, now).filter(|_| self.is_usable(key, tool, now)) {
             Some(denial) => Step::Decided(Admission::Deny(denial, self.quota(key, now)), None),
             None => self.ask_meter(key, tool, units, now),
         }
@@ -336,9 +336,25 @@ impl LeaseCache {
         self.latest
     }
 
-    /// Returns true if the key may be used by the record known here.
-    fn is_usable(&self, key: &VerifiedKey, now: UnixMillis) -> bool {
-        self.record.as_ref().is_some_and(|record| record.check(key, now).is_ok())
+    /// Returns true if the key may call the tool by the record known here.
+    fn is_usable(&self, key: &VerifiedKey, tool: Tool, now: UnixMillis) -> bool {
+        self.permit(key, tool, now).is_some_and(|permitted| permitted.is_ok())
+    }
+
+    fn permit(&self, key: &VerifiedKey, tool: Tool, now: UnixMillis) -> Option<Result<(), KeyError>> {
+        self.record.as_ref().map(|record| record.permit(key, Some(Scope::Tool(tool)), now))
+    }
+
+    /// Returns the reason for which the meter has refused the secret lately. If it lacked a scope, the
+    /// refusal has brought the record, which says whether this tool is one of the secret's.
+    fn refused_lately(&mut self, key: &VerifiedKey, tool: Tool, now: UnixMillis) -> Option<KeyError> {
+        match self.refused.find(&key.secret, now)? {
+            KeyError::OutOfScope(_) => {
+                let refusal = self.permit(key, tool, now)?.err();
+                refusal.filter(|error| matches!(error, KeyError::OutOfScope(_)))
+            }
+            error => Some(error),
+        }
     }
 
     /// Returns true if a call that costs at most `units` needs a reservation of the meter.
@@ -370,7 +386,8 @@ impl LeaseCache {
     /// Spends what another request has brought while this one was in flight.
     fn spend_if_usable(&mut self, request: &MeterRequest, now: UnixMillis) -> Option<Admission> {
         let key = &request.key;
-        let may_spend = self.is_usable(key, now) && !self.must_reserve(request.units);
+        let is_usable = request.tool.is_none_or(|tool| self.is_usable(key, tool, now));
+        let may_spend = is_usable && !self.must_reserve(request.units);
         may_spend.then(|| self.spend(key, request.tool, now)).flatten()
     }
 

@@ -50,6 +50,7 @@ mod hour_counts;
 mod lease;
 mod message;
 mod refusals;
+mod secret_change;
 mod state;
 mod tally;
 
@@ -63,5 +64,6 @@ pub use message::{
     Verdict,
 };
 pub use refusals::{RefusalLog, RefusedCalls};
+pub use secret_change::{SecretChange, SecretError};
 pub use state::Meter;
 pub use tally::Tally;

@@ -9,14 +9,14 @@ mod target;
 mod tools_route;
 
 pub use malformed_id::malformed_id;
-pub use path::Path;
+pub use path::{Path, Segments};
 use place::Place;
 pub use refusal::unknown_route;
 pub use target::{MAX_TARGET, Target};
 pub use tools_route::ToolsRoute;
 
 use crate::action::Action;
-use crate::key::KeyId;
+use crate::key::{KeyId, SecretId};
 use crate::method::{Method, Methods};
 use crate::problem::{Problem, codes};
 use crate::tool::Tool;
@@ -106,6 +106,16 @@ pub enum KeysRoute {
     RevokeOwn,
     /// `GET /v1/usage`
     ReadHistory,
+    /// `GET /v1/keys/me/secrets`
+    ListSecrets,
+    /// `POST /v1/keys/me/secrets`
+    CreateSecret,
+    /// `PATCH /v1/keys/me/secrets/{secret_id}`
+    ChangeSecret(SecretId),
+    /// `DELETE /v1/keys/me/secrets/{secret_id}`
+    RevokeSecret(SecretId),
+    /// `POST /v1/keys/me/secrets/{secret_id}/rotate`
+    RotateSecret(SecretId),
     /// `GET /v1/keys`
     List,
     /// `GET /v1/keys/{id}`
@@ -189,6 +199,11 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::Own, Method::Delete) => keys(KeysRoute::RevokeOwn),
         (Place::Usage, Method::Get) => keys(KeysRoute::ReadHistory),
         (Place::OwnRotate, Method::Post) => keys(KeysRoute::RotateOwn),
+        (Place::Secrets, Method::Get) => keys(KeysRoute::ListSecrets),
+        (Place::Secrets, Method::Post) => keys(KeysRoute::CreateSecret),
+        (Place::Secret(id), Method::Patch) => keys(KeysRoute::ChangeSecret(id)),
+        (Place::Secret(id), Method::Delete) => keys(KeysRoute::RevokeSecret(id)),
+        (Place::SecretRotate(id), Method::Post) => keys(KeysRoute::RotateSecret(id)),
         (Place::Keys, Method::Get) => keys(KeysRoute::List),
         (Place::Issue, Method::Post) => keys(KeysRoute::Issue),
         (Place::Key(id), Method::Get) => keys(KeysRoute::Read(id)),

@@ -37,6 +37,7 @@ mod recipes;
 mod refusals;
 mod reports;
 mod retention;
+mod secrets;
 mod site;
 mod stalls;
 mod streams;

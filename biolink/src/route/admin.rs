@@ -1,6 +1,6 @@
 //! The routes of the operator of bio-link pages.
 
-use shared::{key::KeyId, method::Method};
+use shared::{key::KeyId, method::Method, route::Segments};
 
 use super::endpoints::EndpointCall;
 use crate::page::{PageId, Slug};
@@ -44,7 +44,7 @@ impl AdminEndpoint {
 
 impl<'a> AdminTarget<'a> {
     /// Parses the segments of a path; `None` for an id that is malformed.
-    pub(super) fn parse(segments: [Option<&'a str>; 5]) -> Option<Self> {
+    pub(super) fn parse(segments: Segments<'a>) -> Option<Self> {
         match segments {
             [_, Some("pages"), Some(name), ..] => page(name),
             [_, Some("accounts"), Some(id), ..] => KeyId::parse(id).map(Self::Account),

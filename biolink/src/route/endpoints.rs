@@ -1,6 +1,7 @@
 //! The endpoints of an API: their declaration, and the paths and calls that they make.
 
 use shared::method::{Method, Methods};
+use shared::route::Segments;
 
 /// One method on one path template, which has its parameters in braces.
 pub(super) trait Endpoint: Copy + 'static {
@@ -29,7 +30,7 @@ pub struct EndpointPath<T> {
 impl<T> EndpointPath<T> {
     /// Finds the template of a path; `None` if it has none, or names nothing. A segment of the
     /// template that is a text goes before a parameter.
-    pub(super) fn find<E: Endpoint>(segments: [Option<&str>; 5], target: Option<T>) -> Option<Self> {
+    pub(super) fn find<E: Endpoint>(segments: Segments<'_>, target: Option<T>) -> Option<Self> {
         let templates = E::ALL.iter().map(|endpoint| endpoint.path());
         let alike = templates.filter(|template| is_like(template, segments));
         let template = alike.min_by_key(|template| template.matches('{').count())?;
@@ -51,7 +52,7 @@ impl<T> EndpointPath<T> {
     }
 }
 
-fn is_like(template: &str, segments: [Option<&str>; 5]) -> bool {
+fn is_like(template: &str, segments: Segments<'_>) -> bool {
     let mut parts = template.split('/').skip(1);
     segments.into_iter().all(|segment| match (parts.next(), segment) {
         (Some(part), Some(segment)) => part == segment || part.starts_with('{'),

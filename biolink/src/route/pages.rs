@@ -1,6 +1,7 @@
 //! The routes of the bio-link REST API.
 
 use shared::method::Method;
+use shared::route::Segments;
 
 use super::endpoints::EndpointCall;
 use crate::page::{DomainId, ImageId, LinkId, PageId, SourceId};
@@ -126,14 +127,14 @@ impl PagesEndpoint {
 
 impl PagesTarget {
     /// Parses the segments of a path; `None` for an id that is malformed.
-    pub(super) fn parse(segments: [Option<&str>; 5]) -> Option<Self> {
+    pub(super) fn parse(segments: Segments<'_>) -> Option<Self> {
         if let [Some("images"), Some(image), ..] = segments {
             return ImageId::parse(image).map(Self::Image);
         }
         if let [Some("domains"), Some(domain), ..] = segments {
             return DomainId::parse(domain).map(Self::Domain);
         }
-        let [Some("pages"), Some(page), part, name, _] = segments else { return Some(Self::Account) };
+        let [Some("pages"), Some(page), part, name, ..] = segments else { return Some(Self::Account) };
         let page = PageId::parse(page)?;
         Some(match (part, name) {
             (Some("revisions"), Some(number)) => Self::Revision(page, revision(number)?),

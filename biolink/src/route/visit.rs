@@ -1,6 +1,7 @@
 //! The routes of what visitors open.
 
 use shared::method::{Method, Methods};
+use shared::route::Segments;
 use strum::{EnumDiscriminants, VariantArray};
 
 use crate::{
@@ -90,24 +91,24 @@ impl VisitEndpoint {
 
 impl<'a> Visit<'a> {
     /// Parses the segments of a path; `None` for one that no page can have.
-    pub(super) fn parse(segments: [Option<&'a str>; 5]) -> Option<Self> {
+    pub(super) fn parse(segments: Segments<'a>) -> Option<Self> {
         let by_code = |code, part| Slug::parse(code).is_ok().then_some(Self { slug: code, part });
         match segments {
             [Some("q"), Some(code), None, ..] => return by_code(code, VisitPart::Code),
-            [Some("q"), Some(code), Some(via), None, _] => {
+            [Some("q"), Some(code), Some(via), None, ..] => {
                 return by_code(code, VisitPart::NamedCode(Via::parse(via)?));
             }
-            [Some("s"), Some(code), Some(via), None, _] => {
+            [Some("s"), Some(code), Some(via), None, ..] => {
                 return by_code(code, VisitPart::ShortLink(Via::parse(via)?));
             }
             _ => {}
         }
         let part = match segments {
             [_, None, ..] => VisitPart::Page,
-            [_, Some("l"), Some(link), None, _] => VisitPart::Link(LinkId::parse_in_path(link)?),
-            [_, Some("p"), Some(product), None, _] => VisitPart::Product(ProductId::parse_in_path(product)?),
-            [_, Some("ping"), Some(link), None, _] => VisitPart::Ping(LinkId::parse_in_path(link)?),
-            [_, Some("seen"), Some(token), None, _] => VisitPart::Seen(SeenToken::parse(token)?),
+            [_, Some("l"), Some(link), None, ..] => VisitPart::Link(LinkId::parse_in_path(link)?),
+            [_, Some("p"), Some(product), None, ..] => VisitPart::Product(ProductId::parse_in_path(product)?),
+            [_, Some("ping"), Some(link), None, ..] => VisitPart::Ping(LinkId::parse_in_path(link)?),
+            [_, Some("seen"), Some(token), None, ..] => VisitPart::Seen(SeenToken::parse(token)?),
             [_, Some("card.vcf"), None, ..] => VisitPart::Card,
             [_, Some("qr.svg"), None, ..] => VisitPart::QrSvg,
             [_, Some("qr.png"), None, ..] => VisitPart::QrPng,

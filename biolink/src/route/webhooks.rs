@@ -1,6 +1,7 @@
 //! The routes of webhooks and their events.
 
 use shared::method::Method;
+use shared::route::Segments;
 
 use super::endpoints::EndpointCall;
 use crate::webhooks::{DeliveryId, EndpointId, EventId, WebhookKind};
@@ -63,9 +64,9 @@ impl WebhooksEndpoint {
 
 impl WebhooksTarget {
     /// Parses the segments of a path; `None` for an id that is malformed.
-    pub(super) fn parse(segments: [Option<&str>; 5]) -> Option<Self> {
+    pub(super) fn parse(segments: Segments<'_>) -> Option<Self> {
         Some(match segments {
-            [Some("webhooks"), Some(id), Some("deliveries"), Some(delivery), _] => {
+            [Some("webhooks"), Some(id), Some("deliveries"), Some(delivery), ..] => {
                 Self::Delivery(EndpointId::parse(id)?, DeliveryId::parse(delivery)?)
             }
             [Some("webhooks"), Some(id), ..] => Self::Endpoint(EndpointId::parse(id)?),

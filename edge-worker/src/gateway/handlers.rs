@@ -8,5 +8,6 @@ pub(crate) mod list_keys;
 pub(crate) mod meters;
 pub(crate) mod read_history;
 pub(crate) mod read_own_key;
+pub(crate) mod secrets;
 pub(crate) mod status;
 pub(crate) mod tools;

@@ -63,6 +63,11 @@ fn is_described(endpoint: Endpoint) -> bool {
         | Endpoint::RotateOwnKey
         | Endpoint::RevokeOwnKey
         | Endpoint::ReadHistory
+        | Endpoint::ListSecrets
+        | Endpoint::CreateSecret
+        | Endpoint::ChangeSecret
+        | Endpoint::RevokeSecret
+        | Endpoint::RotateSecret
         | Endpoint::ListKeys
         | Endpoint::ReadKey
         | Endpoint::ChangeKey
@@ -197,7 +202,7 @@ fn each_tool_has_two_operations_with_action_and_key() {
 fn document_and_router_have_the_same_operations() {
     let concrete = |path: &str| {
         let path = path.replace("{action}", "generate").replace("{code}", "key-missing");
-        path.replace("{id}", "key_00000000000000000")
+        path.replace("{id}", "key_00000000000000000").replace("{secret_id}", "sec_00000000000")
     };
     let mut documented: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (path, method, _) in operations() {

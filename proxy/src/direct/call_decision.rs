@@ -1,6 +1,6 @@
 //! The decision on a call in direct mode, whoever made it.
 
-use shared::key::VerifiedKey;
+use shared::key::{SecretId, VerifiedKey};
 use shared::lease_cache::{Admission, Charge};
 use shared::problem::Problem;
 use shared::quota::{Decision, QuotaStatus, ReservedUnits};
@@ -24,6 +24,8 @@ pub(crate) enum CallStep {
 pub(crate) struct CallDecision {
     /// The tier of the key.
     pub(crate) tier: Tier,
+    /// The named secret that calls.
+    pub(crate) secret_id: Option<SecretId>,
     /// The quota status of the key, if it is known.
     pub(crate) quota: Option<QuotaStatus>,
     /// How the call was admitted, or the problem with which it is refused.
@@ -54,14 +56,14 @@ pub enum Charged {
 }
 
 impl From<CountedCall> for CallDecision {
-    fn from(CountedCall { tier, decision, day, reserved }: CountedCall) -> Self {
+    fn from(CountedCall { tier, secret_id, decision, day, reserved }: CountedCall) -> Self {
         let (quota, outcome) = match decision {
             Decision::Allow(quota) => {
                 (quota, Ok(AdmittedCall { charged: Charged::Here { day, reserved }, degraded: false }))
             }
             Decision::Deny(denial, quota) => (quota, Err(denial.problem(&quota))),
         };
-        Self { tier, quota: Some(quota), outcome }
+        Self { tier, secret_id, quota: Some(quota), outcome }
     }
 }
 
@@ -72,7 +74,7 @@ impl CallDecision {
     /// If the key must not be used.
     pub(crate) fn from_meter(
         key: &VerifiedKey,
-        KeyDecision { admission, tier }: KeyDecision,
+        KeyDecision { admission, tier, secret_id }: KeyDecision,
     ) -> Result<Self, Problem> {
         let quota = admission.quota().copied();
         let outcome = match (&admission, admission.problem()) {
@@ -84,6 +86,6 @@ impl CallDecision {
                 Err(problem.unwrap_or_else(super::meters::unavailable))
             }
         };
-        Ok(Self { tier, quota, outcome })
+        Ok(Self { tier, secret_id, quota, outcome })
     }
 }

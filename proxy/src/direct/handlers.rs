@@ -3,6 +3,7 @@
 
 mod keys;
 mod public_url;
+mod secrets;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -142,6 +143,11 @@ impl<'a> OwnRequest<'a> {
             KeysRoute::ReadHistory => keys::read_history(context),
             KeysRoute::RotateOwn => keys::rotate_own(context, incoming).await,
             KeysRoute::RevokeOwn => keys::revoke_own(context).await,
+            KeysRoute::ListSecrets => secrets::list(context),
+            KeysRoute::CreateSecret => secrets::create(context, incoming).await,
+            KeysRoute::ChangeSecret(id) => secrets::patch(context, id, incoming).await,
+            KeysRoute::RevokeSecret(id) => secrets::revoke(context, id).await,
+            KeysRoute::RotateSecret(id) => secrets::rotate(context, id, incoming).await,
             KeysRoute::Issue => keys::issue(context, incoming).await,
             KeysRoute::List => keys::list(context),
             KeysRoute::Read(id) => keys::read(context, &id).await,

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use parking_lot::Mutex;
 use shared::counter::Counter;
-use shared::key::{KeyError, KeyId, KeyRecord, VerifiedKey};
+use shared::key::{KeyError, KeyId, KeyRecord, Scope, SecretId, VerifiedKey};
 use shared::meter::MeterSnapshot;
 use shared::policy::{Policy, UnitLimits};
 use shared::quota::{Clock, Decision, QuotaStatus, ReservedUnits, UnitUsage};
@@ -44,6 +44,8 @@ pub struct KeyMoment {
 pub struct CountedCall {
     /// The tier of the key.
     pub tier: Tier,
+    /// The named secret that calls.
+    pub secret_id: Option<SecretId>,
     /// Whether the call is admitted, and the quota of the key.
     pub decision: Decision,
     /// The day on which an admitted call is counted.
@@ -83,16 +85,24 @@ impl Default for KeyTable {
 }
 
 impl KeyTable {
-    /// Decides whether a call that costs at most `units` is admitted, and counts it if it is. A key
-    /// that must not be used takes no memory.
+    /// Decides whether a call of a tool that costs at most `units` is admitted, and counts it if it is. A
+    /// key that must not be used takes no memory.
     ///
     /// # Errors
-    /// If the key must not be used.
-    pub fn call(&self, key: &VerifiedKey, units: u32, at: KeyMoment) -> Result<CountedCall, KeyError> {
+    /// If the key must not be used for the tool.
+    pub fn call(
+        &self,
+        key: &VerifiedKey,
+        tool: Tool,
+        units: u32,
+        at: KeyMoment,
+    ) -> Result<CountedCall, KeyError> {
         self.with(&key.id, |shard| {
             let now = shard.clock.read(at.counted_at);
-            let (tier, policy, limits) = shard
-                .check_key(key, at.time, |record| (record.tier, record.policy(), record.limits.units))?;
+            let (tier, secret_id, policy, limits) =
+                shard.check_key(key, Some(Scope::Tool(tool)), at.time, |record| {
+                    (record.tier, record.secret_id(key), record.policy(), record.limits.units)
+                })?;
             let (decision, reserved) = if limits.is_none() {
                 (shard.counters.with(&key.id, |counter| counter.admit(&policy, now)), None)
             } else {
@@ -102,7 +112,7 @@ impl KeyTable {
                 shard.changed = true;
                 shard.mirror(CounterEvent::Passed(key.id));
             }
-            Ok(CountedCall { tier, decision, day: now.day(), reserved })
+            Ok(CountedCall { tier, secret_id, decision, day: now.day(), reserved })
         })
     }
 
@@ -204,7 +214,7 @@ impl KeyTable {
     pub fn read(&self, key: &VerifiedKey, at: KeyMoment) -> Result<MeterSnapshot, KeyError> {
         self.with(&key.id, |shard| {
             let now = shard.clock.read(at.counted_at);
-            let record = shard.check_key(key, at.time, KeyRecord::clone)?;
+            let record = shard.check_key(key, None, at.time, KeyRecord::clone)?;
             Ok(shard.snapshot(record, now))
         })
     }
@@ -219,19 +229,21 @@ impl KeyTable {
         })
     }
 
-    /// Checks that a key may be used, and passes its record to `read`, if there is one.
+    /// Checks that a key may be used for what needs a scope, and passes its record to `read`, if there is
+    /// one.
     ///
     /// # Errors
     /// If the key must not be used.
     pub fn with_checked<T>(
         &self,
         key: &VerifiedKey,
+        scope: Option<Scope>,
         now: UnixMillis,
         read: impl FnOnce(Option<&KeyRecord>) -> T,
     ) -> Result<T, KeyError> {
         self.with(&key.id, |shard| {
             let record = shard.records.get(&key.id);
-            record.map_or(Ok(()), |record| record.check(key, now))?;
+            permit(record, key, scope, now)?;
             Ok(read(record))
         })
     }
@@ -434,16 +446,35 @@ impl Shard {
         snapshot
     }
 
-    /// Returns what `read` takes from the record of a key, after checking that the key may be used.
-    /// Without a record, the text of the key provides one.
+    /// Returns what `read` takes from the record of a key, after checking that the key may be used for
+    /// what needs a scope. Without a record, the text of the key provides one.
     fn check_key<T>(
         &self,
         key: &VerifiedKey,
+        scope: Option<Scope>,
         now: UnixMillis,
         read: impl FnOnce(&KeyRecord) -> T,
     ) -> Result<T, KeyError> {
-        let Some(record) = self.records.get(&key.id) else { return Ok(read(&KeyRecord::provisional(key))) };
-        record.check(key, now)?;
-        Ok(read(record))
+        let record = self.records.get(&key.id);
+        permit(record, key, scope, now)?;
+        Ok(match record {
+            Some(record) => read(record),
+            None => read(&KeyRecord::provisional(key)),
+        })
+    }
+}
+
+/// Checks that a key may be used by its record. Without one it is what its text says, and a named secret
+/// is unknown.
+fn permit(
+    record: Option<&KeyRecord>,
+    key: &VerifiedKey,
+    scope: Option<Scope>,
+    now: UnixMillis,
+) -> Result<(), KeyError> {
+    match record {
+        Some(record) => record.permit(key, scope, now),
+        None if key.is_named => Err(KeyError::Invalid),
+        None => Ok(()),
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use shared::key::{KeyRecord, VerifiedKey};
+use shared::key::{KeyRecord, SecretId, VerifiedKey};
 use shared::lease_cache::{Admission, Charge, LeaseCache, Step, Timeouts};
 use shared::meter::{Message, MeterRequest, MeterSnapshot, Reply, Verdict};
 use shared::problem::{Problem, codes};
@@ -70,6 +70,8 @@ struct WaitingCall {
 pub(crate) struct KeyDecision {
     pub(crate) admission: Admission,
     pub(crate) tier: Tier,
+    /// The named secret that calls.
+    pub(crate) secret_id: Option<SecretId>,
 }
 
 /// The next step for a call.
@@ -100,10 +102,10 @@ impl Meters {
         record: Option<&KeyRecord>,
     ) -> MeterStep {
         let now = self.now();
-        let (step, tier) = self.caches.with(key, now, |cache| {
+        let (step, tier, secret_id) = self.caches.with(key, now, |cache| {
             learn(cache, key, record);
             let step = cache.call_priced(key, tool, units, now);
-            (step, tier(cache, key))
+            (step, tier(cache, key), secret_id(cache, key))
         });
         match step {
             Step::Decided(admission, renewal) => {
@@ -111,7 +113,7 @@ impl Meters {
                     // Fails while the process exits, and a lease is of no use then.
                     let _sent = self.work.send(Work::Renewal(*key, Box::new(request)));
                 }
-                MeterStep::Decided(KeyDecision { admission, tier })
+                MeterStep::Decided(KeyDecision { admission, tier, secret_id })
             }
             Step::Ask(request, timeouts) => {
                 let (decided, decision) = oneshot::channel();
@@ -208,7 +210,7 @@ impl Meters {
 
 impl KeyDecision {
     fn new(cache: &LeaseCache, key: &VerifiedKey, admission: Admission) -> Self {
-        Self { admission, tier: tier(cache, key) }
+        Self { admission, tier: tier(cache, key), secret_id: secret_id(cache, key) }
     }
 }
 
@@ -228,12 +230,13 @@ pub(super) fn unavailable() -> Problem {
 }
 
 /// Passes what this proxy knows of a key to its cache. A key without a record is what its text says,
-/// as everywhere in direct mode: a meter would accept that for an hour only.
+/// as everywhere in direct mode: a meter would accept that for an hour only. That of a named secret
+/// says nothing of the key.
 fn learn(cache: &mut LeaseCache, key: &VerifiedKey, record: Option<&KeyRecord>) {
     let known = cache.record().map(|record| record.version);
     match record {
         Some(record) if known.is_none_or(|known| known < record.version) => cache.learn(record.clone()),
-        None if known.is_none() => cache.learn(KeyRecord::provisional(key)),
+        None if known.is_none() && !key.is_named => cache.learn(KeyRecord::provisional(key)),
         Some(_) | None => {}
     }
 }
@@ -241,4 +244,8 @@ fn learn(cache: &mut LeaseCache, key: &VerifiedKey, record: Option<&KeyRecord>) 
 /// Returns the tier of the key's record, or the tier that the key was issued with.
 fn tier(cache: &LeaseCache, key: &VerifiedKey) -> Tier {
     cache.record().map_or(key.issued_tier, |record| record.tier)
+}
+
+fn secret_id(cache: &LeaseCache, key: &VerifiedKey) -> Option<SecretId> {
+    cache.record().and_then(|record| record.secret_id(key))
 }

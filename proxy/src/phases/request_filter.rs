@@ -180,12 +180,12 @@ fn call_tool<'a>(
     let pool = state.pool(called.tool);
     record.max_body = pool.config.settings.max_body;
     let mut price = Price::FREE;
-    let Admitted { key_id, tier, charged, denied } = match &state.mode {
+    let Admitted { key_id, secret_id, tier, charged, denied } = match &state.mode {
         Mode::Edge(edge) => {
             let of = (called, target.path_and_query);
             match grant::verify(state, edge, record, raw, of, &config.server.data_centre)? {
                 GrantStep::Verified(Grant { key_id, tier, .. }) => {
-                    Admitted { key_id, tier, charged: None, denied: None }
+                    Admitted { key_id, secret_id: None, tier, charged: None, denied: None }
                 }
                 GrantStep::Wait(stored) => return Ok(RequestAction::Wait(AdmissionWait::Store(stored))),
             }
@@ -202,7 +202,7 @@ fn call_tool<'a>(
     };
     let tracing = config.tracing.as_deref();
     let trace = tracing.map(|tracing| Box::new(CallTrace::new(tracing, raw, record.log.request_id)));
-    let mut call = Call { charged, price, trace, ..Call::new(called, pool, key_id, tier) };
+    let mut call = Call { secret_id, charged, price, trace, ..Call::new(called, pool, key_id, tier) };
     // A denied call is not refused earlier, so that the access log names its key.
     let checked =
         denied.map_or(Ok(()), Err).and_then(|()| check(state, &config.clients, request, record, &mut call));

@@ -4,6 +4,7 @@ mod changes;
 mod issuing;
 mod links;
 mod meters;
+mod secrets;
 mod state;
 mod units;
 

@@ -14,13 +14,15 @@ use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
 use crate::base62;
-use crate::key::{KeyError, KeyId, SecretHash};
+use crate::key::{KeyError, KeyId, SecretHash, SecretId};
 use crate::secret::MacKeys;
 use crate::tier::Tier;
 use crate::time::UnixMillis;
 
 const PAYLOAD: usize = 46;
 const SIGNED: usize = 34;
+/// Set in the byte of the tier of a named secret's text.
+const NAMED: u8 = 0x80;
 const PAYLOAD_TEXT: usize = base62::encoded_len(PAYLOAD);
 const CHECKSUM_TEXT: usize = base62::encoded_len(4);
 const DOMAIN: &[u8] = b"utg.key.v1";
@@ -48,10 +50,17 @@ impl KeyEnv {
 
 /// The random parts of a new key, drawn by the caller from a cryptographic source.
 pub struct KeyEntropy {
-    /// Becomes the [`KeyId`]; for a rotation it is not used.
+    /// Becomes the [`KeyId`], or the [`SecretId`] of a named secret; for a rotation it is not used.
     pub id: [u8; 12],
     /// Becomes the secret.
     pub secret: [u8; 16],
+}
+
+impl KeyEntropy {
+    /// Returns the id of a named secret.
+    pub fn secret_id(&self) -> SecretId {
+        SecretId::new(self.id.first_chunk().copied().unwrap_or_default())
+    }
 }
 
 /// A text that is a key by its public checksum. Nothing in it may be trusted before
@@ -90,6 +99,10 @@ pub struct ApiKey {
 pub struct VerifiedKey {
     /// The key's public name.
     pub id: KeyId,
+    /// Whether the text is of a named secret. Only the key's record knows whether there is such a one,
+    /// and what it may do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_named: bool,
     /// The tier it was issued with; its record may say another by now.
     pub issued_tier: Tier,
     /// The moment of issuing, rounded down to the minute.
@@ -112,15 +125,41 @@ impl ApiKey {
         secret: [u8; 16],
         keys: &MacKeys,
     ) -> (Self, VerifiedKey) {
+        Self::mint_secret(env, (id, false), tier, now, secret, keys)
+    }
+
+    /// Makes the text of a named secret of a key, as [`ApiKey::mint`].
+    #[must_use]
+    pub fn mint_named(
+        env: KeyEnv,
+        id: KeyId,
+        tier: Tier,
+        now: UnixMillis,
+        secret: [u8; 16],
+        keys: &MacKeys,
+    ) -> (Self, VerifiedKey) {
+        Self::mint_secret(env, (id, true), tier, now, secret, keys)
+    }
+
+    fn mint_secret(
+        env: KeyEnv,
+        (id, is_named): (KeyId, bool),
+        tier: Tier,
+        now: UnixMillis,
+        secret: [u8; 16],
+        keys: &MacKeys,
+    ) -> (Self, VerifiedKey) {
         let (version, mac) = keys.current();
         let minute = u32::try_from(now.0 / 60_000).unwrap_or(u32::MAX);
+        let tier_byte = tier.code() | if is_named { NAMED } else { 0 };
         let mut signed = [0; SIGNED];
-        fill(&mut signed, &[&[version, tier.code()], &minute.to_be_bytes(), id.as_bytes(), &secret]);
+        fill(&mut signed, &[&[version, tier_byte], &minute.to_be_bytes(), id.as_bytes(), &secret]);
         let tag = mac.sign(&[DOMAIN, env.prefix().as_bytes(), &signed]);
         let mut payload = [0; PAYLOAD];
         fill(&mut payload, &[&signed, &tag]);
         let verified = VerifiedKey {
             id,
+            is_named,
             issued_tier: tier,
             issued_at: UnixMillis(u64::from(minute) * 60_000),
             secret: SecretHash::of(&secret),
@@ -170,7 +209,8 @@ impl ApiKey {
         keys.version(version)?.verify(&parts, tag).then_some(())?;
         Some(VerifiedKey {
             id: KeyId::new(*id),
-            issued_tier: Tier::from_code(tier)?,
+            is_named: tier & NAMED != 0,
+            issued_tier: Tier::from_code(tier & !NAMED)?,
             issued_at: UnixMillis(u64::from(u32::from_be_bytes([m0, m1, m2, m3])) * 60_000),
             secret: SecretHash::of(secret.try_into().ok()?),
         })
@@ -244,6 +284,18 @@ mod tests {
     fn live_key_relabelled_as_a_test_key_is_refused() {
         let relabelled = ApiKey { env: KeyEnv::Test, ..sample() };
         let parsed = ApiKey::parse(&relabelled.reveal()).unwrap();
+        assert_eq!(parsed.verify(&keys(SECRET)), Err(KeyError::Invalid));
+    }
+
+    #[test]
+    fn named_secret_relabelled_as_the_key_is_refused() {
+        let id = KeyId::new(*b"abcdefghijkl");
+        let (mut key, named) =
+            ApiKey::mint_named(KeyEnv::Live, id, Tier::Pro, UnixMillis(0), [9; 16], &keys(SECRET));
+        let verified = ApiKey::parse(&key.reveal()).unwrap().verify(&keys(SECRET));
+        assert_eq!((verified, named.is_named, named.issued_tier), (Ok(named), true, Tier::Pro));
+        key.payload[1] ^= NAMED;
+        let parsed = ApiKey::parse(&key.reveal()).unwrap();
         assert_eq!(parsed.verify(&keys(SECRET)), Err(KeyError::Invalid));
     }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::Scope;
 use crate::problem::{Problem, codes};
 
 /// An error of a text that is not a key, or of a key that may not be used.
@@ -25,6 +26,8 @@ pub enum KeyError {
     Revoked,
     /// The whole secret is right, but the key is switched off.
     Disabled,
+    /// The whole secret is right, and it lacks a scope.
+    OutOfScope(Scope),
 }
 
 impl KeyError {
@@ -40,6 +43,7 @@ impl KeyError {
             Self::Expired => "the API key has expired",
             Self::Revoked => "the API key is revoked",
             Self::Disabled => "the API key is disabled",
+            Self::OutOfScope(_) => "the secret lacks a scope",
         }
     }
 }
@@ -53,7 +57,15 @@ impl From<KeyError> for Problem {
             KeyError::Expired => codes::KEY_EXPIRED,
             KeyError::Revoked => codes::KEY_REVOKED,
             KeyError::Disabled => codes::KEY_DISABLED,
+            KeyError::OutOfScope(scope) => return scope_missing(scope),
         };
         Self::new(code, error.as_str())
     }
+}
+
+fn scope_missing(scope: Scope) -> Problem {
+    let scope = scope.to_string();
+    let detail =
+        format!("this secret lacks the scope {scope}; a secret with `keys` and that scope can add it");
+    Problem::new(codes::SCOPE_MISSING, detail).with_member("scope", scope)
 }

@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::former_secret::{self, FormerSecret};
+use super::named_secret::{HeldSecret, NamedSecret};
+use super::{BiolinkPlan, KeyError, KeyId, Scope, SecretHash, SecretId, VerifiedKey, WhenMeterUnreachable};
 use crate::json;
-use crate::key::{BiolinkPlan, KeyError, KeyId, SecretHash, VerifiedKey, WhenMeterUnreachable};
 use crate::policy::{LOCAL_BUDGET_PART, LimitOverrides, Policy};
 use crate::tier::Tier;
 use crate::time::UnixMillis;
@@ -74,15 +76,6 @@ impl KeyStatus {
     }
 }
 
-/// The secret before the last rotation, while its grace lasts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FormerSecret {
-    /// Its hash.
-    pub hash: SecretHash,
-    /// The moment from which it is refused.
-    pub until: UnixMillis,
-}
-
 /// All that is stored about a key, as versioned JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyRecord {
@@ -97,11 +90,14 @@ pub struct KeyRecord {
     pub limits: LimitOverrides,
     /// Whether the key may be used.
     pub status: KeyStatus,
-    /// Hash of the secret in use.
+    /// Hash of the key's own secret, which has every scope.
     pub secret: SecretHash,
     /// The secret it replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub former: Option<FormerSecret>,
+    /// Its named secrets, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<NamedSecret>,
     /// The holder; `None` in a provisional record, and once the holder was erased.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<KeyHolder>,
@@ -132,7 +128,8 @@ pub struct RecordError {
 
 impl KeyRecord {
     /// Returns the provisional record of a key whose own cannot be read yet: what its MAC proves,
-    /// at version 0, so that any stored record is newer.
+    /// at version 0, so that any stored record is newer. It refuses a named secret, for which only a
+    /// stored record can vouch.
     pub const fn provisional(key: &VerifiedKey) -> Self {
         Self {
             version: 0,
@@ -142,6 +139,7 @@ impl KeyRecord {
             status: KeyStatus::Active,
             secret: key.secret,
             former: None,
+            secrets: Vec::new(),
             holder: None,
             biolink_plan: BiolinkPlan::None,
             when_meter_unreachable: WhenMeterUnreachable::Continue,
@@ -169,26 +167,59 @@ impl KeyRecord {
     /// Checks that `key` may be used.
     ///
     /// # Errors
-    /// Returns [`KeyError::Invalid`] for another secret. Only a caller with the whole secret of
+    /// Returns [`KeyError::Invalid`] for another secret. Only a caller with a whole secret of
     /// this key learns that it is revoked, disabled or expired.
     pub fn check(&self, key: &VerifiedKey, now: UnixMillis) -> Result<(), KeyError> {
-        let former = self.former.filter(|former| now < former.until);
-        let known = self.secret.matches(&key.secret) || former.is_some_and(|f| f.hash.matches(&key.secret));
-        if self.id != key.id || !known {
-            return Err(KeyError::Invalid);
+        self.hold(key, now).map(drop)
+    }
+
+    /// Checks that `key` may be used for what needs a `scope`. This is the one rule of scopes.
+    ///
+    /// # Errors
+    /// As [`KeyRecord::check`], and [`KeyError::OutOfScope`].
+    pub fn permit(&self, key: &VerifiedKey, scope: Option<Scope>, now: UnixMillis) -> Result<(), KeyError> {
+        let scopes = self.hold(key, now)?.scopes();
+        match scope.filter(|scope| !scopes.contains(*scope)) {
+            Some(missing) => Err(KeyError::OutOfScope(missing)),
+            None => Ok(()),
         }
+    }
+
+    /// Returns the secret that the text of `key` holds. Not inlined, so that the worker has it once.
+    ///
+    /// # Errors
+    /// As [`KeyRecord::check`].
+    #[inline(never)]
+    pub(crate) fn hold(&self, key: &VerifiedKey, now: UnixMillis) -> Result<HeldSecret<'_>, KeyError> {
+        let held = self.find(key, now).filter(|_| self.id == key.id).ok_or(KeyError::Invalid)?;
         match self.status {
             KeyStatus::Revoked { .. } => Err(KeyError::Revoked),
             KeyStatus::Disabled => Err(KeyError::Disabled),
             KeyStatus::Active if self.expires_at.is_some_and(|at| at <= now) => Err(KeyError::Expired),
-            KeyStatus::Active => Ok(()),
+            KeyStatus::Active if held.has_expired(now) => Err(KeyError::Expired),
+            KeyStatus::Active => Ok(held),
         }
     }
 
-    /// Returns the record without its holder: what leaves the edge. No e-mail address and no name
-    /// is needed to verify a key.
+    /// Returns the named secret that the text of `key` is of, for logs. `None` is the key's own.
+    pub fn secret_id(&self, key: &VerifiedKey) -> Option<SecretId> {
+        // A log names a secret in its grace whenever that ends.
+        self.find(key, UnixMillis(0)).and_then(|held| held.named).map(|named| named.id)
+    }
+
+    fn find(&self, key: &VerifiedKey, now: UnixMillis) -> Option<HeldSecret<'_>> {
+        if key.is_named {
+            return self.secrets.iter().find_map(|secret| secret.held_by(&key.secret, now));
+        }
+        let is_former = former_secret::matches(&self.secret, self.former, &key.secret, now)?;
+        Some(HeldSecret { named: None, is_former })
+    }
+
+    /// Returns the record without its holder and the names of its secrets: what leaves the edge. No
+    /// e-mail address and no name is needed to verify a key.
     pub fn public(&self) -> Self {
-        Self { holder: None, ..self.clone() }
+        let unnamed = |secret: &NamedSecret| NamedSecret { name: String::new(), ..secret.clone() };
+        Self { holder: None, secrets: self.secrets.iter().map(unnamed).collect(), ..self.clone() }
     }
 
     /// Returns true if this record says anything that a verifier cannot learn from the key's text
@@ -236,6 +267,7 @@ mod tests {
     fn key(secret: u8) -> VerifiedKey {
         VerifiedKey {
             id: KeyId::new([1; 12]),
+            is_named: false,
             issued_tier: Tier::Free,
             issued_at: UnixMillis(0),
             secret: SecretHash::of(&[secret; 16]),

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::secrets::secret_unknown;
 use super::values::{
     parse_bool, parse_expiry, parse_grace, parse_plan, parse_tier, parse_when_meter_unreachable, read_holder,
     read_limits, read_unit_limits,
@@ -9,7 +10,7 @@ use super::values::{
 use crate::fields::Fields;
 use crate::key::{ApiKey, KeyRecord};
 use crate::keys_api::describe;
-use crate::meter::{Change, ChangeOutcome};
+use crate::meter::{Change, ChangeOutcome, SecretError};
 use crate::policy::{LimitOverrides, Window};
 use crate::problem::{Problem, codes};
 use crate::time::UnixMillis;
@@ -99,6 +100,8 @@ pub fn changed(outcome: ChangeOutcome) -> Result<KeyRecord, Problem> {
             codes::KEY_CONFLICT,
             "this secret was replaced by a rotation; only the new one can change the key",
         )),
+        ChangeOutcome::Secret(SecretError::Unknown) => Err(secret_unknown()),
+        ChangeOutcome::Secret(error) => Err(Problem::new(codes::KEY_CONFLICT, error.to_string())),
         ChangeOutcome::Refused(error) => Err(error.into()),
     }
 }

@@ -77,7 +77,7 @@ impl ChangesPage {
     pub const MAX_KEYS: usize = 1_000;
     /// Maximum length of a page in bytes, enough for [`ChangesPage::MAX_KEYS`] of the longest
     /// records.
-    pub const MAX_BYTES: usize = 640 * 1024;
+    pub const MAX_BYTES: usize = 4 * 1024 * 1024;
 
     /// Returns a page of these records, which are sent without their holders.
     pub fn new(keys: impl IntoIterator<Item = KeyRecord>, cursor: Cursor, more: bool) -> Self {
@@ -129,7 +129,7 @@ pub enum ChangesMessage {
 }
 
 impl ChangesMessage {
-    /// Makes a note of a record, without its holder.
+    /// Makes a note of a record, without its holder and names.
     pub fn note(record: &KeyRecord) -> Self {
         Self::Note(record.public())
     }
@@ -143,7 +143,8 @@ mod tests {
 
     use super::*;
     use crate::key::{
-        BiolinkPlan, FormerSecret, KeyHolder, KeyId, KeyStatus, SecretHash, WhenMeterUnreachable,
+        BiolinkPlan, FormerSecret, KeyHolder, KeyId, KeyStatus, NamedSecret, Scopes, SecretHash, SecretId,
+        WhenMeterUnreachable,
     };
     use crate::policy::{LimitOverrides, UnitLimits};
     use crate::tier::Tier;
@@ -154,6 +155,15 @@ mod tests {
     /// Returns a record with everything in it, at its longest.
     fn longest(id: u8) -> KeyRecord {
         let (hash, end) = (SecretHash::of(&[255; 16]), UnixMillis(u64::MAX));
+        let secret = NamedSecret {
+            id: SecretId::new([255; 8]),
+            name: "Ada".to_owned(),
+            scopes: Scopes::ALL,
+            hash,
+            former: Some(FormerSecret { hash, until: end }),
+            created_at: end,
+            expires_at: Some(end),
+        };
         KeyRecord {
             version: u64::MAX,
             id: KeyId::new([id; 12]),
@@ -170,6 +180,7 @@ mod tests {
             status: KeyStatus::Revoked { at: end },
             secret: hash,
             former: Some(FormerSecret { hash, until: end }),
+            secrets: vec![secret; NamedSecret::MAX],
             holder: Some(KeyHolder { email: "ada@example.com".to_owned(), name: "Ada".to_owned() }),
             biolink_plan: BiolinkPlan::Business,
             when_meter_unreachable: WhenMeterUnreachable::Refuse,

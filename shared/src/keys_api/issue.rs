@@ -125,6 +125,7 @@ impl NewKey {
             status: KeyStatus::Active,
             secret: minted.secret,
             former: None,
+            secrets: Vec::new(),
             holder: Some(self.holder),
             biolink_plan: self.biolink_plan,
             when_meter_unreachable: self.when_meter_unreachable,

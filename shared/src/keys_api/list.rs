@@ -222,6 +222,7 @@ mod tests {
     fn filters_match_keys_that_match_all_of_them() {
         let key = VerifiedKey {
             id: KeyId::new([1; 12]),
+            is_named: false,
             issued_tier: Tier::Pro,
             issued_at: UnixMillis(0),
             secret: SecretHash::of(&[1; 16]),

@@ -12,6 +12,7 @@ use crate::key::{BiolinkPlan, KeyHolder, KeyId, WhenMeterUnreachable};
 use crate::policy::{LimitOverrides, MAX_MINUTE_LIMIT, MAX_UNIT_LIMIT, UnitLimits};
 use crate::tier::Tier;
 use crate::time::UnixMillis;
+use crate::tool::Tool;
 
 /// Longest name of a holder, in characters.
 pub const MAX_NAME: usize = 100;
@@ -41,6 +42,10 @@ pub(super) enum ValueError {
     NotATier,
     #[error("must be one of none, standard, business")]
     NotAPlan,
+    #[error("must be all, or one of {}", Tool::ALL.map(Tool::as_str).join(", "))]
+    NotATool,
+    #[error("must be one of none, read, write")]
+    NotAnAccess,
     #[error("must be one of continue, refuse")]
     NotAChoice,
     #[error("must be the id of a key, such as key_0123456789abcdefg")]

@@ -1,15 +1,15 @@
 //! Secrets that the meter has refused, so that a flood of them costs it nothing.
 
-use crate::key::{KeyError, SecretHash};
+use crate::key::{KeyError, NamedSecret, SecretHash};
 use crate::time::UnixMillis;
 
 /// Time for which a refusal is cached, in milliseconds. It is short, because a key may be enabled
 /// again.
 const KEEP_MS: u64 = 5_000;
 
-/// Maximum number of secrets of one key whose refusal is cached: the current one, the former one,
-/// and some more.
-const MAX_SECRETS: usize = 4;
+/// Maximum number of secrets of one key whose refusal is cached: its own, as many named ones as it can
+/// have, and some that are revoked.
+const MAX_SECRETS: usize = NamedSecret::MAX + 6;
 
 /// A cache of refused secrets, each with the reason and the end of its entry.
 #[derive(Debug, Default)]
@@ -47,11 +47,12 @@ mod tests {
     #[test]
     fn refusals_of_a_few_secrets_are_kept_for_five_seconds() {
         let mut refused = RefusedSecrets::default();
-        for number in 0..6 {
+        let all = 0..20;
+        for number in all.clone() {
             refused.insert(secret(number), KeyError::Invalid, NOW);
         }
         let found = |refused: &mut RefusedSecrets, at| {
-            (0..6).filter(|number| refused.find(&secret(*number), at).is_some()).count()
+            all.clone().filter(|number| refused.find(&secret(*number), at).is_some()).count()
         };
         assert_eq!(found(&mut refused, NOW.plus(4_999)), MAX_SECRETS);
         refused.insert(secret(0), KeyError::Revoked, NOW.plus(4_999));
@@ -64,11 +65,12 @@ mod tests {
     #[test]
     fn ended_refusal_leaves_its_place_to_others() {
         let mut refused = RefusedSecrets::default();
-        for number in 0..4 {
-            refused.insert(secret(number), KeyError::Invalid, NOW.plus(u64::from(number) * 1_000));
+        let last = u8::try_from(MAX_SECRETS).unwrap();
+        for number in 0..last {
+            refused.insert(secret(number), KeyError::Invalid, NOW.plus(u64::from(number) * 300));
         }
-        refused.insert(secret(4), KeyError::Invalid, NOW.plus(5_000));
-        let left = (0..5).filter(|number| refused.find(&secret(*number), NOW.plus(5_000)).is_some());
-        assert_eq!(left.collect::<Vec<_>>(), [1, 2, 3, 4]);
+        refused.insert(secret(last), KeyError::Invalid, NOW.plus(5_000));
+        let left = (0..=last).filter(|number| refused.find(&secret(*number), NOW.plus(5_000)).is_some());
+        assert_eq!(left.collect::<Vec<_>>(), (1..=last).collect::<Vec<_>>());
     }
 }

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{HeldShare, HourCounts, LeaseReport, LeaseTerms, RefusedCalls, Tally};
+use super::{HeldShare, HourCounts, LeaseReport, LeaseTerms, RefusedCalls, SecretChange, SecretError, Tally};
 use crate::idempotency::{IssueStep, IssueTurn};
 use crate::key::{
     BiolinkPlan, KeyError, KeyHolder, KeyRecord, SecretHash, VerifiedKey, WhenMeterUnreachable,
@@ -333,6 +333,8 @@ pub enum Change {
         /// Grace period of the old secret, in milliseconds.
         grace_ms: u64,
     },
+    /// A change of a named secret.
+    Secret(SecretChange),
     /// Nothing: the record is read.
     None,
 }
@@ -369,6 +371,8 @@ pub enum ChangeOutcome {
     Revoked,
     /// The holder's secret was replaced.
     Superseded,
+    /// The change of a named secret cannot be made.
+    Secret(SecretError),
     /// The holder's key may not be used.
     Refused(KeyError),
 }
@@ -414,18 +418,18 @@ fn known_tools<'de, D: Deserializer<'de>>(ended: D) -> Result<Vec<(Tool, u16, u3
 }
 
 /// Distinguishes "leave unchanged" from "set to nothing".
-mod nested {
+pub(super) mod nested {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[allow(clippy::ref_option, reason = "serde's signature")]
-    pub(super) fn serialize<T: Serialize, S: Serializer>(
+    pub(in crate::meter) fn serialize<T: Serialize, S: Serializer>(
         value: &Option<Option<T>>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         value.as_ref().and_then(Option::as_ref).serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    pub(in crate::meter) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Option<T>>, D::Error> {
         Option::<T>::deserialize(deserializer).map(Some)

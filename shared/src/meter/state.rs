@@ -18,7 +18,7 @@ use super::{
 };
 use crate::caller;
 use crate::idempotency::IssueOnce;
-use crate::key::{KeyError, KeyRecord};
+use crate::key::{KeyError, KeyRecord, Scope};
 use crate::policy::{Policy, UnitLimits};
 use crate::quota::{Counts, Decision, Denial, QuotaStatus, UnitUsage, Usage};
 use crate::tier::Tier;
@@ -182,7 +182,7 @@ impl Meter {
                 self.response(request)
             }
             // The record may have changed since the call was counted.
-            Some(_) if self.record.as_ref().is_some_and(|own| own.check(&request.key, now).is_err()) => {
+            Some(_) if self.record.as_ref().is_some_and(|own| permit(own, request, now).is_err()) => {
                 self.respond_first(request, now)
             }
             Some(_) => {
@@ -285,7 +285,7 @@ impl Meter {
         let usable = match &self.record {
             Some(record) => {
                 let terms = Terms { policy: record.policy(), units: record.limits.units, tier: record.tier };
-                record.check(&request.key, now).map(|()| terms)
+                permit(record, request, now).map(|()| terms)
             }
             None => Err(KeyError::Invalid),
         };
@@ -372,6 +372,11 @@ impl Meter {
     fn attempt(&mut self, attempt: AdminAttempt, now: UnixMillis) -> Decision {
         caller::attempt(&mut self.usage, attempt == AdminAttempt::Right, now)
     }
+}
+
+/// Checks that the key of a request may be used, for the call that waits.
+fn permit(record: &KeyRecord, request: &MeterRequest, now: UnixMillis) -> Result<(), KeyError> {
+    record.permit(&request.key, request.tool.map(Scope::Tool), now)
 }
 
 fn is_default(units: &UnitUsage) -> bool {

@@ -104,6 +104,14 @@ crate::problem_codes! {
         "The request came over plain HTTP, where everyone on the way can read its key. It was refused, and not redirected, so that the mistake shows. Use https, and replace a key that was sent this way.",
         "Call `https://`, and rotate the key: it was sent in the clear.",
     );
+    SCOPE_MISSING = Row::new(
+        "scope-missing",
+        403,
+        "The secret lacks a scope",
+        "The secret is valid, and was made for other things than this. The member scope names what it lacks. Nothing was counted.",
+        "Use another secret of the key, or add the scope with one that has it and `keys`.",
+    )
+    .members(&[("scope", r#""tools:qr""#)]);
     ROUTE_UNKNOWN = Row::new(
         "route-unknown",
         404,
@@ -126,6 +134,13 @@ crate::problem_codes! {
         "No key with this id was ever issued here.",
         "Read the list that has the id, and drop what you have stored of this one.",
     );
+    SECRET_UNKNOWN = Row::new(
+        "secret-unknown",
+        404,
+        "The key has no such secret",
+        "The key has no named secret with this id, or it was revoked.",
+        "Read the list of the key's secrets.",
+    );
     METHOD_NOT_ALLOWED = Row::new(
         "method-not-allowed",
         405,
@@ -146,8 +161,8 @@ crate::problem_codes! {
         "key-conflict",
         409,
         "The key is not in a state that allows this",
-        "A revoked key cannot be changed or rotated. Issue a new one.",
-        "Read the key to see its status.",
+        "A revoked key cannot be changed or rotated, a replaced secret can change nothing, and a key has at most ten named secrets, each with its own name. The detail says which.",
+        "Read the key to see its status, and the list of its secrets.",
     );
     IDEMPOTENCY_CONFLICT = Row::new(
         "idempotency-conflict",

@@ -4,13 +4,16 @@ use super::refusal::{malformed, unknown_route};
 use crate::problem::Problem;
 
 /// The most segments that a route has.
-const MAX_SEGMENTS: usize = 5;
+const MAX_SEGMENTS: usize = 6;
+
+/// The segments of a path from the first on.
+pub type Segments<'a> = [Option<&'a str>; MAX_SEGMENTS];
 
 /// A well-formed path: segments of letters, digits and `-._~`, with single slashes between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path<'a> {
     text: &'a str,
-    segments: [Option<&'a str>; MAX_SEGMENTS],
+    segments: Segments<'a>,
 }
 
 impl<'a> Path<'a> {
@@ -42,7 +45,7 @@ impl<'a> Path<'a> {
     }
 
     /// Returns the segments from the first on; none for `/`.
-    pub const fn segments(self) -> [Option<&'a str>; MAX_SEGMENTS] {
+    pub const fn segments(self) -> Segments<'a> {
         self.segments
     }
 }

@@ -5,7 +5,7 @@ use super::path::Path;
 use super::refusal::{malformed, unknown_route};
 use super::tools_route::ToolsRoute;
 use crate::action::Action;
-use crate::key::KeyId;
+use crate::key::{KeyId, SecretId};
 use crate::method::{Method, Methods};
 use crate::problem::{Problem, codes};
 use crate::tool::Tool;
@@ -19,6 +19,9 @@ pub(super) enum Place<'a> {
     Own,
     OwnRotate,
     Usage,
+    Secrets,
+    Secret(SecretId),
+    SecretRotate(SecretId),
     Key(KeyId),
     KeyRevoke(KeyId),
     KeyRotate(KeyId),
@@ -54,24 +57,34 @@ impl<'a> Place<'a> {
         }
     }
 
-    fn parse_keys(segments: [Option<&str>; 3]) -> Result<Self, Problem> {
+    fn parse_keys(segments: [Option<&str>; 4]) -> Result<Self, Problem> {
         let id = |segment| {
             KeyId::parse(segment)
                 .ok_or_else(|| malformed_id(segment, "a key", &KeyId::new([0; KeyId::BYTES]).to_string()))
         };
+        let secret = |segment| {
+            SecretId::parse(segment).ok_or_else(|| {
+                malformed_id(segment, "a secret", &SecretId::new([0; SecretId::BYTES]).to_string())
+            })
+        };
         match segments {
             [None, ..] => Ok(Self::Keys),
-            [Some("issue"), None, _] => Ok(Self::Issue),
-            [Some("me"), None, _] => Ok(Self::Own),
-            [Some("me"), Some("rotate"), None] => Ok(Self::OwnRotate),
-            [Some(segment), None, _] => id(segment).map(Self::Key),
-            [Some(segment), Some("revoke"), None] => id(segment).map(Self::KeyRevoke),
-            [Some(segment), Some("rotate"), None] => id(segment).map(Self::KeyRotate),
+            [Some("issue"), None, ..] => Ok(Self::Issue),
+            [Some("me"), None, ..] => Ok(Self::Own),
+            [Some("me"), Some("rotate"), None, _] => Ok(Self::OwnRotate),
+            [Some("me"), Some("secrets"), None, _] => Ok(Self::Secrets),
+            [Some("me"), Some("secrets"), Some(segment), None] => secret(segment).map(Self::Secret),
+            [Some("me"), Some("secrets"), Some(segment), Some("rotate")] => {
+                secret(segment).map(Self::SecretRotate)
+            }
+            [Some(segment), None, ..] => id(segment).map(Self::Key),
+            [Some(segment), Some("revoke"), None, _] => id(segment).map(Self::KeyRevoke),
+            [Some(segment), Some("rotate"), None, _] => id(segment).map(Self::KeyRotate),
             _ => Err(unknown_route()),
         }
     }
 
-    fn parse_tools(segments: [Option<&str>; 4]) -> Result<Self, Problem> {
+    fn parse_tools(segments: [Option<&str>; 5]) -> Result<Self, Problem> {
         match segments {
             [None, ..] => Ok(Self::Tools(ToolsRoute::List)),
             [Some("openapi.json"), None, ..] => Ok(Self::Tools(ToolsRoute::OpenApi)),
@@ -99,9 +112,14 @@ impl<'a> Place<'a> {
             Self::Tool(..) => Methods::of([Get, Post]),
             Self::Own => Methods::of([Get, Delete]).with_head(),
             Self::Key(_) => Methods::of([Get, Patch]).with_head(),
-            Self::Issue | Self::OwnRotate | Self::KeyRevoke(_) | Self::KeyRotate(_) | Self::Meters => {
-                Methods::of([Post])
-            }
+            Self::Secrets => Methods::of([Get, Post]).with_head(),
+            Self::Secret(_) => Methods::of([Patch, Delete]),
+            Self::Issue
+            | Self::OwnRotate
+            | Self::SecretRotate(_)
+            | Self::KeyRevoke(_)
+            | Self::KeyRotate(_)
+            | Self::Meters => Methods::of([Post]),
             Self::Keys | Self::Usage | Self::KeyChanges | Self::Health | Self::Status | Self::Tools(_) => {
                 Methods::of([Get]).with_head()
             }

@@ -113,6 +113,25 @@ proptest! {
 }
 
 #[test]
+fn named_secrets_lie_below_the_own_key() {
+    let id = SecretId::new([7; 8]);
+    let route = |method, path: &str| match Route::parse(method, &format!("/v1/keys/me/secrets{path}")) {
+        Ok(Route::Keys(route)) => Ok(route),
+        Ok(other) => panic!("{other:?}"),
+        Err(problem) => Err(problem.code()),
+    };
+    assert_eq!(route("GET", ""), Ok(KeysRoute::ListSecrets));
+    assert_eq!(route("POST", ""), Ok(KeysRoute::CreateSecret));
+    assert_eq!(route("PATCH", &format!("/{id}")), Ok(KeysRoute::ChangeSecret(id)));
+    assert_eq!(route("DELETE", &format!("/{id}")), Ok(KeysRoute::RevokeSecret(id)));
+    assert_eq!(route("POST", &format!("/{id}/rotate")), Ok(KeysRoute::RotateSecret(id)));
+    assert_eq!(route("GET", &format!("/{id}")), Err(codes::METHOD_NOT_ALLOWED));
+    for path in ["/sec_x", "/key_00000000000000000", &format!("/{id}/revoke"), &format!("/{id}/rotate/x")] {
+        assert_eq!(route("POST", path), Err(codes::ROUTE_UNKNOWN), "{path}");
+    }
+}
+
+#[test]
 fn wrong_method_is_405_with_allow() {
     for (method, path, allow) in [
         ("DELETE", "/v1/qr/generate", "GET, POST, OPTIONS"),
@@ -136,5 +155,5 @@ fn path_of_another_part_is_other_with_its_segments() {
         let segments: Vec<_> = found.segments().into_iter().flatten().collect();
         assert_eq!(format!("/{}", segments.join("/")), path);
     }
-    assert_eq!(code("GET", "/a/b/c/d/e/f"), Some(codes::ROUTE_UNKNOWN));
+    assert_eq!(code("GET", "/a/b/c/d/e/f/g"), Some(codes::ROUTE_UNKNOWN));
 }

@@ -8,6 +8,7 @@ mod far;
 mod leases;
 mod outages;
 mod reports;
+mod secrets;
 mod units;
 
 use shared::key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey};

@@ -8,6 +8,7 @@ mod key_changes;
 mod leases;
 mod messages;
 mod reports;
+mod secrets;
 mod withdrawals;
 
 use serde_json::{Value, json};

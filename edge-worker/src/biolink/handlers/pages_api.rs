@@ -5,7 +5,7 @@ use biolink::pages_api::{
 };
 use biolink::route::{PagesCall, PagesEndpoint};
 use shared::idempotency::{IDEMPOTENCY_KEY, IdempotencyKey};
-use shared::key::{KeyId, KeyRecord};
+use shared::key::{KeyId, Scope};
 use shared::method::Method;
 use shared::problem::Problem;
 
@@ -13,8 +13,7 @@ use super::{analytics, export, images, product_sources};
 use crate::access_log::AccessRecord;
 use crate::biolink::pages_client;
 use crate::context::RequestContext;
-use crate::gateway::authenticate::authenticate;
-use crate::gateway::{key_store, meter_client};
+use crate::gateway::key_record;
 use crate::respond::ClientResponse;
 use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::{body, entropy};
@@ -25,7 +24,7 @@ pub(crate) async fn handle(
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
-    let record = boxed(key_record(context, access)).await?;
+    let record = boxed(key_record::read(context, scope(called.endpoint.method()), access)).await?;
     if called.endpoint.needs_plan() {
         plan_required(record.biolink_plan)?;
     }
@@ -86,20 +85,9 @@ pub(crate) async fn handle(
     Ok(ClientResponse::Own(response.into_bytes()))
 }
 
-/// Authenticates the request. Returns the record of its key, which the access log gets to know.
-///
-/// # Errors
-/// Those of the key, `meter-unavailable`, or `key-store-unavailable`.
-pub(super) async fn key_record(
-    context: &RequestContext<'_>,
-    access: &mut AccessRecord,
-) -> Result<KeyRecord, Problem> {
-    let key = outlined(|| authenticate(context))?;
-    access.record_key(&key);
-    let record =
-        boxed(meter_client::read(context, &key, None)).await?.record.ok_or_else(key_store::unavailable)?;
-    access.tier = Some(record.tier);
-    Ok(record)
+/// Returns the scope of a call of bio-link's API.
+pub(super) const fn scope(method: Method) -> Scope {
+    if matches!(method, Method::Get) { Scope::BiolinkRead } else { Scope::BiolinkWrite }
 }
 
 /// Returns a call without conditions.

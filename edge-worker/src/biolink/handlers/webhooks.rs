@@ -7,10 +7,11 @@ use biolink::webhooks_api::{WebhooksMessage, WebhooksOperation, WebhooksRequest}
 use shared::problem::Problem;
 use shared::response::Response;
 
-use super::pages_api::{call, key_record, once, read_body};
+use super::pages_api::{call, once, read_body, scope};
 use crate::access_log::AccessRecord;
 use crate::biolink::{pages_client, webhooks_client};
 use crate::context::RequestContext;
+use crate::gateway::key_record;
 use crate::runtime::entropy;
 
 pub(crate) async fn handle(
@@ -19,7 +20,7 @@ pub(crate) async fn handle(
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    let record = key_record(context, access).await?;
+    let record = key_record::read(context, scope(called.endpoint.method()), access).await?;
     plan_required(record.biolink_plan)?;
     if let WebhooksTarget::Kind(kind) = called.target {
         check_no_query(query)?;

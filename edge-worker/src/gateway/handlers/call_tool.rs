@@ -33,8 +33,9 @@ pub(crate) async fn handle(
     context.head.check_length(context.bindings.max_body)?;
     let price = context.bindings.prices.of(call.tool, call.action);
     let admitted = boxed(meter_client::admit(context, &key, call.tool, price.most())).await;
-    let CallDecision { admission, tier } = admitted?;
+    let CallDecision { admission, tier, secret_id } = admitted?;
     access.tier = Some(tier);
+    access.secret_id = secret_id;
     let mut headers: Vec<_> =
         outlined(|| admission.quota().map(QuotaStatus::headers).into_iter().flatten().collect());
     let outcome = match admission {

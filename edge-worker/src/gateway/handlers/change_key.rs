@@ -109,7 +109,7 @@ async fn rotate_secret(
 }
 
 /// Changes the record through the key's meter. Returns the new record.
-async fn change(
+pub(super) async fn change(
     context: &RequestContext<'_>,
     subject: Subject<'_>,
     change: Change,

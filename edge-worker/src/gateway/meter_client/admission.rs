@@ -1,6 +1,6 @@
 //! Admission of calls: from a lease in the isolate's memory, or by the key's meter.
 
-use shared::key::{KeyError, VerifiedKey};
+use shared::key::{KeyError, SecretId, VerifiedKey};
 use shared::lease_cache::{Admission, LeaseCache, Step, Timeouts, WaitFailure};
 use shared::meter::MeterRequest;
 use shared::problem::Problem;
@@ -18,6 +18,8 @@ use crate::runtime::outline::{boxed, outlined};
 pub(crate) struct CallDecision {
     pub(crate) admission: Admission,
     pub(crate) tier: Tier,
+    /// The named secret that calls.
+    pub(crate) secret_id: Option<SecretId>,
 }
 
 /// The next step for a call in the isolate's memory.
@@ -138,5 +140,10 @@ async fn decide_without_meter(
 /// Returns the decision with the tier of the key's record, or the tier that the key was issued with
 /// if the record is unknown.
 fn decision(cache: &LeaseCache, key: &VerifiedKey, admission: Admission) -> CallDecision {
-    CallDecision { admission, tier: cache.record().map_or(key.issued_tier, |record| record.tier) }
+    let record = cache.record();
+    CallDecision {
+        admission,
+        tier: record.map_or(key.issued_tier, |record| record.tier),
+        secret_id: record.and_then(|record| record.secret_id(key)),
+    }
 }

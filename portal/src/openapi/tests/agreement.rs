@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shared::action::Action;
 use shared::headers::API_KEY;
-use shared::key::BiolinkPlan;
+use shared::key::{BiolinkPlan, NamedSecret};
 use shared::keys_api::{ListRequest, MAX_EMAIL, MAX_NAME};
 use shared::policy::MAX_MINUTE_LIMIT;
 use shared::tier::Tier;
@@ -90,6 +90,14 @@ fn gateway_agrees_with_the_code() {
             row("IssueRequest.name", "maxLength", MAX_NAME),
             row("IssueRequest.limits.minute", "maximum", MAX_MINUTE_LIMIT),
             row("IssueRequest.limits.day", "maximum", u32::MAX),
+            row("NewSecret.name", "maxLength", MAX_NAME),
+            row("SecretList.secrets", "maxItems", NamedSecret::MAX),
+            row("Scopes.tools", "maxItems", Tool::ALL.len()),
+            row(
+                "Scopes.tools[]",
+                "enum",
+                ["all"].into_iter().chain(Tool::ALL.map(Tool::as_str)).collect::<Vec<_>>(),
+            ),
             row("Key.tier", "enum", Tier::ALL),
             row("Key.status", "enum", ListRequest::STATUSES),
             row("KeyChange.tier", "enum", Tier::ALL),

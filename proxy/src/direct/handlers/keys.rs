@@ -144,7 +144,7 @@ pub(super) async fn rotate(
     renew(context, Subject::Named(id), tier, environment, incoming).await
 }
 
-fn own(context: &Context<'_>) -> Result<VerifiedKey, Problem> {
+pub(super) fn own(context: &Context<'_>) -> Result<VerifiedKey, Problem> {
     authenticate(context.head, context.scheme, &context.config.signing)
 }
 
@@ -169,7 +169,11 @@ async fn change(context: &Context<'_>, subject: Subject<'_>, change: Change) -> 
     Ok(Response::json(describe(&record).to_string()))
 }
 
-async fn changed(context: &Context<'_>, subject: Subject<'_>, change: Change) -> Result<KeyRecord, Problem> {
+pub(super) async fn changed(
+    context: &Context<'_>,
+    subject: Subject<'_>,
+    change: Change,
+) -> Result<KeyRecord, Problem> {
     let record = context.direct.change(subject, change, clock::now())?;
     store(context).await?;
     context.direct.publish(&record).await;
@@ -187,7 +191,7 @@ async fn store(context: &Context<'_>) -> Result<(), Problem> {
 ///
 /// # Errors
 /// Returns a problem if keys are issued and changed at an edge.
-fn here<'a>(context: &'a Context<'_>) -> Result<(Option<&'a AdminSecret>, KeyEnv), Problem> {
+pub(super) fn here<'a>(context: &'a Context<'_>) -> Result<(Option<&'a AdminSecret>, KeyEnv), Problem> {
     match &context.config.authority {
         Authority::Here { admin, environment } => Ok((admin.as_ref(), *environment)),
         Authority::Edge(feed) => Err(Problem::new(
@@ -220,7 +224,7 @@ fn check(context: &Context<'_>, secret: &str, admin: &AdminSecret) -> Result<(),
 }
 
 /// Draws the entropy of a new key.
-fn draw() -> Result<KeyEntropy, Problem> {
+pub(super) fn draw() -> Result<KeyEntropy, Problem> {
     let mut entropy = KeyEntropy { id: [0; 12], secret: [0; 16] };
     let drawn = getrandom::fill(&mut entropy.id).and_then(|()| getrandom::fill(&mut entropy.secret));
     drawn.map_err(|error| {
@@ -231,7 +235,10 @@ fn draw() -> Result<KeyEntropy, Problem> {
 }
 
 /// Reads the whole body, which is small.
-async fn read_body(context: &Context<'_>, incoming: &mut Incoming<'_>) -> Result<Vec<u8>, Problem> {
+pub(super) async fn read_body(
+    context: &Context<'_>,
+    incoming: &mut Incoming<'_>,
+) -> Result<Vec<u8>, Problem> {
     let limit = u64::try_from(MAX_BODY).unwrap_or(u64::MAX);
     context.head.check_own_body(context.method, &[])?;
     context.head.check_length(limit)?;

@@ -235,7 +235,7 @@ impl Group {
 /// Returns true if a record says more of its key than the text of the key does.
 pub(super) fn says_more_than_key(record: &KeyRecord) -> bool {
     let KeyRecord { id, tier, issued_at, secret, .. } = *record;
-    let key = VerifiedKey { id, issued_tier: tier, issued_at, secret };
+    let key = VerifiedKey { id, is_named: false, issued_tier: tier, issued_at, secret };
     record.version > 1
         || record.when_meter_unreachable != WhenMeterUnreachable::default()
         || record.says_more_than(&key)

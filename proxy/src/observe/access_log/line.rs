@@ -76,6 +76,9 @@ impl Line<'_> {
         to.shown(LogField::RequestId, self.request_id);
         if let Some(call) = self.call {
             to.shown(LogField::KeyId, call.key_id);
+            if let Some(secret_id) = call.secret_id {
+                to.shown(LogField::SecretId, secret_id);
+            }
             to.word(LogField::Tier, call.tier.as_str());
             to.call(call.method, call.tool, &call.action);
         } else if let Some(call) = self.refused {

@@ -1,6 +1,6 @@
 //! The result of authentication.
 
-use shared::key::KeyId;
+use shared::key::{KeyId, SecretId};
 use shared::problem::Problem;
 use shared::tier::Tier;
 
@@ -9,6 +9,8 @@ use crate::direct::Charged;
 /// The key of an authenticated call, and the decision of its quota.
 pub(super) struct Admitted {
     pub(super) key_id: KeyId,
+    /// The named secret that calls, in direct mode.
+    pub(super) secret_id: Option<SecretId>,
     pub(super) tier: Tier,
     /// Where the call is counted, in direct mode. `None` if it is denied.
     pub(super) charged: Option<Charged>,

@@ -41,7 +41,7 @@ pub(super) fn admit(
         CallStep::Decided(decided) => decided,
         CallStep::Wait(decision) => return Ok(KeyStep::Wait(decision)),
     };
-    let CallDecision { tier, quota, outcome } = decided;
+    let CallDecision { tier, secret_id, quota, outcome } = decided;
     record.log.quota = quota;
     let (charged, denied) = match outcome {
         Ok(admitted) => {
@@ -50,5 +50,5 @@ pub(super) fn admit(
         }
         Err(problem) => (None, Some(problem)),
     };
-    Ok(KeyStep::Decided(Admitted { key_id: key.id, tier, charged, denied }))
+    Ok(KeyStep::Decided(Admitted { key_id: key.id, secret_id, tier, charged, denied }))
 }

@@ -16,7 +16,7 @@ use tests::{
 };
 
 /// Returns the edge's record of a key in this version.
-fn record(key: &str, version: u64) -> KeyRecord {
+pub(super) fn record(key: &str, version: u64) -> KeyRecord {
     let verified = ApiKey::parse(key).unwrap().verify(&keys::signing()).unwrap();
     KeyRecord { version, ..KeyRecord::provisional(&verified) }
 }
@@ -25,11 +25,11 @@ fn revoked(key: &str, version: u64) -> KeyRecord {
     KeyRecord { status: KeyStatus::Revoked { at: UnixMillis(1) }, ..record(key, version) }
 }
 
-fn asking(config: ProxyConfig, edge: &FakeEdge) -> ProxyConfig {
+pub(super) fn asking(config: ProxyConfig, edge: &FakeEdge) -> ProxyConfig {
     config.line("keys", &format!("changes = \"http://{}\"\nchanges_every = \"100ms\"", edge.address))
 }
 
-async fn code(direct: &Direct, key: &str) -> Option<String> {
+pub(super) async fn code(direct: &Direct, key: &str) -> Option<String> {
     let response = direct.call(key).await;
     (response.status != 200).then(|| response.json()["code"].as_str().unwrap().to_owned())
 }

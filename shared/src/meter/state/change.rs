@@ -1,8 +1,8 @@
 //! Changes of the key's record, which only its meter makes.
 
 use super::Meter;
-use crate::key::{FormerSecret, KeyRecord, KeyStatus, VerifiedKey};
-use crate::meter::{Change, ChangeOutcome};
+use crate::key::{FormerSecret, KeyError, KeyRecord, KeyStatus, Scopes, VerifiedKey};
+use crate::meter::{Change, ChangeOutcome, SecretError};
 use crate::time::UnixMillis;
 
 /// Age up to which a key without a stored record is accepted by its MAC alone, in milliseconds: an
@@ -23,9 +23,10 @@ impl Meter {
         }
     }
 
-    /// Gives a young key that no store shows yet the record that its MAC proves.
+    /// Gives a young key that no store shows yet the record that its MAC proves, which the text of a
+    /// named secret does not.
     pub(super) fn adopt_provisional(&mut self, key: &VerifiedKey, now: UnixMillis) {
-        if self.record.is_none() && now.since(key.issued_at) <= PROVISIONAL_MS {
+        if self.record.is_none() && !key.is_named && now.since(key.issued_at) <= PROVISIONAL_MS {
             self.record = Some(KeyRecord::provisional(key));
         }
     }
@@ -42,7 +43,7 @@ impl Meter {
         let Some(record) = &mut self.record else {
             return ChangeOutcome::Unknown;
         };
-        if let Some(refusal) = by.and_then(|key| refuse(record, key, now)) {
+        if let Some(refusal) = by.and_then(|key| refuse(record, change, key, now)) {
             return refusal;
         }
         match (change, record.status, record.version) {
@@ -52,10 +53,14 @@ impl Meter {
             }
             // What a provisional record lacks must not be written over the stored one; only an end
             // may come first.
-            (Change::Patch { .. } | Change::Rotate { .. }, _, 0) => return ChangeOutcome::Unknown,
-            (Change::Patch { .. } | Change::Rotate { .. } | Change::Revoke, ..) => {
+            (Change::Patch { .. } | Change::Rotate { .. } | Change::Secret(_), _, 0) => {
+                return ChangeOutcome::Unknown;
+            }
+            (Change::Patch { .. } | Change::Rotate { .. } | Change::Secret(_) | Change::Revoke, ..) => {
                 let before = record.clone();
-                apply(record, change, now);
+                if let Err(error) = apply(record, change, now) {
+                    return ChangeOutcome::Secret(error);
+                }
                 if *record != before {
                     record.version = record.version.saturating_add(1).max(FIRST_CHANGE);
                     self.responses.clear();
@@ -66,17 +71,24 @@ impl Meter {
     }
 }
 
-/// Returns the reason for which the holder of `key` may not change the record: only the secret in
-/// use may, not one it replaced.
-fn refuse(record: &KeyRecord, key: &VerifiedKey, now: UnixMillis) -> Option<ChangeOutcome> {
-    match record.check(key, now) {
-        Err(fault) => Some(ChangeOutcome::Refused(fault)),
-        Ok(()) if record.secret != key.secret => Some(ChangeOutcome::Superseded),
-        Ok(()) => None,
-    }
+/// Returns the reason for which the holder of `key` may not change the record: only a secret in use
+/// may, not one it replaced, and not one without the scopes that the change is about.
+fn refuse(record: &KeyRecord, change: &Change, key: &VerifiedKey, now: UnixMillis) -> Option<ChangeOutcome> {
+    let held = match record.hold(key, now) {
+        Err(fault) => return Some(ChangeOutcome::Refused(fault)),
+        Ok(held) if held.is_former => return Some(ChangeOutcome::Superseded),
+        Ok(held) => held,
+    };
+    let needed = match change {
+        Change::Secret(change) => change.needs(&record.secrets),
+        Change::Patch { .. } | Change::Revoke | Change::Rotate { .. } => Scopes::ALL,
+        Change::None => Scopes::NONE,
+    };
+    let missing = held.scopes().first_missing(needed)?;
+    Some(ChangeOutcome::Refused(KeyError::OutOfScope(missing)))
 }
 
-fn apply(record: &mut KeyRecord, change: &Change, now: UnixMillis) {
+fn apply(record: &mut KeyRecord, change: &Change, now: UnixMillis) -> Result<(), SecretError> {
     match change {
         Change::Patch {
             tier,
@@ -108,10 +120,11 @@ fn apply(record: &mut KeyRecord, change: &Change, now: UnixMillis) {
         // The same rotation again must not end the grace of the secret it replaced.
         Change::Rotate { secret, .. } if *secret == record.secret => {}
         Change::Rotate { secret, grace_ms } => {
-            let former = FormerSecret { hash: record.secret, until: now.plus(*grace_ms) };
-            record.former = (*grace_ms > 0).then_some(former);
+            record.former = FormerSecret::within(record.secret, *grace_ms, now);
             record.secret = *secret;
         }
+        Change::Secret(change) => return change.apply(&mut record.secrets, now),
         Change::None => {}
     }
+    Ok(())
 }

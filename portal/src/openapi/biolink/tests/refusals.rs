@@ -127,7 +127,7 @@ fn of_pages(endpoint: PagesEndpoint) -> Vec<&'static str> {
     });
     refusals.push(match endpoint {
         PagesEndpoint::Analytics => "WindowExceeded",
-        _ if !endpoint.needs_plan() => "HttpsRequired",
+        _ if !endpoint.needs_plan() => "ScopeMissing",
         PagesEndpoint::Create => "PageLimitReached",
         PagesEndpoint::CreateSource => "SourceLimitReached",
         PagesEndpoint::UploadImage => "ImageLimitReached",

@@ -1,0 +1,30 @@
+//! The record of the caller's key, for calls that need a scope and that no quota counts.
+
+use shared::key::{KeyRecord, Scope};
+use shared::problem::Problem;
+
+use crate::access_log::AccessRecord;
+use crate::context::RequestContext;
+use crate::gateway::authenticate::authenticate;
+use crate::gateway::{key_store, meter_client};
+use crate::runtime::outline::{boxed, outlined};
+
+/// Authenticates the request for what needs a scope. Returns the record of its key, which the access
+/// log gets to know.
+///
+/// # Errors
+/// Those of the key, `scope-missing`, `meter-unavailable`, or `key-store-unavailable`.
+pub(crate) async fn read(
+    context: &RequestContext<'_>,
+    scope: Scope,
+    access: &mut AccessRecord,
+) -> Result<KeyRecord, Problem> {
+    let key = outlined(|| authenticate(context))?;
+    access.record_key(&key);
+    let record =
+        boxed(meter_client::read(context, &key, None)).await?.record.ok_or_else(key_store::unavailable)?;
+    access.tier = Some(record.tier);
+    access.secret_id = record.secret_id(&key);
+    record.permit(&key, Some(scope), context.request.now)?;
+    Ok(record)
+}

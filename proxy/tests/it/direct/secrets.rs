@@ -1,0 +1,98 @@
+//! Named secrets of a key on a proxy in direct mode.
+
+use serde_json::{Value, json};
+use shared::key::{ApiKey, KeyEnv, KeyRecord, NamedSecret, Scope, Scopes, SecretHash, SecretId};
+use shared::tier::Tier;
+use shared::time::UnixMillis;
+use shared::tool::Tool;
+use tests::{FakeEdge, Request, Response, ToolBehavior, keys, until};
+
+use super::Direct;
+use super::changes::{asking, code, record};
+
+const SECRETS: &str = "/v1/keys/me/secrets";
+
+impl Direct {
+    async fn send(&self, method: &str, path: &str, key: &str, body: Value) -> Response {
+        let request = Request::new(method, path).header("X-API-Key", key);
+        let request = if body.is_null() { request } else { request.json(&body.to_string()) };
+        self.proxy.send(request).await
+    }
+
+    /// Makes a secret. Returns its text and path.
+    async fn secret(&self, key: &str, scopes: Value) -> (String, String) {
+        let body = json!({ "name": format!("for {scopes}"), "scopes": scopes });
+        let created = self.send("POST", SECRETS, key, body).await;
+        assert_eq!(created.status, 201, "{created:?}");
+        let created = created.json();
+        let path = format!("{SECRETS}/{}", created["id"].as_str().unwrap());
+        (created["key"].as_str().unwrap().to_owned(), path)
+    }
+}
+
+/// The authority over keys: the same rules and responses as at the edge.
+#[tokio::test]
+async fn secrets_share_the_quota_of_their_key_over_a_restart() {
+    let direct = Direct::issuing().await;
+    let (key, _) = direct.issue(json!({ "limits": { "minute": 6 } })).await;
+    let (qr, path) = direct.secret(&key, json!({ "tools": ["qr"], "keys": true })).await;
+    let (other, _) = direct.secret(&key, json!({ "tools": ["pdf"] })).await;
+    assert_eq!((direct.pass(&qr, 2).await, direct.pass(&key, 2).await), (2, 2));
+    let refused = direct.call(&other).await;
+    let refusal = refused.json();
+    assert_eq!(
+        (refused.status, &refusal["code"], &refusal["scope"]),
+        (403, &json!("scope-missing"), &json!("tools:qr"))
+    );
+    let listed = direct.send("GET", SECRETS, &qr, Value::Null).await.json();
+    assert_eq!(listed["secrets"].as_array().unwrap().len(), 2, "{listed}");
+    assert_eq!(direct.send("GET", SECRETS, &other, Value::Null).await.json()["scope"], "keys");
+
+    let direct = direct.restart("TERM").await;
+    assert_eq!(direct.pass(&qr, 5).await, 2, "six in all");
+    let rotated = direct.send("POST", &format!("{path}/rotate"), &qr, json!({ "grace_seconds": 0 })).await;
+    let new = rotated.json()["key"].as_str().unwrap().to_owned();
+    assert_eq!(direct.call(&qr).await.json()["code"], "key-invalid");
+    assert_eq!(direct.send("DELETE", &path, &new, Value::Null).await.status, 204);
+    assert_eq!(direct.call(&new).await.json()["code"], "key-invalid");
+    assert_eq!(direct.call(&key).await.json()["code"], "quota-exceeded", "the key goes on");
+}
+
+/// Its text proves nothing: until the feed names it, a named secret is unknown.
+#[tokio::test]
+async fn named_secret_follows_the_feed() {
+    let (key, _) = keys::fresh(Tier::Pro);
+    let own = record(&key, 2);
+    let named = |number: u8| {
+        let now = UnixMillis(1_763_712_000_000);
+        let minted = ApiKey::mint_named(KeyEnv::Live, own.id, Tier::Pro, now, [number; 16], &keys::signing());
+        minted.0.reveal()
+    };
+    let with = |version, scopes| {
+        let secret = NamedSecret {
+            id: SecretId::new([1; 8]),
+            name: String::new(),
+            scopes,
+            hash: SecretHash::of(&[1; 16]),
+            former: None,
+            created_at: UnixMillis(0),
+            expires_at: None,
+        };
+        KeyRecord { version, secrets: vec![secret], ..own.clone() }
+    };
+    let edge = FakeEdge::start(Vec::new()).await;
+    let direct = Direct::with(ToolBehavior::Describe, |config| asking(config, &edge)).await;
+    let text = named(1);
+    assert_eq!(code(&direct, &text).await.as_deref(), Some("key-invalid"), "not in the feed yet");
+    edge.push(with(3, Scopes::NONE.with(Scope::Tool(Tool::Qr))));
+    until("the secret is known", || async { code(&direct, &text).await.is_none() }).await;
+    assert_eq!(code(&direct, &named(2)).await.as_deref(), Some("key-invalid"), "another one");
+    edge.push(with(4, Scopes::NONE.with(Scope::Tool(Tool::Pdf))));
+    until("it is narrowed", || async { code(&direct, &text).await.is_some() }).await;
+    assert_eq!(code(&direct, &text).await.as_deref(), Some("scope-missing"));
+    edge.push(KeyRecord { version: 5, ..own.clone() });
+    until("it is revoked", || async { code(&direct, &text).await.as_deref() == Some("key-invalid") }).await;
+    assert_eq!(code(&direct, &key).await, None, "the key goes on");
+    let made = direct.send("GET", SECRETS, &key, Value::Null).await;
+    assert_eq!(made.json()["code"], "route-unknown", "secrets are made at the edge");
+}

@@ -1,0 +1,221 @@
+//! Named secrets of the caller's key: `/v1/keys/me/secrets` and below.
+
+use serde_json::{Value, json};
+
+use super::values::{ValueError, parse_bool, parse_expiry, parse_name};
+use crate::fields::{Fields, text};
+use crate::key::{ApiKey, KeyRecord, NamedSecret, Scope, Scopes, SecretHash, SecretId};
+use crate::meter::{SecretChange, SecretError};
+use crate::problem::{Problem, codes};
+use crate::response::Response;
+use crate::time::UnixMillis;
+use crate::tool::Tool;
+
+/// A request to make a named secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSecret {
+    name: String,
+    scopes: Scopes,
+    expires_at: Option<UnixMillis>,
+}
+
+impl NewSecret {
+    /// Reads the body: `name`, `scopes`, and perhaps `expires_at`.
+    ///
+    /// # Errors
+    /// Returns `body-malformed`, or `fields-invalid` with every error.
+    pub fn read(body: &[u8], now: UnixMillis) -> Result<Self, Problem> {
+        let mut fields = Fields::read(body)?;
+        let name = fields.required("name", parse_name);
+        if !fields.contains("scopes") {
+            fields.add_error("scopes", "is missing".to_owned());
+        }
+        let scopes = take_scopes(&mut fields);
+        let expires_at = fields.nullable("expires_at", |value| parse_expiry(value, now));
+        fields.finish()?;
+        match (name, scopes) {
+            (Some(name), Some(scopes)) => Ok(Self { name, scopes, expires_at }),
+            // `finish` has refused already.
+            _ => Err(Problem::invalid_fields(&[])),
+        }
+    }
+
+    /// Returns the secret as the record keeps it.
+    pub fn into_secret(self, id: SecretId, hash: SecretHash, now: UnixMillis) -> NamedSecret {
+        let Self { name, scopes, expires_at } = self;
+        NamedSecret { id, name, scopes, hash, former: None, created_at: now, expires_at }
+    }
+}
+
+/// Reads the body of a `PATCH`: any of `name`, `scopes`, `expires_at`. A `null` takes the expiry away.
+///
+/// # Errors
+/// Returns `body-malformed`, or `fields-invalid` with every error. A body that changes nothing is an
+/// error.
+pub fn read_secret_change(id: SecretId, body: &[u8], now: UnixMillis) -> Result<SecretChange, Problem> {
+    let mut fields = Fields::read(body)?;
+    let endless = fields.is_null("expires_at").then_some(None);
+    if fields.is_empty() {
+        fields.add_object_error("changes nothing; name a field to change");
+    }
+    let name = fields.optional("name", parse_name);
+    let scopes = take_scopes(&mut fields);
+    let expires_at = fields.nullable("expires_at", |value| parse_expiry(value, now)).map(Some).or(endless);
+    fields.finish()?;
+    Ok(SecretChange::Patch { id, name, scopes, expires_at })
+}
+
+/// Takes the member `scopes`, if it is there. What it leaves out is none of the scopes.
+fn take_scopes(fields: &mut Fields) -> Option<Scopes> {
+    if fields.is_null("scopes") {
+        fields.add_error("scopes", "must be an object, not null".to_owned());
+    }
+    fields.nullable_object("scopes", |scopes| {
+        let tools = if scopes.contains("tools") {
+            scopes.required_items("tools", Tool::ALL.len(), parse_tools)
+        } else {
+            Vec::new()
+        };
+        let biolink = scopes.optional("biolink", parse_biolink).flatten();
+        let keys = scopes.optional("keys", parse_bool).filter(|keys| *keys).map(|_| Scope::Keys);
+        tools.into_iter().chain(biolink).chain(keys).fold(Scopes::NONE, Scopes::with)
+    })
+}
+
+fn parse_tools(value: &Value) -> Result<Scope, ValueError> {
+    match text(value)? {
+        "all" => Ok(Scope::AllTools),
+        name => name.parse::<Tool>().map(Scope::Tool).map_err(|_| ValueError::NotATool),
+    }
+}
+
+fn parse_biolink(value: &Value) -> Result<Option<Scope>, ValueError> {
+    match text(value)? {
+        "none" => Ok(None),
+        "read" => Ok(Some(Scope::BiolinkRead)),
+        "write" => Ok(Some(Scope::BiolinkWrite)),
+        _ => Err(ValueError::NotAnAccess),
+    }
+}
+
+/// Returns the list of a key's named secrets, the oldest first.
+pub fn describe_secrets(record: &KeyRecord) -> Value {
+    json!({ "secrets": record.secrets.iter().map(describe).collect::<Value>() })
+}
+
+/// Returns the description of a named secret after a change.
+///
+/// # Errors
+/// Returns `secret-unknown` if it was revoked meanwhile.
+pub fn describe_secret(record: &KeyRecord, id: SecretId) -> Result<Value, Problem> {
+    find(record, id).map(describe)
+}
+
+/// Returns the response to a new secret: its description with its text, shown this once.
+///
+/// # Errors
+/// As [`describe_secret`].
+pub fn secret_created(record: &KeyRecord, id: SecretId, key: &ApiKey) -> Result<Response, Problem> {
+    let mut body = describe_secret(record, id)?;
+    if let Some(members) = body.as_object_mut() {
+        members.insert("key".to_owned(), Value::from(key.reveal()));
+    }
+    Ok(Response::created(body.to_string(), format!("/v1/keys/me/secrets/{id}")))
+}
+
+/// Returns the response to a rotation: the secret's description with its new text, shown this once.
+///
+/// # Errors
+/// As [`describe_secret`].
+pub fn describe_rotated_secret(record: &KeyRecord, id: SecretId, key: &ApiKey) -> Result<Value, Problem> {
+    let secret = find(record, id)?;
+    let mut body = describe(secret);
+    if let Some(members) = body.as_object_mut() {
+        members.insert("key".to_owned(), Value::from(key.reveal()));
+        let until = secret.former.map(|former| former.until.to_rfc3339());
+        members.insert("rotation".to_owned(), json!({ "former_key_valid_until": until }));
+    }
+    Ok(body)
+}
+
+/// Returns the refusal of a request about a secret that the key does not have.
+pub(super) fn secret_unknown() -> Problem {
+    Problem::new(codes::SECRET_UNKNOWN, SecretError::Unknown.to_string())
+}
+
+fn find(record: &KeyRecord, id: SecretId) -> Result<&NamedSecret, Problem> {
+    match record.secrets.iter().find(|secret| secret.id == id) {
+        Some(secret) => Ok(secret),
+        None => Err(secret_unknown()),
+    }
+}
+
+fn describe(secret: &NamedSecret) -> Value {
+    json!({
+        "id": secret.id,
+        "name": secret.name,
+        "scopes": {
+            "tools": secret.scopes.tools(),
+            "biolink": secret.scopes.biolink(),
+            "keys": secret.scopes.contains(Scope::Keys),
+        },
+        "created_at": secret.created_at.to_rfc3339(),
+        "expires_at": secret.expires_at.map(UnixMillis::to_rfc3339),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request_id::RequestId;
+
+    const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
+    const ID: SecretId = SecretId::new([7; 8]);
+
+    fn errors(problem: Problem) -> Vec<String> {
+        let body: Value = serde_json::from_str(&problem.render(&RequestId([0; 16])).body).unwrap();
+        let pointer = |error: &Value| error["pointer"].as_str().unwrap().to_owned();
+        body["errors"].as_array().unwrap().iter().map(pointer).collect()
+    }
+
+    #[test]
+    fn new_secret_has_the_scopes_that_it_names_and_no_others() {
+        let body = br#"{"name":" CI ","scopes":{"tools":["qr","pdf"],"biolink":"read"}}"#;
+        let secret = NewSecret::read(body, NOW).unwrap().into_secret(ID, SecretHash::of(&[1; 16]), NOW);
+        let shown = describe(&secret);
+        assert_eq!(shown["name"], "CI");
+        let scopes = json!({"tools": ["pdf", "qr"], "biolink": "read", "keys": false});
+        assert_eq!((&shown["scopes"], &shown["expires_at"]), (&scopes, &Value::Null));
+        let all =
+            NewSecret::read(br#"{"name":"x","scopes":{"tools":["all"],"biolink":"write","keys":true}}"#, NOW);
+        assert_eq!(all.unwrap().scopes, Scopes::ALL);
+        assert_eq!(NewSecret::read(br#"{"name":"x","scopes":{}}"#, NOW).unwrap().scopes, Scopes::NONE);
+    }
+
+    #[test]
+    fn every_error_of_a_secret_is_named() {
+        let body = br#"{"name":"","scopes":{"tools":["qr","qrr"],"biolink":"all","keys":1,"x":1},"expires_at":"1999-01-01T00:00:00Z"}"#;
+        let pointers =
+            ["#/name", "#/scopes/tools/1", "#/scopes/biolink", "#/scopes/keys", "#/scopes/x", "#/expires_at"];
+        assert_eq!(errors(NewSecret::read(body, NOW).unwrap_err()), pointers);
+        for (body, pointers) in [
+            (&br#"{}"#[..], &["#/name", "#/scopes"][..]),
+            (br#"{"name":"x","scopes":null}"#, &["#/scopes"]),
+            (br#"{"name":"x","scopes":{"tools":null}}"#, &["#/scopes/tools"]),
+        ] {
+            assert_eq!(errors(NewSecret::read(body, NOW).unwrap_err()), pointers);
+        }
+    }
+
+    #[test]
+    fn absent_field_of_a_secret_stays_and_null_removes() {
+        let change = read_secret_change(ID, br#"{"expires_at":null}"#, NOW);
+        let expected = SecretChange::Patch { id: ID, name: None, scopes: None, expires_at: Some(None) };
+        assert_eq!(change, Ok(expected));
+        for (body, pointer) in
+            [(&br#"{}"#[..], "#"), (br#"{"scopes":null}"#, "#/scopes"), (br#"{"name":null}"#, "#/name")]
+        {
+            assert_eq!(errors(read_secret_change(ID, body, NOW).unwrap_err()), [pointer]);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Changes of a key's named secrets.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::message::nested;
+use crate::key::{FormerSecret, NamedSecret, Scope, Scopes, SecretHash, SecretId};
+use crate::time::UnixMillis;
+
+/// A change of one named secret. Absent fields stay as they are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SecretChange {
+    /// A new one.
+    Add(NamedSecret),
+    /// Another name, scopes or expiry.
+    Patch {
+        /// Which one.
+        id: SecretId,
+        /// The name.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// The scopes, all of them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        scopes: Option<Scopes>,
+        /// The expiry; the inner `None` is not before the key.
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "nested")]
+        expires_at: Option<Option<UnixMillis>>,
+    },
+    /// A new secret in its place. The one in use stays good for `grace_ms`.
+    Rotate {
+        /// Which one.
+        id: SecretId,
+        /// The new secret's hash.
+        hash: SecretHash,
+        /// Grace period of the old secret, in milliseconds.
+        grace_ms: u64,
+    },
+    /// Ended for good. The record forgets it.
+    Revoke {
+        /// Which one.
+        id: SecretId,
+    },
+}
+
+/// The reason for which a [`SecretChange`] cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
+#[serde(rename_all = "snake_case")]
+pub enum SecretError {
+    /// The key has no such secret.
+    #[error("the key has no named secret with this id")]
+    Unknown,
+    /// The name is another one's.
+    #[error("another secret of the key has this name")]
+    NameTaken,
+    /// The key has as many as a key can have.
+    #[error("the key has {} named secrets, which is the most; revoke one first", NamedSecret::MAX)]
+    TooMany,
+}
+
+impl SecretChange {
+    /// Returns the scopes that a secret must have to make this change: `keys`, those that the changed
+    /// secret has, and those that it gets. So no secret hands out what it lacks.
+    pub(super) fn needs(&self, secrets: &[NamedSecret]) -> Scopes {
+        let of = |id: &SecretId| {
+            secrets.iter().find(|secret| secret.id == *id).map_or(Scopes::NONE, |secret| secret.scopes)
+        };
+        let others = match self {
+            Self::Add(secret) => secret.scopes,
+            Self::Patch { id, scopes, .. } => of(id).and(scopes.unwrap_or(Scopes::NONE)),
+            Self::Rotate { id, .. } | Self::Revoke { id } => of(id),
+        };
+        others.with(Scope::Keys)
+    }
+
+    /// Changes the secrets of a key. The same change again changes nothing more.
+    ///
+    /// # Errors
+    /// Returns why it cannot be made.
+    pub(super) fn apply(&self, secrets: &mut Vec<NamedSecret>, now: UnixMillis) -> Result<(), SecretError> {
+        match self {
+            Self::Add(added) => add(secrets, added),
+            Self::Patch { id, name, scopes, expires_at } => {
+                if let Some(name) = name {
+                    check_name(secrets, name, *id)?;
+                }
+                let secret = find(secrets, *id)?;
+                secret.name = name.clone().unwrap_or_else(|| secret.name.clone());
+                secret.scopes = scopes.unwrap_or(secret.scopes);
+                secret.expires_at = expires_at.unwrap_or(secret.expires_at);
+                Ok(())
+            }
+            Self::Rotate { id, hash, grace_ms } => {
+                let secret = find(secrets, *id)?;
+                if secret.hash != *hash {
+                    secret.former = FormerSecret::within(secret.hash, *grace_ms, now);
+                    secret.hash = *hash;
+                }
+                Ok(())
+            }
+            Self::Revoke { id } => {
+                find(secrets, *id)?;
+                secrets.retain(|secret| secret.id != *id);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn add(secrets: &mut Vec<NamedSecret>, added: &NamedSecret) -> Result<(), SecretError> {
+    if secrets.iter().any(|secret| secret.id == added.id) {
+        return Ok(());
+    }
+    check_name(secrets, &added.name, added.id)?;
+    if secrets.len() >= NamedSecret::MAX {
+        return Err(SecretError::TooMany);
+    }
+    secrets.push(added.clone());
+    Ok(())
+}
+
+fn check_name(secrets: &[NamedSecret], name: &str, id: SecretId) -> Result<(), SecretError> {
+    let is_taken = secrets.iter().any(|secret| secret.id != id && secret.name == name);
+    if is_taken { Err(SecretError::NameTaken) } else { Ok(()) }
+}
+
+fn find(secrets: &mut [NamedSecret], id: SecretId) -> Result<&mut NamedSecret, SecretError> {
+    secrets.iter_mut().find(|secret| secret.id == id).ok_or(SecretError::Unknown)
+}

@@ -1,0 +1,230 @@
+//! Named secrets: one key, one meter, and what each of them may do.
+
+use proptest::prelude::*;
+use shared::key::{
+    ApiKey, KeyEnv, KeyError, KeyId, KeyRecord, NamedSecret, Scope, Scopes, SecretHash, SecretId, VerifiedKey,
+};
+use shared::meter::{
+    Change, ChangeOutcome, Message, Meter, MeterRequest, Reply, SecretChange, SecretError, Verdict,
+};
+use shared::secret::MacKeys;
+use shared::tier::Tier;
+use shared::time::UnixMillis;
+use shared::tool::Tool;
+
+use crate::{NOON, key, record, request, restarted, send};
+
+const QR: Scope = Scope::Tool(Tool::Qr);
+
+/// Returns what verifying the text of a named secret says.
+fn named_key(number: u8) -> VerifiedKey {
+    let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+    let id = key(Tier::Free).id;
+    let (text, minted) = ApiKey::mint_named(KeyEnv::Live, id, Tier::Free, NOON, [number; 16], &keys);
+    let verified = ApiKey::parse(&text.reveal()).unwrap().verify(&keys).unwrap();
+    assert!(verified == minted && verified.is_named);
+    verified
+}
+
+fn secret(number: u8, scopes: Scopes) -> NamedSecret {
+    let (id, name, hash) = (SecretId::new([number; 8]), format!("s{number}"), SecretHash::of(&[number; 16]));
+    NamedSecret { id, name, scopes, hash, former: None, created_at: NOON, expires_at: None }
+}
+
+/// Returns the meter of a Free key that has a record.
+fn meter() -> Meter {
+    let mut meter = Meter::default();
+    let first =
+        MeterRequest { record: Some(record(Tier::Free, 1)), want: false, ..request(Tier::Free, 1, 1) };
+    send(&mut meter, &first, NOON);
+    meter
+}
+
+fn change(meter: &mut Meter, by: VerifiedKey, change: SecretChange, now: UnixMillis) -> ChangeOutcome {
+    let message = Message::Change { record: None, by: Some(by), change: Change::Secret(change) };
+    match meter.handle(message, now) {
+        Reply::Change(outcome) => outcome,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn add(meter: &mut Meter, number: u8, scopes: Scopes) -> ChangeOutcome {
+    change(meter, key(Tier::Free), SecretChange::Add(secret(number, scopes)), NOON)
+}
+
+fn call(meter: &mut Meter, key: VerifiedKey, tool: Tool, seq: u32, now: UnixMillis) -> Verdict {
+    let request = MeterRequest { key, tool: Some(tool), version: 9, ..request(Tier::Free, 1, seq) };
+    send(meter, &request, now).verdict
+}
+
+#[test]
+fn secrets_of_a_key_share_its_quota() {
+    let mut meter = meter();
+    let mut callers = vec![key(Tier::Free)];
+    for number in 2..12 {
+        assert!(matches!(add(&mut meter, number, Scopes::ALL), ChangeOutcome::Done(_)));
+        callers.push(named_key(number));
+    }
+    assert_eq!(add(&mut meter, 12, Scopes::ALL), ChangeOutcome::Secret(SecretError::TooMany));
+    let mut meter = restarted(&meter);
+    let verdicts: Vec<_> = (2..40)
+        .zip(callers.iter().cycle())
+        .map(|(seq, key)| call(&mut meter, *key, Tool::Qr, seq, NOON.plus(10)))
+        .collect();
+    assert_eq!(verdicts.iter().filter(|verdict| **verdict == Verdict::Allow).count(), 10);
+}
+
+#[test]
+fn call_beyond_the_scopes_is_refused_and_not_counted() {
+    let mut meter = meter();
+    add(&mut meter, 2, Scopes::NONE.with(QR));
+    let missing = Verdict::Refuse(KeyError::OutOfScope(Scope::Tool(Tool::Pdf)));
+    for seq in 10..40 {
+        assert_eq!(call(&mut meter, named_key(2), Tool::Pdf, seq, NOON), missing);
+    }
+    for seq in 40..50 {
+        assert_eq!(call(&mut meter, named_key(2), Tool::Qr, seq, NOON), Verdict::Allow);
+    }
+    assert!(matches!(call(&mut meter, named_key(2), Tool::Qr, 50, NOON), Verdict::Deny(_)));
+}
+
+/// Its text alone proves nothing: a young key without a record is accepted, its named secrets are not.
+#[test]
+fn named_secret_needs_a_record_that_names_it() {
+    assert_eq!(
+        call(&mut Meter::default(), named_key(2), Tool::Qr, 1, NOON),
+        Verdict::Refuse(KeyError::Invalid)
+    );
+    let mut meter = meter();
+    assert_eq!(call(&mut meter, named_key(2), Tool::Qr, 2, NOON), Verdict::Refuse(KeyError::Invalid));
+    let own = VerifiedKey { is_named: true, ..key(Tier::Free) };
+    assert_eq!(call(&mut meter, own, Tool::Qr, 3, NOON), Verdict::Refuse(KeyError::Invalid));
+    assert!(KeyRecord::provisional(&named_key(2)).check(&named_key(2), NOON).is_err());
+}
+
+#[test]
+fn revoked_and_expired_secrets_are_refused_and_the_key_is_not() {
+    let mut meter = meter();
+    let ending = NamedSecret { expires_at: Some(NOON.plus(5_000)), ..secret(2, Scopes::ALL) };
+    change(&mut meter, key(Tier::Free), SecretChange::Add(ending), NOON);
+    add(&mut meter, 3, Scopes::ALL);
+    assert_eq!(call(&mut meter, named_key(2), Tool::Qr, 2, NOON.plus(4_999)), Verdict::Allow);
+    assert_eq!(
+        call(&mut meter, named_key(2), Tool::Qr, 3, NOON.plus(5_000)),
+        Verdict::Refuse(KeyError::Expired)
+    );
+    let revoke = SecretChange::Revoke { id: SecretId::new([3; 8]) };
+    assert!(matches!(change(&mut meter, key(Tier::Free), revoke.clone(), NOON), ChangeOutcome::Done(_)));
+    assert_eq!(call(&mut meter, named_key(3), Tool::Qr, 4, NOON), Verdict::Refuse(KeyError::Invalid));
+    assert_eq!(
+        change(&mut meter, key(Tier::Free), revoke, NOON),
+        ChangeOutcome::Secret(SecretError::Unknown)
+    );
+    assert_eq!(call(&mut meter, key(Tier::Free), Tool::Qr, 5, NOON.plus(6_000)), Verdict::Allow);
+}
+
+#[test]
+fn rotated_secret_keeps_its_scopes_and_the_old_text_its_grace() {
+    let mut meter = meter();
+    add(&mut meter, 2, Scopes::NONE.with(QR).with(Scope::Keys));
+    let (id, hash) = (SecretId::new([2; 8]), SecretHash::of(&[9; 16]));
+    let rotate = SecretChange::Rotate { id, hash, grace_ms: 60_000 };
+    for at in [0, 1_000] {
+        let outcome = change(&mut meter, key(Tier::Free), rotate.clone(), NOON.plus(at));
+        let ChangeOutcome::Done(record) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(record.secrets[0].former.unwrap().until, NOON.plus(60_000), "repeated");
+    }
+    assert_eq!(call(&mut meter, named_key(9), Tool::Qr, 2, NOON.plus(1)), Verdict::Allow);
+    assert_eq!(call(&mut meter, named_key(2), Tool::Qr, 3, NOON.plus(59_999)), Verdict::Allow);
+    let by_old = change(&mut meter, named_key(2), SecretChange::Revoke { id }, NOON.plus(59_999));
+    assert_eq!(by_old, ChangeOutcome::Superseded, "a replaced secret cannot change anything");
+    let late = call(&mut meter, named_key(2), Tool::Qr, 4, NOON.plus(60_000));
+    assert_eq!(late, Verdict::Refuse(KeyError::Invalid));
+}
+
+#[test]
+fn names_of_secrets_differ() {
+    let mut meter = meter();
+    add(&mut meter, 2, Scopes::ALL);
+    add(&mut meter, 3, Scopes::ALL);
+    let rename = |number: u8, name: &str| SecretChange::Patch {
+        id: SecretId::new([number; 8]),
+        name: Some(name.to_owned()),
+        scopes: None,
+        expires_at: None,
+    };
+    assert_eq!(
+        change(&mut meter, key(Tier::Free), rename(3, "s2"), NOON),
+        ChangeOutcome::Secret(SecretError::NameTaken)
+    );
+    assert!(matches!(change(&mut meter, key(Tier::Free), rename(2, "s2"), NOON), ChangeOutcome::Done(_)));
+    let taken = NamedSecret { name: "s2".to_owned(), ..secret(4, Scopes::ALL) };
+    let outcome = change(&mut meter, key(Tier::Free), SecretChange::Add(taken), NOON);
+    assert_eq!(outcome, ChangeOutcome::Secret(SecretError::NameTaken));
+}
+
+/// The whole key is rotated and ended by a secret with every scope only.
+#[test]
+fn key_is_changed_by_a_secret_with_every_scope() {
+    let mut meter = meter();
+    add(&mut meter, 2, Scopes::NONE.with(Scope::AllTools).with(Scope::Keys));
+    add(&mut meter, 3, Scopes::ALL);
+    let mut rotate = |by| {
+        let change = Change::Rotate { secret: SecretHash::of(&[8; 16]), grace_ms: 0 };
+        match meter.handle(Message::Change { record: None, by: Some(by), change }, NOON) {
+            Reply::Change(outcome) => outcome,
+            other => panic!("{other:?}"),
+        }
+    };
+    let refused = ChangeOutcome::Refused(KeyError::OutOfScope(Scope::BiolinkRead));
+    assert_eq!(rotate(named_key(2)), refused);
+    let ChangeOutcome::Done(record) = rotate(named_key(3)) else { panic!("refused") };
+    assert_eq!((record.secret, record.secrets.len()), (SecretHash::of(&[8; 16]), 2), "named ones stay");
+}
+
+fn scopes() -> impl Strategy<Value = Scopes> {
+    let scope = prop::sample::select(vec![
+        Scope::AllTools,
+        QR,
+        Scope::Tool(Tool::Pdf),
+        Scope::BiolinkRead,
+        Scope::BiolinkWrite,
+        Scope::Keys,
+    ]);
+    prop::collection::vec(scope, 0..5).prop_map(|list| list.into_iter().fold(Scopes::NONE, Scopes::with))
+}
+
+proptest! {
+    /// Whatever a secret changes, it never hands out, takes over or ends what it may not do itself.
+    #[test]
+    fn no_secret_grows_beyond_its_scopes(own in scopes(), other in scopes(), wanted in scopes(), kind in 0..4) {
+        let mut meter = meter();
+        add(&mut meter, 2, own);
+        add(&mut meter, 3, other);
+        let id = SecretId::new([3; 8]);
+        let (wanted_change, needed) = match kind {
+            0 => (SecretChange::Add(secret(4, wanted)), wanted),
+            1 => (
+                SecretChange::Patch { id, name: None, scopes: Some(wanted), expires_at: None },
+                other.and(wanted),
+            ),
+            2 => (SecretChange::Rotate { id, hash: SecretHash::of(&[5; 16]), grace_ms: 0 }, other),
+            _ => (SecretChange::Revoke { id }, other),
+        };
+        let outcome = change(&mut meter, named_key(2), wanted_change, NOON);
+        match own.first_missing(needed.with(Scope::Keys)) {
+            None => prop_assert!(matches!(outcome, ChangeOutcome::Done(_)), "{:?}", outcome),
+            Some(missing) => {
+                prop_assert_eq!(outcome, ChangeOutcome::Refused(KeyError::OutOfScope(missing)));
+            }
+        }
+    }
+}
+
+#[test]
+fn secret_of_one_key_is_none_of_another() {
+    let mut meter = meter();
+    add(&mut meter, 2, Scopes::ALL);
+    let other = VerifiedKey { id: KeyId::new([99; 12]), ..named_key(2) };
+    assert_eq!(call(&mut meter, other, Tool::Qr, 2, NOON), Verdict::Refuse(KeyError::Invalid));
+}

@@ -1,0 +1,165 @@
+//! Named secrets of a key: what each may do, and that they are one key.
+
+use serde_json::{Value, json};
+use tests::{
+    http::{Request, Response},
+    keys,
+    stack::{Edge, PROBE_BOUND, Stack},
+    wait::wait_for,
+};
+
+const SECRETS: &str = "/v1/keys/me/secrets";
+
+fn send(edge: &Edge, method: &str, path: &str, key: &str, body: Option<&Value>) -> Response {
+    let request = match body {
+        Some(body) => Request { method: method.to_owned(), ..Request::post(path, body) },
+        None => Request::new(method, path),
+    };
+    request.key(key).send(edge.addr)
+}
+
+fn create(edge: &Edge, key: &str, name: &str, scopes: &Value) -> Response {
+    send(edge, "POST", SECRETS, key, Some(&json!({ "name": name, "scopes": scopes })))
+}
+
+/// Makes a secret. Returns its text and path.
+fn secret(edge: &Edge, key: &str, scopes: &Value) -> (String, String) {
+    let name = format!("for {scopes}");
+    let created = create(edge, key, &name, scopes);
+    assert_eq!(created.status, 201, "{}", created.text());
+    let text = created.json()["key"].as_str().unwrap().to_owned();
+    (text, created.header("location").unwrap().to_owned())
+}
+
+fn call(stack: &Stack, tool: &str, key: &str) -> Response {
+    Request::get(&format!("/v1/{tool}/generate")).key(key).send(stack.edge.addr)
+}
+
+fn day_used(edge: &Edge, key: &str) -> Value {
+    send(edge, "GET", "/v1/keys/me", key, None).json()["usage"]["day"]["used"].clone()
+}
+
+fn assert_missing(response: &Response, scope: &str) {
+    assert_eq!((response.status, response.code().as_str()), (403, "scope-missing"), "{}", response.text());
+    assert_eq!(response.json()["scope"], scope);
+}
+
+#[test]
+fn secret_calls_the_tools_of_its_scopes_only() {
+    let stack = Stack::shared();
+    let (key, id) = stack.edge.issue("free");
+    let (narrow, _) = secret(&stack.edge, &key, &json!({ "tools": ["idea"] }));
+    assert!(narrow.starts_with("utg_") && narrow.len() == key.len() && narrow != key);
+    assert_eq!(call(&stack, "idea", &narrow).status, 200);
+    for _ in 0..20 {
+        assert_missing(&call(&stack, "qr", &narrow), "tools:qr");
+    }
+    assert_missing(&send(&stack.edge, "GET", SECRETS, &narrow, None), "keys");
+    assert_missing(&create(&stack.edge, &narrow, "more", &json!({ "tools": ["all"] })), "tools:all");
+    assert_missing(&send(&stack.edge, "DELETE", "/v1/keys/me", &narrow, None), "tools:all");
+    assert_ne!(call(&stack, "qr", &key).code(), "scope-missing", "the key's own secret has every scope");
+    let usage = send(&stack.edge, "GET", "/v1/keys/me", &narrow, None);
+    assert_eq!((&usage.json()["id"], &usage.json()["usage"]["day"]["used"]), (&json!(id), &json!(2)));
+}
+
+#[test]
+fn secrets_share_the_quota_of_their_key() {
+    let stack = Stack::shared();
+    let (key, _) = stack.edge.issue("free");
+    let mut callers = vec![key.clone()];
+    callers.extend((1..=10).map(|number| {
+        let tools = json!({ "tools": ["all"], "keys": number == 1 });
+        let created = create(&stack.edge, &key, &format!("s{number}"), &tools);
+        created.json()["key"].as_str().unwrap().to_owned()
+    }));
+    let eleventh = create(&stack.edge, &key, "s11", &json!({}));
+    assert_eq!((eleventh.status, eleventh.code().as_str()), (409, "key-conflict"));
+    let passed =
+        callers.iter().cycle().take(33).filter(|key| call(&stack, "idea", key).status == 200).count();
+    assert_eq!((passed, day_used(&stack.edge, &key)), (10, json!(10)));
+}
+
+#[test]
+fn secret_is_listed_changed_rotated_and_revoked() {
+    let stack = Stack::shared();
+    let (key, _) = stack.edge.issue("free");
+    let (admin, _) = secret(&stack.edge, &key, &json!({ "tools": ["all"], "keys": true }));
+    let (old, path) = secret(&stack.edge, &admin, &json!({ "tools": ["qr"] }));
+    let listed = send(&stack.edge, "GET", SECRETS, &admin, None);
+    assert_eq!(listed.json()["secrets"].as_array().unwrap().len(), 2);
+    assert!(!listed.text().contains("utg_") && !listed.text().contains("hash"), "{}", listed.text());
+    assert_missing(&call(&stack, "idea", &old), "tools:idea");
+
+    let change = json!({ "name": "CI", "scopes": { "tools": ["idea"] } });
+    let changed = send(&stack.edge, "PATCH", &path, &admin, Some(&change));
+    assert_eq!((changed.status, &changed.json()["name"]), (200, &json!("CI")), "{}", changed.text());
+    wait_for(PROBE_BOUND, || (call(&stack, "idea", &old).status == 200).then_some(()));
+    let taken = create(&stack.edge, &admin, "CI", &json!({}));
+    assert_eq!((taken.status, taken.code().as_str()), (409, "key-conflict"));
+
+    let rotate = format!("{path}/rotate");
+    let rotated = send(&stack.edge, "POST", &rotate, &admin, Some(&json!({ "grace_seconds": 0 })));
+    assert_eq!(rotated.status, 200, "{}", rotated.text());
+    let new = rotated.json()["key"].as_str().unwrap().to_owned();
+    assert_eq!(call(&stack, "idea", &old).code(), "key-invalid");
+    assert_eq!(call(&stack, "idea", &new).status, 200);
+
+    assert_eq!(send(&stack.edge, "DELETE", &path, &admin, None).status, 204);
+    assert_eq!(call(&stack, "idea", &new).code(), "key-invalid", "from the next call on");
+    for (method, path) in [("DELETE", &path), ("PATCH", &path), ("POST", &rotate)] {
+        let gone = send(
+            &stack.edge,
+            method,
+            path,
+            &admin,
+            Some(&json!({ "name": "x" })).filter(|_| method == "PATCH"),
+        );
+        assert_eq!((gone.status, gone.code().as_str()), (404, "secret-unknown"), "{method}");
+    }
+    assert_eq!(call(&stack, "idea", &key).status, 200);
+}
+
+#[test]
+fn own_rotation_keeps_named_secrets_and_revocation_ends_them() {
+    let stack = Stack::shared();
+    let (key, _) = stack.edge.issue("free");
+    let (named, _) =
+        secret(&stack.edge, &key, &json!({ "tools": ["all"], "biolink": "write", "keys": true }));
+    let grace = json!({ "grace_seconds": 0 });
+    let rotated = send(&stack.edge, "POST", "/v1/keys/me/rotate", &named, Some(&grace));
+    assert_eq!(rotated.status, 200, "a secret with every scope stands for the key: {}", rotated.text());
+    let new = rotated.json()["key"].as_str().unwrap().to_owned();
+    assert_eq!(call(&stack, "idea", &key).code(), "key-invalid");
+    assert_eq!((call(&stack, "idea", &named).status, call(&stack, "idea", &new).status), (200, 200));
+    assert_eq!(send(&stack.edge, "DELETE", "/v1/keys/me", &new, None).status, 200);
+    assert_eq!(call(&stack, "idea", &named).code(), "key-revoked");
+}
+
+#[test]
+fn biolink_scope_says_who_reads_and_who_writes() {
+    let edge = Edge::shared();
+    let body = json!({
+        "email": "ada@example.com", "name": "Ada", "tier": "pro", "biolink_plan": "business",
+        "admin_secret": keys::ADMIN_SECRET,
+    });
+    let key =
+        Request::post("/v1/keys/issue", &body).send(edge.addr).json()["key"].as_str().unwrap().to_owned();
+    let page = json!({ "title": "Ada" });
+    let (none, _) = secret(&edge, &key, &json!({ "tools": ["all"], "keys": true }));
+    let (reader, _) = secret(&edge, &key, &json!({ "biolink": "read" }));
+    let (writer, _) = secret(&edge, &key, &json!({ "biolink": "write" }));
+    for path in ["/pages", "/account", "/webhooks"] {
+        assert_missing(&send(&edge, "GET", path, &none, None), "biolink:read");
+        for key in [&reader, &writer, &key] {
+            let read = send(&edge, "GET", path, key, None);
+            assert_eq!(read.status, 200, "{path}: {}", read.text());
+        }
+    }
+    for key in [&none, &reader] {
+        let write = send(&edge, "POST", "/pages", key, Some(&page));
+        assert_missing(&write, "biolink:write");
+    }
+    assert_missing(&send(&edge, "POST", "/webhooks", &reader, Some(&json!({}))), "biolink:write");
+    let written = send(&edge, "POST", "/pages", &writer, Some(&page));
+    assert_ne!(written.code(), "scope-missing", "{}", written.text());
+}
