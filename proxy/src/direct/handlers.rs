@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use shared::document::Document;
 use shared::idempotency::IDEMPOTENCY_KEY;
+use shared::keys_api::SecretCall;
 use shared::problem::Problem;
 use shared::quota::QuotaStatus;
 use shared::request::Head;
@@ -144,10 +145,10 @@ impl<'a> OwnRequest<'a> {
             KeysRoute::RotateOwn => keys::rotate_own(context, incoming).await,
             KeysRoute::RevokeOwn => keys::revoke_own(context).await,
             KeysRoute::ListSecrets => secrets::list(context),
-            KeysRoute::CreateSecret => secrets::create(context, incoming).await,
-            KeysRoute::ChangeSecret(id) => secrets::patch(context, id, incoming).await,
-            KeysRoute::RevokeSecret(id) => secrets::revoke(context, id).await,
-            KeysRoute::RotateSecret(id) => secrets::rotate(context, id, incoming).await,
+            KeysRoute::CreateSecret => secrets::change(context, SecretCall::Create, incoming).await,
+            KeysRoute::ChangeSecret(id) => secrets::change(context, SecretCall::Change(id), incoming).await,
+            KeysRoute::RevokeSecret(id) => secrets::change(context, SecretCall::Revoke(id), incoming).await,
+            KeysRoute::RotateSecret(id) => secrets::change(context, SecretCall::Rotate(id), incoming).await,
             KeysRoute::Issue => keys::issue(context, incoming).await,
             KeysRoute::List => keys::list(context),
             KeysRoute::Read(id) => keys::read(context, &id).await,

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::secrets::secret_unknown;
 use super::values::{
     parse_bool, parse_expiry, parse_grace, parse_plan, parse_tier, parse_when_meter_unreachable, read_holder,
     read_limits, read_unit_limits,
@@ -109,6 +108,11 @@ pub fn changed(outcome: ChangeOutcome) -> Result<KeyRecord, Problem> {
 /// Returns the refusal of a request about a key that was never issued here.
 pub fn key_unknown() -> Problem {
     Problem::new(codes::KEY_UNKNOWN, "no key with this id is known here")
+}
+
+/// Returns the refusal of a request about a secret that the key does not have.
+pub(super) fn secret_unknown() -> Problem {
+    Problem::new(codes::SECRET_UNKNOWN, SecretError::Unknown.to_string())
 }
 
 /// Returns the response to a rotation: the key's description with its new text, shown this once.

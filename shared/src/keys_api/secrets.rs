@@ -2,18 +2,19 @@
 
 use serde_json::{Value, json};
 
+use super::change::{read_grace, secret_unknown};
 use super::values::{ValueError, parse_bool, parse_expiry, parse_name};
 use crate::fields::{Fields, text};
-use crate::key::{ApiKey, KeyRecord, NamedSecret, Scope, Scopes, SecretHash, SecretId};
-use crate::meter::{SecretChange, SecretError};
-use crate::problem::{Problem, codes};
+use crate::key::{ApiKey, KeyEntropy, KeyRecord, NamedSecret, Scope, Scopes, SecretHash, SecretId};
+use crate::meter::SecretChange;
+use crate::problem::Problem;
 use crate::response::Response;
 use crate::time::UnixMillis;
 use crate::tool::Tool;
 
 /// A request to make a named secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewSecret {
+struct NewSecret {
     name: String,
     scopes: Scopes,
     expires_at: Option<UnixMillis>,
@@ -24,7 +25,7 @@ impl NewSecret {
     ///
     /// # Errors
     /// Returns `body-malformed`, or `fields-invalid` with every error.
-    pub fn read(body: &[u8], now: UnixMillis) -> Result<Self, Problem> {
+    fn read(body: &[u8], now: UnixMillis) -> Result<Self, Problem> {
         let mut fields = Fields::read(body)?;
         let name = fields.required("name", parse_name);
         if !fields.contains("scopes") {
@@ -41,7 +42,7 @@ impl NewSecret {
     }
 
     /// Returns the secret as the record keeps it.
-    pub fn into_secret(self, id: SecretId, hash: SecretHash, now: UnixMillis) -> NamedSecret {
+    fn into_secret(self, id: SecretId, hash: SecretHash, now: UnixMillis) -> NamedSecret {
         let Self { name, scopes, expires_at } = self;
         NamedSecret { id, name, scopes, hash, former: None, created_at: now, expires_at }
     }
@@ -52,7 +53,7 @@ impl NewSecret {
 /// # Errors
 /// Returns `body-malformed`, or `fields-invalid` with every error. A body that changes nothing is an
 /// error.
-pub fn read_secret_change(id: SecretId, body: &[u8], now: UnixMillis) -> Result<SecretChange, Problem> {
+fn read_secret_change(id: SecretId, body: &[u8], now: UnixMillis) -> Result<SecretChange, Problem> {
     let mut fields = Fields::read(body)?;
     let endless = fields.is_null("expires_at").then_some(None);
     if fields.is_empty() {
@@ -103,50 +104,75 @@ pub fn describe_secrets(record: &KeyRecord) -> Value {
     json!({ "secrets": record.secrets.iter().map(describe).collect::<Value>() })
 }
 
-/// Returns the description of a named secret after a change.
-///
-/// # Errors
-/// Returns `secret-unknown` if it was revoked meanwhile.
-pub fn describe_secret(record: &KeyRecord, id: SecretId) -> Result<Value, Problem> {
-    find(record, id).map(describe)
+/// A request that changes a named secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SecretCall {
+    /// `POST /v1/keys/me/secrets`
+    Create,
+    /// `PATCH /v1/keys/me/secrets/{secret_id}`
+    Change(SecretId),
+    /// `DELETE /v1/keys/me/secrets/{secret_id}`
+    Revoke(SecretId),
+    /// `POST /v1/keys/me/secrets/{secret_id}/rotate`
+    Rotate(SecretId),
 }
 
-/// Returns the response to a new secret: its description with its text, shown this once.
-///
-/// # Errors
-/// As [`describe_secret`].
-pub fn secret_created(record: &KeyRecord, id: SecretId, key: &ApiKey) -> Result<Response, Problem> {
-    let mut body = describe_secret(record, id)?;
-    if let Some(members) = body.as_object_mut() {
-        members.insert("key".to_owned(), Value::from(key.reveal()));
+impl SecretCall {
+    /// Returns true if the request may have a body.
+    pub const fn has_body(self) -> bool {
+        !matches!(self, Self::Revoke(_))
     }
-    Ok(Response::created(body.to_string(), format!("/v1/keys/me/secrets/{id}")))
-}
 
-/// Returns the response to a rotation: the secret's description with its new text, shown this once.
-///
-/// # Errors
-/// As [`describe_secret`].
-pub fn describe_rotated_secret(record: &KeyRecord, id: SecretId, key: &ApiKey) -> Result<Value, Problem> {
-    let secret = find(record, id)?;
-    let mut body = describe(secret);
-    if let Some(members) = body.as_object_mut() {
-        members.insert("key".to_owned(), Value::from(key.reveal()));
-        let until = secret.former.map(|former| former.until.to_rfc3339());
-        members.insert("rotation".to_owned(), json!({ "former_key_valid_until": until }));
+    /// Reads the body. Returns the id of the secret and its change. `drawn` becomes a new secret.
+    ///
+    /// # Errors
+    /// Returns `body-malformed`, or `fields-invalid` with every error.
+    pub fn read(
+        self,
+        body: &[u8],
+        drawn: &KeyEntropy,
+        now: UnixMillis,
+    ) -> Result<(SecretId, SecretChange), Problem> {
+        let hash = SecretHash::of(&drawn.secret);
+        Ok(match self {
+            Self::Create => {
+                let id = drawn.secret_id();
+                (id, SecretChange::Add(NewSecret::read(body, now)?.into_secret(id, hash, now)))
+            }
+            Self::Change(id) => (id, read_secret_change(id, body, now)?),
+            Self::Revoke(id) => (id, SecretChange::Revoke { id }),
+            Self::Rotate(id) => (id, SecretChange::Rotate { id, hash, grace_ms: read_grace(body)? }),
+        })
     }
-    Ok(body)
-}
 
-/// Returns the refusal of a request about a secret that the key does not have.
-pub(super) fn secret_unknown() -> Problem {
-    Problem::new(codes::SECRET_UNKNOWN, SecretError::Unknown.to_string())
-}
-
-fn find(record: &KeyRecord, id: SecretId) -> Result<&NamedSecret, Problem> {
-    match record.secrets.iter().find(|secret| secret.id == id) {
-        Some(secret) => Ok(secret),
-        None => Err(secret_unknown()),
+    /// Returns the response after the change. `mint` makes the text of a new secret, which is shown this
+    /// once.
+    ///
+    /// # Errors
+    /// Returns `secret-unknown` if the secret was revoked meanwhile.
+    pub fn respond(
+        self,
+        record: &KeyRecord,
+        id: SecretId,
+        mint: impl FnOnce() -> ApiKey,
+    ) -> Result<Response, Problem> {
+        if matches!(self, Self::Revoke(_)) {
+            return Ok(Response::no_content());
+        }
+        let secret = record.secrets.iter().find(|secret| secret.id == id).ok_or_else(secret_unknown)?;
+        let mut body = describe(secret);
+        let members = body.as_object_mut().filter(|_| !matches!(self, Self::Change(_)));
+        if let Some(members) = members {
+            members.insert("key".to_owned(), Value::from(mint().reveal()));
+            if matches!(self, Self::Rotate(_)) {
+                let until = secret.former.map(|former| former.until.to_rfc3339());
+                members.insert("rotation".to_owned(), json!({ "former_key_valid_until": until }));
+            }
+        }
+        Ok(match self {
+            Self::Create => Response::created(body.to_string(), format!("/v1/keys/me/secrets/{id}")),
+            _ => Response::json(body.to_string()),
+        })
     }
 }
 
