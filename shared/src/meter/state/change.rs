@@ -31,6 +31,9 @@ impl Meter {
         }
     }
 
+    /// Changes the record. Not inlined: it is rare, and would become part of the function that handles
+    /// every message, which a new isolate optimizes for long if it is large.
+    #[inline(never)]
     pub(super) fn change(
         &mut self,
         by: Option<&VerifiedKey>,
