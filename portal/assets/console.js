@@ -113,12 +113,13 @@
   /** The fields of a form as JSON. An empty one is null if it may be, or left out. */
   function fields(form) {
     const body = {};
-    for (const { name, value, type, dataset } of form.elements) {
+    for (const { name, value, type, checked, dataset } of form.elements) {
       if (!name) continue;
       const path = name.split(".");
       const last = path.pop();
       const into = path.reduce((object, member) => (object[member] ??= {}), body);
-      if ("secret" in dataset) into[last] = secret;
+      if (type === "checkbox") { if (checked) (into[last] ??= []).push(value); }
+      else if ("secret" in dataset) into[last] = secret;
       else if (!value) { if ("nullable" in dataset) into[last] = null; }
       else if (type === "number" || "json" in dataset) into[last] = JSON.parse(value);
       else into[last] = type === "datetime-local" ? new Date(`${value}Z`).toISOString() : value;
@@ -136,7 +137,7 @@
         signOut();
         return say("The key is revoked.");
       }
-      if (key && isKey()) secret = key;
+      if (key && action === "/v1/keys/me/rotate") secret = key;
       if (key) await opened(reveal, key);
       reveal.querySelector("[data-text]").textContent = "";
       await show();

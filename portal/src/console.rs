@@ -11,6 +11,7 @@ mod moderation;
 mod page;
 mod pages;
 mod parts;
+mod secrets;
 mod status;
 mod usage;
 mod webhooks;
@@ -46,6 +47,7 @@ fn render(call: &ConsoleCall<'_>, query: Option<&str>, value: &Value) -> Markup 
     match call.view {
         ConsoleView::OwnKey => usage::own_key(value),
         ConsoleView::History => history::history(query, value),
+        ConsoleView::Secrets => secrets::all(value),
         ConsoleView::Keys => keys::all(path, query, value),
         ConsoleView::Key => keys::one(value),
         ConsoleView::Status => status::tools(value),

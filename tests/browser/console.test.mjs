@@ -122,6 +122,32 @@ test("key is kept in the memory of the page and nowhere else", async () => {
   await assertQuiet(window);
 });
 
+test("second secret is made with the keyboard alone, and revoked", async () => {
+  const key = await edge.issueKey();
+  const window = await openConsole(browser, edge);
+  const { keyboard } = window.page;
+  await signIn(window.page, key);
+  await follow(window.page, "Secrets");
+  // The focus is on the heading: the first field comes next.
+  await keyboard.press("Tab");
+  await keyboard.type("Build server");
+  await keyboard.press("Tab");
+  await keyboard.press("Space");
+  await keyboard.press("Enter");
+  const secret = await takeKey(window.page);
+  const row = window.page.getByRole("region", { name: "Secrets" }).locator("tbody tr");
+  assert.match(await row.innerText(), /^Build server\s+sec_\w{11}\s+all\s+none\s+no\s/);
+  const status = async (path) => (await fetch(edge.origin + path, { headers: { "x-api-key": secret } })).status;
+  assert.deepEqual([await status("/v1/keys/me"), await status("/v1/keys/me/secrets"), await status("/pages")], [200, 403, 403]);
+
+  await press(window.page, "Revoke");
+  await window.page.getByText("None yet.").waitFor();
+  assert.equal(await status("/v1/keys/me"), 401);
+  await follow(window.page, "Past usage");
+  await window.page.getByText("calls as charged").waitFor();
+  await assertQuiet(window);
+});
+
 test("rotated key is shown once, and the console goes on with it", async () => {
   const key = await edge.issueKey();
   const window = await openConsole(browser, edge);
@@ -285,7 +311,7 @@ function views() {
   const { page, webhook, delivery, id } = made;
   return {
     [page.key]: {
-      usage: "/v1/keys/me", pages: "/pages", page: `/pages/${page.id}`, analytics: REPORT, account: "/account", webhooks: "/webhooks",
+      usage: "/v1/keys/me", history: "/v1/usage?group_by=hour", secrets: "/v1/keys/me/secrets", pages: "/pages", page: `/pages/${page.id}`, analytics: REPORT, account: "/account", webhooks: "/webhooks",
       webhook: `/webhooks/${webhook.id}`, deliveries: `/webhooks/${webhook.id}/deliveries`, delivery: `/webhooks/${webhook.id}/deliveries/${delivery.id}`,
     },
     [ADMIN_SECRET]: {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::parts::{
-    Change, Row, constant, count, heading, list, moment, pager, parameter, select, table, text,
+    Change, Row, constant, count, expiry, heading, list, moment, pager, parameter, select, table, text,
 };
 use super::usage::{badge, holder, key_facts, live, rotation};
 
@@ -74,15 +74,6 @@ fn issue() -> Markup {
 fn when_meter_unreachable(chosen: &str) -> Markup {
     let label = "Calls while the key's meter is out of reach";
     select(label, "when_meter_unreachable", &WHEN_METER_UNREACHABLE, chosen)
-}
-
-fn expiry(expires_at: &str) -> Markup {
-    html! {
-        label {
-            "Expires (UTC, empty: never)"
-            input name="expires_at" type="datetime-local" value=(expires_at.get(..16).unwrap_or_default()) data-nullable;
-        }
-    }
 }
 
 /// Returns the view of `GET /v1/keys/{id}`.

@@ -145,6 +145,16 @@ pub(super) fn select(label: &str, name: &str, options: &[(&str, &str)], chosen: 
     }
 }
 
+/// Returns the field of an expiry, empty for never.
+pub(super) fn expiry(expires_at: &str) -> Markup {
+    html! {
+        label {
+            "Expires (UTC, empty: never)"
+            input name="expires_at" type="datetime-local" value=(expires_at.get(..16).unwrap_or_default()) data-nullable;
+        }
+    }
+}
+
 /// Returns a field with a value that the script sends as JSON, not as a text.
 pub(super) fn constant(name: &str, json: &str) -> Markup {
     html! { input type="hidden" name=(name) value=(json) data-json; }

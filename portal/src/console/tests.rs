@@ -40,10 +40,23 @@ fn key() -> Value {
     })
 }
 
+fn secret() -> Value {
+    json!({
+        "id": "sec_0123456789a", "name": "Build server", "scopes": { "tools": ["pdf", "qr"], "biolink": "read", "keys": false },
+        "created_at": "2026-01-05T09:30:00Z", "expires_at": null,
+    })
+}
+
 /// Returns every view of the pages API with its example.
 fn examples() -> impl Iterator<Item = (String, Value)> {
-    let own =
-        [ConsoleView::OwnKey, ConsoleView::History, ConsoleView::Keys, ConsoleView::Key, ConsoleView::Status];
+    let own = [
+        ConsoleView::OwnKey,
+        ConsoleView::History,
+        ConsoleView::Secrets,
+        ConsoleView::Keys,
+        ConsoleView::Key,
+        ConsoleView::Status,
+    ];
     let views = ConsoleView::ALL.into_iter().filter(move |view| !own.contains(view));
     views.map(|view| {
         let path = view.api_path();
@@ -79,7 +92,7 @@ fn every_example_of_the_api_has_a_view() {
         assert!(!html.contains("<script") && !html.contains("style="), "{target}: the policy forbids both");
         shown += 1;
     }
-    assert_eq!(shown, ConsoleView::ALL.len() - 5);
+    assert_eq!(shown, ConsoleView::ALL.len() - 6);
 }
 
 #[test]
@@ -97,6 +110,7 @@ fn text_of_a_user_is_escaped_in_every_view() {
         ("/console/v1/keys/me".to_owned(), key()),
         ("/console/v1/keys/key_0bPELAU4eqF07yhS3".to_owned(), key()),
         ("/console/v1/keys".to_owned(), json!({ "keys": [key()], "cursor": "x" })),
+        ("/console/v1/keys/me/secrets".to_owned(), json!({ "secrets": [secret()] })),
         (
             "/console/v1/usage".to_owned(),
             json!({ "group_by": "tool", "data": [{ "tool": "x", "calls": 1 }] }),
@@ -136,6 +150,20 @@ fn holder_sees_past_calls_by_hour_and_by_tool() {
         "to": "2026-01-05T09:42:00Z", "data": [{ "tool": "qr", "calls": 5 }] });
     let html = view("/console/v1/usage?group_by=tool", &tools);
     assert!(html.contains("<th scope=\"row\">qr</th>") && html.contains("class=\"bar-of\""), "{html}");
+}
+
+#[test]
+fn holder_sees_secrets_and_can_make_rotate_and_revoke_them() {
+    let html = view("/console/v1/keys/me/secrets", &json!({ "secrets": [secret()] }));
+    for text in ["Build server", "sec_0123456789a", "pdf, qr", r#"name="scopes.tools" value="qr""#] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    for (method, path) in [("POST", ""), ("POST", "/sec_0123456789a/rotate"), ("DELETE", "/sec_0123456789a")]
+    {
+        let action = format!(r#"data-method="{method}" data-action="/v1/keys/me/secrets{path}""#);
+        assert!(html.contains(&action), "{action}: {html}");
+    }
+    assert!(view("/console/v1/keys/me/secrets", &json!({ "secrets": [] })).contains("None yet."));
 }
 
 /// Of a hundred calls, 12 were made and 23 are lent. Nothing says that the rest ends at a time.

@@ -30,6 +30,7 @@ pub enum ConsoleRead<'a> {
 pub enum ConsoleView {
     OwnKey,
     History,
+    Secrets,
     Keys,
     Key,
     Status,
@@ -65,6 +66,7 @@ pub(super) const fn keys_view(route: KeysRoute) -> Option<ConsoleView> {
     match route {
         KeysRoute::ReadOwn => Some(ConsoleView::OwnKey),
         KeysRoute::ReadHistory => Some(ConsoleView::History),
+        KeysRoute::ListSecrets => Some(ConsoleView::Secrets),
         KeysRoute::List => Some(ConsoleView::Keys),
         KeysRoute::Read(_) => Some(ConsoleView::Key),
         _ => None,
@@ -85,13 +87,14 @@ pub(super) fn biolink_view(read: &biolink_route::Route<'_>) -> Option<ConsoleVie
 
 impl ConsoleView {
     /// Every view once.
-    pub const ALL: [Self; 17] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; 18] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the path of the read, with parameters in braces.
     pub const fn api_path(self) -> &'static str {
         match self {
             Self::OwnKey => "/v1/keys/me",
             Self::History => "/v1/usage",
+            Self::Secrets => "/v1/keys/me/secrets",
             Self::Keys => "/v1/keys",
             Self::Key => "/v1/keys/{id}",
             Self::Status => "/v1/status",
