@@ -107,14 +107,23 @@ pub(super) fn retries() -> Markup {
 pub(super) fn idempotency(source: &Source<'_>) -> Markup {
     html! {
         p {
-            "Name a " code { "POST" } " to the keys API" @if source.host == Host::Edge { ", the pages API or the webhooks API" }
-            " with the header " code { "Idempotency-Key" } ". Send it again under the same name if its response was lost: it happens once, and you get the stored response."
+            "Name a " code { "POST" } " that issues a key"
+            @if source.host == Host::Edge {
+                ", or that makes or publishes a page, or makes links, a product source, a domain or a webhook,"
+            }
+            " with the header " code { "Idempotency-Key" } ". Send it again under the same name if its response was lost: it happens once, and you get the response again."
         }
-        (sample("curl -sS -X POST https://server.invalid/v1/keys/me/rotate \\\n  -H \"X-API-Key: $KEY\" -H 'Content-Type: application/json' \\\n  -H 'Idempotency-Key: 7c9e6679-7425-40de-944b-e07fc1f90ae7' -d '{}'"))
+        @let (path, header, body) = match source.host {
+            Host::Edge => ("/pages", "X-API-Key: $KEY", r#"{"title":"Ada"}"#),
+            Host::Direct => ("/v1/keys/issue", "Authorization: Bearer $ADMIN_SECRET", r#"{"email":"ada@example.com","name":"Ada","tier":"free"}"#),
+        };
+        (sample(&format!("curl -sS -X POST https://server.invalid{path} \\\n  -H \"{header}\" -H 'Content-Type: application/json' \\\n  -H 'Idempotency-Key: 7c9e6679-7425-40de-944b-e07fc1f90ae7' -d '{body}'")))
         ul {
             li { "Take a new UUID for each request that you mean, and the same one for each attempt of it." }
             li { "A name is good for 24 hours." }
-            li { "The stored response has " code { "Idempotency-Replayed: true" } "." }
+            @if source.host == Host::Edge {
+                li { "A response of pages or webhooks that is repeated has " code { "Idempotency-Replayed: true" } "." }
+            }
             li { "Other fields under the same name are 422 " a href="/problems/idempotency-key-reused" { code { "idempotency-key-reused" } } ". While the first attempt is in flight, the second is 409 " a href="/problems/idempotency-conflict" { code { "idempotency-conflict" } } "." }
             li { "Calls of tools are not stored: the header reaches the tool, which decides what it does with it." }
         }
@@ -123,6 +132,7 @@ pub(super) fn idempotency(source: &Source<'_>) -> Markup {
 
 pub(super) fn rotation(source: &Source<'_>) -> Markup {
     html! {
+        p { "Give each program " a href="/docs/keys#create_secret" { "a secret of its own" } ": it can do what the program needs and no more, and ends alone." }
         p { "Replace a key's secret without downtime. The key keeps its id, its limits and its usage." }
         (source.example("rotate_own_key"))
         ol {
