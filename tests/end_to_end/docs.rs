@@ -115,11 +115,12 @@ fn page(stack: &Stack, path: &str) -> String {
     response.text()
 }
 
-/// A key of the plan `business`.
+/// A key of the plan `business`, with a named secret.
 struct Client<'a> {
     stack: &'a Stack,
     key: String,
     id: String,
+    secret_id: String,
 }
 
 impl<'a> Client<'a> {
@@ -130,7 +131,9 @@ impl<'a> Client<'a> {
         });
         let issued = Request::post("/v1/keys/issue", &body).send(stack.edge.addr).json();
         let text = |name: &str| issued[name].as_str().unwrap().to_owned();
-        Self { stack, key: text("key"), id: text("id") }
+        let client = Self { stack, key: text("key"), id: text("id"), secret_id: String::new() };
+        let secret = client.create("/v1/keys/me/secrets", &json!({ "name": "Nightly", "scopes": {} }));
+        Self { secret_id: secret["id"].as_str().unwrap().to_owned(), ..client }
     }
 
     fn create(&self, path: &str, body: &Value) -> Value {
@@ -139,9 +142,10 @@ impl<'a> Client<'a> {
         response.json()
     }
 
-    /// Returns the example of an operation with the id of this key and the admin secret.
+    /// Returns the example of an operation with the ids of this key and secret, and the admin secret.
     fn put_into(&self, code: &str) -> String {
-        code.replace("key_0123456789abcdefg", &self.id).replace('…', ADMIN_SECRET)
+        let code = code.replace("key_0123456789abcdefg", &self.id).replace('…', ADMIN_SECRET);
+        code.replace("sec_0123456789a", &self.secret_id)
     }
 
     /// Runs code and returns what it prints.
