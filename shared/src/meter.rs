@@ -49,6 +49,7 @@ mod held_share;
 mod hour_counts;
 mod lease;
 mod message;
+mod nested;
 mod refusals;
 mod secret_change;
 mod state;

@@ -5,7 +5,9 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{HeldShare, HourCounts, LeaseReport, LeaseTerms, RefusedCalls, SecretChange, SecretError, Tally};
+use super::{
+    HeldShare, HourCounts, LeaseReport, LeaseTerms, RefusedCalls, SecretChange, SecretError, Tally, nested,
+};
 use crate::idempotency::{IssueStep, IssueTurn};
 use crate::key::{
     BiolinkPlan, KeyError, KeyHolder, KeyRecord, SecretHash, VerifiedKey, WhenMeterUnreachable,
@@ -415,23 +417,4 @@ fn known_tools<'de, D: Deserializer<'de>>(ended: D) -> Result<Vec<(Tool, u16, u3
     let named = Vec::<(String, u16, u32)>::deserialize(ended)?;
     let known = |(name, status, calls): (String, u16, u32)| Some((name.parse::<Tool>().ok()?, status, calls));
     Ok(named.into_iter().filter_map(known).collect())
-}
-
-/// Distinguishes "leave unchanged" from "set to nothing".
-pub(super) mod nested {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[allow(clippy::ref_option, reason = "serde's signature")]
-    pub(in crate::meter) fn serialize<T: Serialize, S: Serializer>(
-        value: &Option<Option<T>>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        value.as_ref().and_then(Option::as_ref).serialize(serializer)
-    }
-
-    pub(in crate::meter) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Option<T>>, D::Error> {
-        Option::<T>::deserialize(deserializer).map(Some)
-    }
 }

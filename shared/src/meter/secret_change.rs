@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::message::nested;
+use super::nested;
 use crate::key::{FormerSecret, NamedSecret, Scope, Scopes, SecretHash, SecretId};
 use crate::time::UnixMillis;
 
