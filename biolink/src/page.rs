@@ -20,7 +20,6 @@ mod web_url;
 
 pub use document::{Link, PageDocument};
 pub use html::{PageView, confirm, gone, not_found, problem_notice, render, report_form, report_received};
-pub(crate) use id::id;
 pub use id::{DomainId, IdSource, ImageId, LinkId, PageId, PartId, ProductId, SourceId};
 pub use image_file::{IMAGE_TYPES, ImageFile, MAX_IMAGE_BYTES, image_headers};
 pub use image_url::ImageUrl;

@@ -23,6 +23,7 @@ pub mod fields;
 pub mod grant;
 pub mod headers;
 mod hex;
+mod id;
 pub mod idempotency;
 pub mod json;
 pub mod key;

@@ -2,56 +2,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-
-use shared::{base62, key::KeyId, secret::sha256, time::UnixMillis};
-
-/// Defines an id: a prefix, and a number of bytes in base62. Users import what it names.
-macro_rules! id {
-    ($(#[$doc:meta])* $name:ident $prefix:literal $bytes:literal) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name([u8; $bytes]);
-
-        impl $name {
-            /// Returns the id with these bytes.
-            pub const fn new(bytes: [u8; $bytes]) -> Self {
-                Self(bytes)
-            }
-
-            /// Reads what `Display` writes; `None` for anything else.
-            pub fn parse(text: &str) -> Option<Self> {
-                let mut bytes = [0; $bytes];
-                base62::decode(text.strip_prefix($prefix)?.as_bytes(), &mut bytes)?;
-                Some(Self(bytes))
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let mut text = String::with_capacity($prefix.len() + base62::encoded_len($bytes));
-                text.push_str($prefix);
-                base62::encode(&self.0, &mut text);
-                f.write_str(&text)
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                Self::parse(&text).ok_or_else(|| D::Error::custom(concat!("not an id that begins with ", $prefix)))
-            }
-        }
-    };
-}
-
-pub(crate) use id;
+use shared::{base62, id, key::KeyId, secret::sha256, time::UnixMillis};
 
 id! {
     /// The name of a page: `pg_` and 17 of `[0-9A-Za-z]`. Its first six bytes are the moment of

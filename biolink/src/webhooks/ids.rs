@@ -1,11 +1,6 @@
 //! The names of endpoints, events and deliveries.
 
-use std::fmt;
-
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-use shared::base62;
-
-use crate::page::id;
+use shared::id;
 
 id! {
     /// The name of an endpoint, `whe_` and 17 of `[0-9A-Za-z]`.
