@@ -6,7 +6,6 @@ use biolink::route::{Route as BiolinkRoute, VisitEndpoint, address_on_own_host, 
 use portal::endpoint::Endpoint;
 use portal::route::{ConsoleCall, Route};
 use portal::{console, site};
-use shared::keys_api::SecretCall;
 use shared::problem::{Problem, codes};
 use shared::request::Head;
 use shared::response::Response;
@@ -236,10 +235,7 @@ async fn respond_keys(
         KeysRoute::RotateOwn => boxed(change_key::rotate_own(context, access)).await,
         KeysRoute::RevokeOwn => boxed(change_key::revoke_own(context, access)).await,
         KeysRoute::ListSecrets => boxed(secrets::list(context, access)).await,
-        KeysRoute::CreateSecret => boxed(secrets::change(context, SecretCall::Create, access)).await,
-        KeysRoute::ChangeSecret(id) => boxed(secrets::change(context, SecretCall::Change(id), access)).await,
-        KeysRoute::RevokeSecret(id) => boxed(secrets::change(context, SecretCall::Revoke(id), access)).await,
-        KeysRoute::RotateSecret(id) => boxed(secrets::change(context, SecretCall::Rotate(id), access)).await,
+        KeysRoute::Secret(call) => boxed(secrets::change(context, call, access)).await,
         KeysRoute::List => boxed(list_keys::handle(context, query)).await,
         KeysRoute::Read(id) => boxed(change_key::read(context, &id, query, access)).await,
         KeysRoute::Change(id) => boxed(change_key::patch(context, &id, access)).await,

@@ -4,7 +4,7 @@
 use biolink::route::{self as biolink_route, AdminEndpoint, PagesEndpoint, VisitEndpoint, WebhooksEndpoint};
 use shared::catalog::CATALOG_PATH;
 use shared::method::Method;
-use shared::route::{CallMethod, KeysRoute, ToolsRoute};
+use shared::route::{CallMethod, KeysRoute, SecretCall, ToolsRoute};
 use shared::tool::Tool;
 
 use crate::asset::Asset;
@@ -64,10 +64,10 @@ impl Endpoint {
             Route::Keys(KeysRoute::RevokeOwn) => Self::RevokeOwnKey,
             Route::Keys(KeysRoute::ReadHistory) => Self::ReadHistory,
             Route::Keys(KeysRoute::ListSecrets) => Self::ListSecrets,
-            Route::Keys(KeysRoute::CreateSecret) => Self::CreateSecret,
-            Route::Keys(KeysRoute::ChangeSecret(_)) => Self::ChangeSecret,
-            Route::Keys(KeysRoute::RevokeSecret(_)) => Self::RevokeSecret,
-            Route::Keys(KeysRoute::RotateSecret(_)) => Self::RotateSecret,
+            Route::Keys(KeysRoute::Secret(SecretCall::Create)) => Self::CreateSecret,
+            Route::Keys(KeysRoute::Secret(SecretCall::Change(_))) => Self::ChangeSecret,
+            Route::Keys(KeysRoute::Secret(SecretCall::Revoke(_))) => Self::RevokeSecret,
+            Route::Keys(KeysRoute::Secret(SecretCall::Rotate(_))) => Self::RotateSecret,
             Route::Keys(KeysRoute::List) => Self::ListKeys,
             Route::Keys(KeysRoute::Read(_)) => Self::ReadKey,
             Route::Keys(KeysRoute::Change(_)) => Self::ChangeKey,

@@ -5,6 +5,7 @@ mod malformed_id;
 mod path;
 mod place;
 mod refusal;
+mod secret_call;
 mod target;
 mod tools_route;
 
@@ -12,11 +13,12 @@ pub use malformed_id::malformed_id;
 pub use path::{Path, Segments};
 use place::Place;
 pub use refusal::unknown_route;
+pub use secret_call::SecretCall;
 pub use target::{MAX_TARGET, Target};
 pub use tools_route::ToolsRoute;
 
 use crate::action::Action;
-use crate::key::{KeyId, SecretId};
+use crate::key::KeyId;
 use crate::method::{Method, Methods};
 use crate::problem::{Problem, codes};
 use crate::tool::Tool;
@@ -108,14 +110,8 @@ pub enum KeysRoute {
     ReadHistory,
     /// `GET /v1/keys/me/secrets`
     ListSecrets,
-    /// `POST /v1/keys/me/secrets`
-    CreateSecret,
-    /// `PATCH /v1/keys/me/secrets/{secret_id}`
-    ChangeSecret(SecretId),
-    /// `DELETE /v1/keys/me/secrets/{secret_id}`
-    RevokeSecret(SecretId),
-    /// `POST /v1/keys/me/secrets/{secret_id}/rotate`
-    RotateSecret(SecretId),
+    /// A change of a secret below that.
+    Secret(SecretCall),
     /// `GET /v1/keys`
     List,
     /// `GET /v1/keys/{id}`
@@ -200,10 +196,10 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::Usage, Method::Get) => keys(KeysRoute::ReadHistory),
         (Place::OwnRotate, Method::Post) => keys(KeysRoute::RotateOwn),
         (Place::Secrets, Method::Get) => keys(KeysRoute::ListSecrets),
-        (Place::Secrets, Method::Post) => keys(KeysRoute::CreateSecret),
-        (Place::Secret(id), Method::Patch) => keys(KeysRoute::ChangeSecret(id)),
-        (Place::Secret(id), Method::Delete) => keys(KeysRoute::RevokeSecret(id)),
-        (Place::SecretRotate(id), Method::Post) => keys(KeysRoute::RotateSecret(id)),
+        (Place::Secrets, Method::Post) => keys(KeysRoute::Secret(SecretCall::Create)),
+        (Place::Secret(id), Method::Patch) => keys(KeysRoute::Secret(SecretCall::Change(id))),
+        (Place::Secret(id), Method::Delete) => keys(KeysRoute::Secret(SecretCall::Revoke(id))),
+        (Place::SecretRotate(id), Method::Post) => keys(KeysRoute::Secret(SecretCall::Rotate(id))),
         (Place::Keys, Method::Get) => keys(KeysRoute::List),
         (Place::Issue, Method::Post) => keys(KeysRoute::Issue),
         (Place::Key(id), Method::Get) => keys(KeysRoute::Read(id)),

@@ -11,7 +11,6 @@ use std::time::Instant;
 
 use shared::document::Document;
 use shared::idempotency::IDEMPOTENCY_KEY;
-use shared::keys_api::SecretCall;
 use shared::problem::Problem;
 use shared::quota::QuotaStatus;
 use shared::request::Head;
@@ -145,10 +144,7 @@ impl<'a> OwnRequest<'a> {
             KeysRoute::RotateOwn => keys::rotate_own(context, incoming).await,
             KeysRoute::RevokeOwn => keys::revoke_own(context).await,
             KeysRoute::ListSecrets => secrets::list(context),
-            KeysRoute::CreateSecret => secrets::change(context, SecretCall::Create, incoming).await,
-            KeysRoute::ChangeSecret(id) => secrets::change(context, SecretCall::Change(id), incoming).await,
-            KeysRoute::RevokeSecret(id) => secrets::change(context, SecretCall::Revoke(id), incoming).await,
-            KeysRoute::RotateSecret(id) => secrets::change(context, SecretCall::Rotate(id), incoming).await,
+            KeysRoute::Secret(call) => secrets::change(context, call, incoming).await,
             KeysRoute::Issue => keys::issue(context, incoming).await,
             KeysRoute::List => keys::list(context),
             KeysRoute::Read(id) => keys::read(context, &id).await,

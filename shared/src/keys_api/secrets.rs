@@ -9,6 +9,7 @@ use crate::key::{ApiKey, KeyEntropy, KeyRecord, NamedSecret, Scope, Scopes, Secr
 use crate::meter::SecretChange;
 use crate::problem::Problem;
 use crate::response::Response;
+use crate::route::SecretCall;
 use crate::time::UnixMillis;
 use crate::tool::Tool;
 
@@ -102,19 +103,6 @@ fn parse_biolink(value: &Value) -> Result<Option<Scope>, ValueError> {
 /// Returns the list of a key's named secrets, the oldest first.
 pub fn describe_secrets(record: &KeyRecord) -> Value {
     json!({ "secrets": record.secrets.iter().map(describe).collect::<Value>() })
-}
-
-/// A request that changes a named secret.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SecretCall {
-    /// `POST /v1/keys/me/secrets`
-    Create,
-    /// `PATCH /v1/keys/me/secrets/{secret_id}`
-    Change(SecretId),
-    /// `DELETE /v1/keys/me/secrets/{secret_id}`
-    Revoke(SecretId),
-    /// `POST /v1/keys/me/secrets/{secret_id}/rotate`
-    Rotate(SecretId),
 }
 
 impl SecretCall {

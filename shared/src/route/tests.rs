@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::key::SecretId;
 use crate::problem::Code;
 use crate::request_id::RequestId;
 
@@ -121,10 +122,10 @@ fn named_secrets_lie_below_the_own_key() {
         Err(problem) => Err(problem.code()),
     };
     assert_eq!(route("GET", ""), Ok(KeysRoute::ListSecrets));
-    assert_eq!(route("POST", ""), Ok(KeysRoute::CreateSecret));
-    assert_eq!(route("PATCH", &format!("/{id}")), Ok(KeysRoute::ChangeSecret(id)));
-    assert_eq!(route("DELETE", &format!("/{id}")), Ok(KeysRoute::RevokeSecret(id)));
-    assert_eq!(route("POST", &format!("/{id}/rotate")), Ok(KeysRoute::RotateSecret(id)));
+    assert_eq!(route("POST", ""), Ok(KeysRoute::Secret(SecretCall::Create)));
+    assert_eq!(route("PATCH", &format!("/{id}")), Ok(KeysRoute::Secret(SecretCall::Change(id))));
+    assert_eq!(route("DELETE", &format!("/{id}")), Ok(KeysRoute::Secret(SecretCall::Revoke(id))));
+    assert_eq!(route("POST", &format!("/{id}/rotate")), Ok(KeysRoute::Secret(SecretCall::Rotate(id))));
     assert_eq!(route("GET", &format!("/{id}")), Err(codes::METHOD_NOT_ALLOWED));
     for path in ["/sec_x", "/key_00000000000000000", &format!("/{id}/revoke"), &format!("/{id}/rotate/x")] {
         assert_eq!(route("POST", path), Err(codes::ROUTE_UNKNOWN), "{path}");

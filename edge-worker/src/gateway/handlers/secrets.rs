@@ -2,10 +2,11 @@
 //! change, and decides whether the caller's secret may make it.
 
 use shared::key::{ApiKey, Scope, Subject};
-use shared::keys_api::{MAX_BODY, SecretCall, describe_secrets};
+use shared::keys_api::{MAX_BODY, describe_secrets};
 use shared::meter::Change;
 use shared::problem::Problem;
 use shared::response::Response;
+use shared::route::SecretCall;
 
 use super::change_key;
 use crate::access_log::AccessRecord;

@@ -1,10 +1,11 @@
 //! Named secrets of the caller's key, on a proxy that is the authority over keys.
 
 use shared::key::{ApiKey, KeyRecord, Scope, Subject};
-use shared::keys_api::{SecretCall, describe_secrets};
+use shared::keys_api::describe_secrets;
 use shared::meter::Change;
 use shared::problem::Problem;
 use shared::response::Response;
+use shared::route::SecretCall;
 
 use super::Context;
 use super::keys::{changed, draw, here, own, read_body};
