@@ -49,10 +49,11 @@ use round_trip::RoundTrip;
 pub use timeouts::{CallWait, STALL_MS, Timeouts, WaitEvent, WaitFailure, WaitStep};
 use waiting::Waiting;
 
-use crate::key::{KeyError, KeyRecord, Scope, VerifiedKey};
+use crate::key::{KeyError, KeyRecord, Scope, SecretId, VerifiedKey};
 use crate::meter::{MeterRequest, RefusedCalls};
 use crate::problem::{Code, codes};
 use crate::quota::{CallEnd, MARGIN_MS, QuotaStatus, is_uncharged};
+use crate::tier::Tier;
 use crate::time::UnixMillis;
 use crate::tool::Tool;
 
@@ -157,6 +158,16 @@ impl LeaseCache {
     /// Returns the key's record as far as it is known here, for its tier and policy.
     pub const fn record(&self) -> Option<&KeyRecord> {
         self.record.as_ref()
+    }
+
+    /// Returns the tier of the key: that of its issue, if its record is not known here.
+    pub fn tier(&self, key: &VerifiedKey) -> Tier {
+        self.record.as_ref().map_or(key.issued_tier, |record| record.tier)
+    }
+
+    /// Returns the named secret that the text of `key` is of. `None` is the key's own.
+    pub fn secret_id(&self, key: &VerifiedKey) -> Option<SecretId> {
+        self.record.as_ref().and_then(|record| record.secret_id(key))
     }
 
     /// Returns true if the key's meter has responded.

@@ -105,7 +105,7 @@ impl Meters {
         let (step, tier, secret_id) = self.caches.with(key, now, |cache| {
             learn(cache, key, record);
             let step = cache.call_priced(key, tool, units, now);
-            (step, tier(cache, key), secret_id(cache, key))
+            (step, cache.tier(key), cache.secret_id(key))
         });
         match step {
             Step::Decided(admission, renewal) => {
@@ -210,7 +210,7 @@ impl Meters {
 
 impl KeyDecision {
     fn new(cache: &LeaseCache, key: &VerifiedKey, admission: Admission) -> Self {
-        Self { admission, tier: tier(cache, key), secret_id: secret_id(cache, key) }
+        Self { admission, tier: cache.tier(key), secret_id: cache.secret_id(key) }
     }
 }
 
@@ -239,13 +239,4 @@ fn learn(cache: &mut LeaseCache, key: &VerifiedKey, record: Option<&KeyRecord>) 
         None if known.is_none() && !key.is_named => cache.learn(KeyRecord::provisional(key)),
         Some(_) | None => {}
     }
-}
-
-/// Returns the tier of the key's record, or the tier that the key was issued with.
-fn tier(cache: &LeaseCache, key: &VerifiedKey) -> Tier {
-    cache.record().map_or(key.issued_tier, |record| record.tier)
-}
-
-fn secret_id(cache: &LeaseCache, key: &VerifiedKey) -> Option<SecretId> {
-    cache.record().and_then(|record| record.secret_id(key))
 }

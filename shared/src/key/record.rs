@@ -203,6 +203,10 @@ impl KeyRecord {
 
     /// Returns the named secret that the text of `key` is of, for logs. `None` is the key's own.
     pub fn secret_id(&self, key: &VerifiedKey) -> Option<SecretId> {
+        // Most calls are made with the key's own, which need not be compared once more.
+        if !key.is_named {
+            return None;
+        }
         // A log names a secret in its grace whenever that ends.
         self.find(key, UnixMillis(0)).and_then(|held| held.named).map(|named| named.id)
     }

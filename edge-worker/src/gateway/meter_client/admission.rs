@@ -137,13 +137,6 @@ async fn decide_without_meter(
     decided.ok_or_else(|| rpc::unavailable(context, Err(RpcError::UnexpectedReply)))
 }
 
-/// Returns the decision with the tier of the key's record, or the tier that the key was issued with
-/// if the record is unknown.
 fn decision(cache: &LeaseCache, key: &VerifiedKey, admission: Admission) -> CallDecision {
-    let record = cache.record();
-    CallDecision {
-        admission,
-        tier: record.map_or(key.issued_tier, |record| record.tier),
-        secret_id: record.and_then(|record| record.secret_id(key)),
-    }
+    CallDecision { admission, tier: cache.tier(key), secret_id: cache.secret_id(key) }
 }
