@@ -80,7 +80,7 @@ pub(crate) struct RequestLog {
     pub secure: bool,
     /// The caller's trace (W3C Trace Context), if the access log has it.
     pub trace_id: Option<TraceId>,
-    /// What the client says of itself, if the access log has it.
+    /// The client and its request, if the access log has them.
     pub client: Option<Box<ClientRequest>>,
     /// The proof to the edge that the response is ours. `None` before a grant was verified, and in
     /// direct mode.

@@ -6,7 +6,7 @@ use super::language::Language;
 
 /// The few rules of a language that its colors need.
 struct Syntax {
-    /// What begins a comment that ends with the line.
+    /// The begin of a comment that ends with the line.
     comment: &'static str,
     /// The begin and the end of each kind of string, and whether a backslash escapes in it. Longer ones come first.
     strings: &'static [(&'static str, &'static str, bool)],

@@ -49,6 +49,15 @@ struct Gets {
 }
 
 impl Gets {
+    /// Sends some: the median of servers' times needs a few.
+    async fn warmed(proxy: &Proxy) -> Self {
+        let gets = Self::default();
+        for _ in 0..30 {
+            gets.send(proxy).await;
+        }
+        gets
+    }
+
     async fn send(&self, proxy: &Proxy) {
         let response = Client::send_once(proxy.listen, &call("GET", "/v1/qr/a")).await;
         self.sent.fetch_add(1, Ordering::Relaxed);
@@ -66,11 +75,7 @@ impl Gets {
 /// One of three servers misbehaves and recovers.
 async fn bad_server_is_out_within_ten_calls_and_returns(bad: ToolBehavior, lines: &str) {
     let (tools, proxy) = pool_of(healthy(), &format!("{EJECTING}\n{lines}")).await;
-    let gets = Gets::default();
-    // The median needs some times.
-    for _ in 0..30 {
-        gets.send(&proxy).await;
-    }
+    let gets = Gets::warmed(&proxy).await;
     let sick = &tools[0];
     let before = sick.calls();
     sick.set(bad.clone());
@@ -93,10 +98,7 @@ async fn bad_server_is_out_within_ten_calls_and_returns(bad: ToolBehavior, lines
 async fn bad_server_is_out_for_many_callers(bad: ToolBehavior) {
     const CALLERS: usize = 16;
     let (tools, proxy) = pool_of(healthy(), &format!("{EJECTING}\n{LONG_EJECTION}")).await;
-    let gets = Gets::default();
-    for _ in 0..30 {
-        gets.send(&proxy).await;
-    }
+    let gets = Gets::warmed(&proxy).await;
     let sick = &tools[0];
     let before = sick.calls();
     sick.set(bad.clone());
@@ -133,7 +135,7 @@ async fn upstream_that_cuts_is_ejected_and_returns() {
     bad_server_is_out_within_ten_calls_and_returns(cut(), "").await;
 }
 
-/// What is cut in its body reaches the client, and is not retried.
+/// A response that is cut in its body reaches the client, and is not retried.
 #[tokio::test]
 async fn upstream_that_cuts_bodies_is_ejected_and_returns() {
     let part = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart".to_vec();

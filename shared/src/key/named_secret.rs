@@ -14,7 +14,7 @@ pub struct NamedSecret {
     /// The name that the holder gave it; empty in a record that has left the edge.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// What it may do.
+    /// The scopes that it has.
     pub scopes: Scopes,
     /// Its hash.
     pub hash: SecretHash,

@@ -29,7 +29,7 @@ enum Interval {
     Days(u64),
 }
 
-/// What the calls are counted by.
+/// The rows of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 enum Group {
@@ -236,7 +236,9 @@ impl Named {
     fn add(&mut self, name: &str, calls: u32) {
         match self.0.binary_search_by(|(other, _)| other.as_str().cmp(name)) {
             Ok(at) => {
-                self.0.iter_mut().skip(at).take(1).for_each(|(_, sum)| *sum = sum.saturating_add(calls))
+                if let Some((_, sum)) = self.0.get_mut(at) {
+                    *sum = sum.saturating_add(calls);
+                }
             }
             Err(at) if calls > 0 => self.0.insert(at, (name.to_owned(), calls)),
             Err(_) => {}

@@ -1,4 +1,4 @@
-//! What is kept of a key's past hours, for `GET /v1/usage`. Nothing is decided by it.
+//! The counts of a key's past hours, for `GET /v1/usage`. Nothing is decided by them.
 
 use serde::{Deserialize, Serialize};
 

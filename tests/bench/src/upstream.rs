@@ -22,7 +22,7 @@ const TIMED_PAUSE: Duration = Duration::from_millis(10);
 /// The action with a stream of events that are a second apart, without an end.
 pub(crate) const SLOW_ACTION: &str = "slow-events";
 const SLOW_PAUSE: Duration = Duration::from_secs(1);
-/// What an event begins with. Its nanoseconds follow, in this number of digits.
+/// The begin of an event. Its nanoseconds follow, in this number of digits.
 pub(crate) const EVENT: &[u8] = b"data: ";
 pub(crate) const DIGITS: usize = 20;
 /// The size of a large body: 1 MiB.

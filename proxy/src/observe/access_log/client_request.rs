@@ -1,11 +1,11 @@
-//! What a client says of itself and of its request.
+//! A client and its request, in its own words.
 
 use std::net::IpAddr;
 
 use transport::hooks::ClientConnection;
 use transport::request_head::RawHead;
 
-/// What a client says of itself and of its request. It is kept only if lines of the access log have it.
+/// A client and its request, in its own words. It is kept only if lines of the access log have it.
 #[derive(Debug)]
 pub struct ClientRequest {
     /// The address of the client.

@@ -53,7 +53,7 @@ pub struct Line<'a> {
     pub upstream_micros: Option<u64>,
     /// Bytes of the request body.
     pub received: u64,
-    /// What the client said of itself, if lines have it.
+    /// The client and its request, if lines have them.
     pub client: Option<&'a ClientRequest>,
 }
 
