@@ -1,5 +1,5 @@
 // Measures what calls cost our worker beside workers written by hand: CPU time of workerd, starts, memory, and dollars.
-//   node tests/bench/edge.mjs [--rounds 7] [--calls 2000] [--only cpu,start,costs] [NAME=FOLDER …]
+//   node tests/bench/edge.mjs [--rounds 7] [--calls 2000] [--only cpu,start,costs] [--works GET,redirect] [NAME=FOLDER …]
 // A folder is a checkout with a built worker in edge-worker/build: several builds are compared. Without any, this checkout
 // is measured. Every worker has a workerd of its own on core 0. The client and the origin are on core 1.
 import { spawnSync } from "node:child_process";
@@ -30,13 +30,14 @@ const { values: options, positionals } = parseArgs({
     rounds: { type: "string", default: "7" },
     calls: { type: "string", default: "2000" },
     only: { type: "string", default: "cpu,start,costs" },
+    works: { type: "string" },
   },
 });
 const [rounds, calls] = [Number(options.rounds), Number(options.calls)];
 const parts = options.only.split(",");
 const builds = (positionals.length ? positionals : [`ours=${ROOT}`]).map((text) => {
   const [name, folder] = text.split("=");
-  if (!folder || !(rounds >= 1) || !(calls >= 1)) throw new Error("usage: edge.mjs [--rounds N] [--calls N] [--only cpu,start,costs] [NAME=FOLDER …]");
+  if (!folder || !(rounds >= 1) || !(calls >= 1)) throw new Error("usage: edge.mjs [--rounds N] [--calls N] [--only cpu,start,costs] [--works GET,redirect] [NAME=FOLDER …]");
   return gateway(name, path.resolve(folder));
 });
 const workers = [
@@ -80,7 +81,7 @@ async function start(worker, origin) {
 async function measureCpu(origin) {
   const peers = [];
   for (const worker of workers) peers.push(await start(worker, origin));
-  const names = Object.keys(peers[0].works);
+  const names = options.works?.split(",") ?? Object.keys(peers[0].works);
   const each = async (name, round, step) => {
     for (const peer of round % 2 ? [...peers].reverse() : peers) if (peer.works[name]) await step(peer, peer.works[name]);
   };
