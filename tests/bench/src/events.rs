@@ -114,11 +114,14 @@ fn next_event(received: &[u8]) -> Option<(u64, usize)> {
 /// Returns the KiB of memory that each of many open streams takes, beyond `before`. `None` if an event is
 /// held back.
 pub(crate) async fn memory_per_stream(peer: &Peer, load: &Load, before: u64) -> io::Result<Option<f64>> {
-    let shape = RequestShape { action: SLOW_ACTION, ..load.shape };
+    let load = Load { shape: RequestShape { action: SLOW_ACTION, ..load.shape }, ..load.clone() };
     let mut open = Vec::with_capacity(SLOW_STREAMS);
-    for stream in open_streams(&Load { shape, ..load.clone() }, SLOW_STREAMS).await? {
-        let Ok(read) = timeout(PATIENCE, read_events(stream, 1)).await else { return Ok(None) };
-        open.push(read?.0);
+    // One after the other: a thousand at once are more than the upstream's queue of connections takes.
+    while open.len() < SLOW_STREAMS {
+        for stream in open_streams(&load, 1).await? {
+            let Ok(read) = timeout(PATIENCE, read_events(stream, 1)).await else { return Ok(None) };
+            open.push(read?.0);
+        }
     }
     let with_streams = peer.process.memory("VmRSS")?;
     Ok(Some(with_streams.saturating_sub(before) as f64 / SLOW_STREAMS as f64))
