@@ -110,6 +110,12 @@
     return new Promise((resolve) => { dialog.onclose = () => resolve(dialog.returnValue === "yes"); });
   }
 
+  /** Lines `name: value` as an object. One without a value is null. */
+  const lines = (text) => Object.fromEntries(text.split("\n").filter((line) => line.trim()).map((line) => {
+    const [name, ...value] = line.split(":");
+    return [name.trim(), value.join(":").trim() || null];
+  }));
+
   /** The fields of a form as JSON. An empty one is null if it may be, or left out. */
   function fields(form) {
     const body = {};
@@ -118,9 +124,10 @@
       const path = name.split(".");
       const last = path.pop();
       const into = path.reduce((object, member) => (object[member] ??= {}), body);
-      if (type === "checkbox") { if (checked) (into[last] ??= []).push(value); }
+      if (type === "checkbox") { into[last] ??= []; if (checked) into[last].push(value); }
       else if ("secret" in dataset) into[last] = secret;
       else if (!value) { if ("nullable" in dataset) into[last] = null; }
+      else if ("lines" in dataset) into[last] = lines(value);
       else if (type === "number" || "json" in dataset) into[last] = JSON.parse(value);
       else into[last] = type === "datetime-local" ? new Date(`${value}Z`).toISOString() : value;
     }
@@ -128,19 +135,22 @@
   }
 
   async function change(form) {
-    const { method, action, question } = form.dataset;
+    const { method, action, question, reveals, next } = form.dataset;
     if (question && !(await opened(ask, question))) return;
     try {
       const text = await send(method, action, fields(form));
-      const { key } = text ? JSON.parse(text) : {};
+      const reply = text ? JSON.parse(text) : {};
+      const key = reveals ? reply.secret : reply.key;
       if (action === "/v1/keys/me") {
         signOut();
         return say("The key is revoked.");
       }
       if (key && action === "/v1/keys/me/rotate") secret = key;
+      element("revealed").textContent = reveals ?? "The new key";
       if (key) await opened(reveal, key);
       reveal.querySelector("[data-text]").textContent = "";
-      await show();
+      if (next) location.hash = next;
+      else await show();
       say("Done.");
     } catch (error) {
       report(error);

@@ -97,12 +97,16 @@ pub(super) struct Change<'a> {
     /// The question before it is sent.
     question: &'a str,
     is_dangerous: bool,
+    /// The name of the secret that its response shows once.
+    reveals: Option<&'a str>,
+    /// The view that is shown after it, in place of the present one.
+    next: Option<&'a str>,
 }
 
 impl<'a> Change<'a> {
     /// Returns a change that is sent without a question.
     pub(super) fn new(method: &'static str, path: impl Into<String>, label: &'a str) -> Self {
-        Self { method, path: path.into(), label, question: "", is_dangerous: false }
+        Self { method, path: path.into(), label, question: "", is_dangerous: false, reveals: None, next: None }
     }
 
     /// Asks before it is sent.
@@ -115,10 +119,20 @@ impl<'a> Change<'a> {
         Self { is_dangerous, ..self }
     }
 
+    /// Names the secret that its response shows once.
+    pub(super) fn revealing(self, name: &'a str) -> Self {
+        Self { reveals: Some(name), ..self }
+    }
+
+    /// Shows another view after it.
+    pub(super) fn leading_to(self, view: &'a str) -> Self {
+        Self { next: Some(view), ..self }
+    }
+
     /// Returns the form.
     pub(super) fn form(&self, fields: &Markup) -> Markup {
         html! {
-            form data-method=(self.method) data-action=(self.path) data-question=(self.question) {
+            form data-method=(self.method) data-action=(self.path) data-question=(self.question) data-reveals=[self.reveals] data-next=[self.next] {
                 (fields)
                 button.danger[self.is_dangerous] { (self.label) }
             }

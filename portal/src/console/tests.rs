@@ -305,6 +305,28 @@ fn failed_delivery_can_be_retried() {
 }
 
 #[test]
+fn webhook_can_be_made_changed_tried_and_deleted() {
+    let none = view("/console/webhooks", &json!({ "data": [] }));
+    for text in ["None yet. Make one below", r#"name="events" value="qr_scan""#, "a visitor scanned a QR code"] {
+        assert!(none.contains(text), "{text}: {none}");
+    }
+    assert!(none.contains(r#"data-reveals="The signing secret""#) && !none.contains("checked"), "{none}");
+    let path = "/webhooks/whe_F8ilatlehuG4fNrZJ";
+    let one = view(&format!("/console{path}"), &example("/webhooks/{webhook_id}"));
+    for (method, rest) in
+        [("PATCH", ""), ("DELETE", ""), ("POST", "/test"), ("POST", "/secret/rotate")]
+    {
+        let action = format!(r#"data-method="{method}" data-action="{path}{rest}""#);
+        assert!(one.contains(&action), "{action}: {one}");
+    }
+    assert!(one.contains(r#"value="click" checked"#) && !one.contains(r#"value="qr_scan" checked"#), "{one}");
+    assert!(one.contains(r#"data-next="/webhooks""#), "{one}");
+    let deliveries = view(&format!("/console{path}/deliveries"), &json!({ "data": [] }));
+    let replay = format!(r#"data-method="POST" data-action="{path}/replay""#);
+    assert!(deliveries.contains(&replay) && deliveries.contains("send a test"), "{deliveries}");
+}
+
+#[test]
 fn next_page_keeps_the_search() {
     let keys = json!({ "keys": [key()], "cursor": "abc" });
     let html = view("/console/v1/keys?email=ada%40example.com&cursor=old&tier=free", &keys);

@@ -1,5 +1,6 @@
 //! The views of webhooks and their deliveries.
 
+use biolink::webhooks::{MAX_DESCRIPTION, MAX_HEADERS, WebhookKind};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -16,6 +17,14 @@ const STATES: [(&str, &str); 6] = [
     ("collecting", "collecting"),
     ("dropped", "dropped"),
 ];
+const MODES: [(&str, &str); 3] = [
+    ("auto", "one by one, many together"),
+    ("single", "one by one"),
+    ("batch", "together, within 10 seconds"),
+];
+/// Grace periods that a rotation of the signing secret offers, in seconds.
+const GRACE: [(&str, &str); 3] = [("86400", "for a day"), ("3600", "for an hour"), ("0", "not at all")];
+const REPLAYS: [(&str, &str); 2] = [("failed", "what failed or was dropped"), ("all", "all events")];
 
 /// Returns the view of `GET /webhooks`.
 pub(super) fn all(webhooks: &Value) -> Markup {
@@ -33,7 +42,53 @@ pub(super) fn all(webhooks: &Value) -> Markup {
     let columns = ["Address", "Status", "Circuit", "Last success", "Log"];
     html! {
         (heading("Webhooks"))
-        (table("Webhooks", &columns, &rows, "No webhooks. POST /webhooks makes one."))
+        (table("Webhooks", &columns, &rows, "None yet. Make one below: your server then gets a signed request for each event that you choose."))
+        h3 { "New webhook" }
+        (create())
+    }
+}
+
+fn create() -> Markup {
+    let change = Change::new("POST", "/webhooks", "Make webhook").revealing("The signing secret");
+    change.form(&fields(&Value::Null))
+}
+
+/// Returns the fields of a webhook: those of a new one if it is null.
+fn fields(webhook: &Value) -> Markup {
+    let (chosen, mode) = (list(webhook, "/events"), text(webhook, "/mode"));
+    let headers = match webhook.is_null() {
+        true => "Own headers, one a line",
+        false => "Change own headers, one a line (without a value: remove it)",
+    };
+    html! {
+        label.wide {
+            "Address of your receiver"
+            input name="url" type="url" autocomplete="off" placeholder="https://hooks.example.com/events" value=(text(webhook, "/url")) required;
+        }
+        fieldset.choices {
+            legend { "Events" }
+            @for kind in WebhookKind::ALL {
+                label {
+                    input type="checkbox" name="events" value=(kind.as_str()) checked[chosen.iter().any(|name| name == kind.as_str())];
+                    " " (kind.as_str()) span.soft { " " (meaning(kind)) }
+                }
+            }
+        }
+        label { "Description" input name="description" autocomplete="off" maxlength=(MAX_DESCRIPTION) value=(text(webhook, "/description")) data-nullable; }
+        (select("Events are sent", "mode", &MODES, if mode.is_empty() { "auto" } else { mode }))
+        label.wide {
+            (headers) " (at most " (MAX_HEADERS) ")"
+            textarea name="headers" rows="2" placeholder="authorization: Bearer …" autocomplete="off" spellcheck="false" data-lines {}
+        }
+    }
+}
+
+const fn meaning(kind: WebhookKind) -> &'static str {
+    match kind {
+        WebhookKind::PageView => "a visitor opened a page",
+        WebhookKind::Click => "a visitor followed a link or a product",
+        WebhookKind::QrScan => "a visitor scanned a QR code",
+        WebhookKind::PagePublished => "another revision of a page went live",
     }
 }
 
@@ -50,12 +105,17 @@ pub(super) fn one(webhook: &Value) -> Markup {
             ("Disabled because", html! { (text(webhook, "/disabled_reason")) }),
             ("Events", html! { (joined(list(webhook, "/events"))) }),
             ("Circuit", badge(text(webhook, "/health/circuit"))),
+            ("Own headers", html! { (joined(list(webhook, "/header_names"))) }),
             ("Failures in a row", html! { (count(webhook, "/health/consecutive_failures")) }),
             ("Last success", moment(webhook, "/health/last_success_at")),
             ("Last failure", moment(webhook, "/health/last_failure_at")),
         ]))
+        @for warning in list(webhook, "/warnings") { p.warning { (text(warning, "/detail")) } }
         p { a href=(format!("#{path}/deliveries")) { "Deliveries" } }
-        div.actions { (test(webhook, &path)) (switch(webhook, path)) }
+        div.actions { (test(webhook, &path)) (switch(webhook, &path)) }
+        h3 { "Change" }
+        (Change::new("PATCH", path.as_str(), "Save").form(&fields(webhook)))
+        div.actions { (rotation(&path)) (delete(path)) }
     }
 }
 
@@ -70,7 +130,7 @@ fn test(webhook: &Value, path: &str) -> Markup {
     change.form(&select("Event", "type", &events, ""))
 }
 
-fn switch(webhook: &Value, path: String) -> Markup {
+fn switch(webhook: &Value, path: &str) -> Markup {
     let is_enabled = flag(webhook, "/enabled");
     let (label, question, wanted) = match is_enabled {
         true => ("Disable", "Disable this webhook? It gets no event until it is enabled again.", "false"),
@@ -80,6 +140,28 @@ fn switch(webhook: &Value, path: String) -> Markup {
         .asking(question)
         .dangerous(is_enabled)
         .form(&constant("enabled", wanted))
+}
+
+fn rotation(path: &str) -> Markup {
+    let change = Change::new("POST", format!("{path}/secret/rotate"), "Rotate the signing secret")
+        .asking("Replace the signing secret? The new one is shown once.")
+        .revealing("The signing secret");
+    change.form(&html! {
+        label {
+            "The present one also signs"
+            select name="grace_period_seconds" data-json {
+                @for (seconds, name) in GRACE { option value=(seconds) { (name) } }
+            }
+        }
+    })
+}
+
+fn delete(path: String) -> Markup {
+    let change = Change::new("DELETE", path, "Delete")
+        .asking("Delete this webhook with its deliveries? Its events are not sent any more.")
+        .dangerous(true)
+        .leading_to("/webhooks");
+    change.button()
 }
 
 /// Returns the view of `GET /webhooks/{webhook_id}/deliveries`.
@@ -103,9 +185,21 @@ pub(super) fn deliveries(path: &str, query: Option<&str>, deliveries: &Value) ->
             (select("Status", "status", &STATES, &parameter(query, "status")))
             button { "Show" }
         }
-        (table("Deliveries, the newest first", &columns, &rows, "No deliveries."))
+        (table("Deliveries, the newest first", &columns, &rows, "None. Open the webhook and send a test, or wait for an event."))
         (pager(path, query, text(deliveries, "/next_cursor")))
+        h3 { "Send again" }
+        (replay(path))
     }
+}
+
+/// Returns the form that replays a span of time. `path` is that of the deliveries.
+fn replay(path: &str) -> Markup {
+    let webhook = path.strip_suffix("/deliveries").unwrap_or(path);
+    let change = Change::new("POST", format!("{webhook}/replay"), "Replay").asking("Send these again?");
+    change.form(&html! {
+        (select("Which", "status", &REPLAYS, "failed"))
+        label { "Since (UTC, empty: 14 days ago)" input name="since" type="datetime-local"; }
+    })
 }
 
 /// Returns the view of `GET /webhooks/{webhook_id}/deliveries/{delivery_id}`.

@@ -33,6 +33,16 @@ export async function press(page, name) {
   await page.locator("#ask").getByRole("button", { name: "Yes" }).click();
 }
 
+/** Presses Tab until what has the focus begins with this name. */
+export async function reach(page, name) {
+  for (let presses = 0; presses < 60; presses += 1) {
+    await page.keyboard.press("Tab");
+    const reached = await page.evaluate(() => document.activeElement.labels?.[0]?.innerText ?? document.activeElement.innerText);
+    if (reached.trim().startsWith(name)) return;
+  }
+  assert.fail(`Tab does not reach ${name}`);
+}
+
 /** Goes to a view by its address. */
 export async function goTo(page, path) {
   const shown = page.waitForResponse((response) => response.url().endsWith(`/console${path}`));
