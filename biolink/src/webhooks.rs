@@ -4,6 +4,7 @@
 //! The account's object stores endpoints, events and deliveries, and sends requests. Everything that
 //! it decides is in here.
 
+mod alert;
 mod attempt;
 mod backlog;
 mod card;
@@ -22,6 +23,7 @@ mod signature;
 mod subscriptions;
 mod visit;
 
+pub use alert::AlertEvent;
 pub use attempt::{ATTEMPT_TIMEOUT_MS, AttemptResult, MAX_EXCERPT, retry_after_ms};
 pub use backlog::{Excess, KindCounts, MAX_PENDING};
 pub use card::{Card, LinkCard, ProductCard};

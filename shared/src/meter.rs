@@ -42,6 +42,7 @@
 //!
 //! Why: docs/decisions/limits.md, "One row holds a key's whole state".
 
+mod alerts;
 mod batches;
 mod budget_shares;
 mod bulk;
@@ -55,6 +56,7 @@ mod secret_change;
 mod state;
 mod tally;
 
+pub use alerts::{Alert, AlertCause, EXPIRY_DAYS, THRESHOLDS};
 pub use bulk::{BulkError, BulkReplies, BulkReply, BulkRequest, HolderAsk, MeterFailure};
 pub use held_share::HeldShare;
 pub use hour_counts::HourCounts;

@@ -3,6 +3,7 @@
 
 mod abuse;
 mod administration;
+mod alerts;
 mod analytics;
 mod bindings;
 mod campaigns;

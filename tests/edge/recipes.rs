@@ -136,7 +136,7 @@ fn recipe_verifies_each_kind_in_each_mode_during_rotations() {
     endpoints.deliver_each_kind(3);
 
     let logged = site.logged();
-    for kind in WebhookKind::ALL {
+    for kind in WebhookKind::ALL.into_iter().filter(|kind| !kind.is_alert()) {
         assert_eq!(logged.iter().filter(|event| event["type"] == kind.as_str()).count(), 3, "{logged:?}");
     }
     let mut expected: Vec<_> = logged.iter().map(|event| event["id"].as_str().unwrap()).collect();

@@ -1,5 +1,6 @@
 //! The REST API of webhooks: endpoints, their secrets, and what may be asked of deliveries and events.
 
+use biolink::webhooks::WebhookKind;
 use serde_json::{Value, json};
 use tests::{http::Request, receiver::Receiver, stack::Edge};
 
@@ -169,11 +170,11 @@ fn rotated_secret_signs_with_the_one_before_until_the_grace_period_ends() {
 fn test_event_is_marked_logged_and_not_counted() {
     let (site, receiver) = (Site::shared(), Receiver::start());
     let hook = site.hook(&receiver, json!({"events": ["click"]}));
-    for kind in ["click", "page_view", "qr_scan", "page_published"] {
+    for kind in WebhookKind::ALL.map(WebhookKind::as_str) {
         let sent = site.call("POST", &format!("/webhooks/{}/test", hook.id), &json!({"type": kind}));
         assert_eq!(sent.status, 202, "{}", sent.text());
     }
-    let arrivals = receiver.wait(4);
+    let arrivals = receiver.wait(WebhookKind::ALL.len());
     for arrival in &arrivals {
         arrival.verify(&hook.secret).unwrap();
         assert_eq!(arrival.json()["test"], true);
@@ -188,7 +189,7 @@ fn test_event_is_marked_logged_and_not_counted() {
 #[test]
 fn schema_of_each_kind_has_an_example() {
     let site = Site::shared();
-    for kind in ["click", "page_view", "qr_scan", "page_published"] {
+    for kind in WebhookKind::ALL.map(WebhookKind::as_str) {
         let schema = site.get(&format!("/events/schemas/{kind}"));
         assert_eq!((&schema["type"], &schema["example_event"]["type"]), (&json!(kind), &json!(kind)));
     }

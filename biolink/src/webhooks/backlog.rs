@@ -19,6 +19,14 @@ pub struct KindCounts {
     pub qr_scan: u64,
     /// Of [`WebhookKind::PagePublished`].
     pub page_published: u64,
+    /// Of [`WebhookKind::QuotaThreshold`].
+    pub quota_threshold: u64,
+    /// Of [`WebhookKind::QuotaExceeded`].
+    pub quota_exceeded: u64,
+    /// Of [`WebhookKind::KeyExpiring`].
+    pub key_expiring: u64,
+    /// Of [`WebhookKind::WebhookFailing`].
+    pub webhook_failing: u64,
 }
 
 /// The number of deliveries to drop, the oldest of each group.
@@ -26,7 +34,7 @@ pub struct KindCounts {
 pub struct Excess {
     /// Of page views, clicks and scans together.
     pub visits: u64,
-    /// Of publications: only if nothing else is left.
+    /// Of publications and alerts: only if nothing else is left.
     pub publications: u64,
 }
 
@@ -38,13 +46,23 @@ impl KindCounts {
             WebhookKind::Click => &mut self.click,
             WebhookKind::QrScan => &mut self.qr_scan,
             WebhookKind::PagePublished => &mut self.page_published,
+            WebhookKind::QuotaThreshold => &mut self.quota_threshold,
+            WebhookKind::QuotaExceeded => &mut self.quota_exceeded,
+            WebhookKind::KeyExpiring => &mut self.key_expiring,
+            WebhookKind::WebhookFailing => &mut self.webhook_failing,
         };
         *count = count.saturating_add(number);
     }
 
     /// Returns the sum.
     pub const fn total(&self) -> u64 {
-        self.visits().saturating_add(self.page_published)
+        self.visits().saturating_add(self.page_published).saturating_add(self.alerts())
+    }
+
+    /// Returns the number of alerts.
+    pub const fn alerts(&self) -> u64 {
+        let of_keys = self.quota_threshold.saturating_add(self.quota_exceeded).saturating_add(self.key_expiring);
+        of_keys.saturating_add(self.webhook_failing)
     }
 
     /// Returns the number of page views, clicks and scans.
@@ -94,9 +112,9 @@ mod tests {
         for (kind, number) in WebhookKind::ALL.into_iter().zip(1..) {
             counts.add(kind, number);
         }
-        assert_eq!((counts.visits(), counts.total()), (6, 10));
+        assert_eq!((counts.visits(), counts.alerts(), counts.total()), (6, 26, 36));
         let text = serde_json::to_string(&counts).unwrap();
-        assert_eq!(text, r#"{"page_view":1,"click":2,"qr_scan":3,"page_published":4}"#);
+        assert!(text.starts_with(r#"{"page_view":1,"click":2,"qr_scan":3,"page_published":4,"#), "{text}");
         assert_eq!(json::from_str(&text), Ok(counts));
     }
 }

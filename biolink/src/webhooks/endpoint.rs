@@ -78,6 +78,8 @@ pub enum EndpointChange {
     None,
     /// It has recovered: deliveries that wait are due now.
     Recovered,
+    /// Its circuit has opened: it has failed too often in a row.
+    Failing,
     /// It is disabled. What waits is sent when its owner enables it again.
     Disabled(DisabledReason),
 }
@@ -130,15 +132,19 @@ impl Endpoint {
         self.is_active() && self.url.is_some()
     }
 
-    /// Returns true if it gets events of this kind and page.
-    pub fn wants(&self, kind: WebhookKind, page: &PageId) -> bool {
-        let has_page = || self.pages.as_ref().is_none_or(|pages| pages.contains(page));
+    /// Returns true if it gets events of this kind and page. An alert has no page, so `page_ids` do not
+    /// filter it.
+    pub fn wants(&self, kind: WebhookKind, page: Option<&PageId>) -> bool {
+        let has_page = || match (page, &self.pages) {
+            (Some(page), Some(pages)) => pages.contains(page),
+            (None, _) | (_, None) => true,
+        };
         self.is_active() && self.kinds.has(kind) && has_page()
     }
 
-    /// Returns what it gets; `None` if it is disabled.
+    /// Returns what it gets of pages; `None` if it is disabled.
     pub fn subscription(&self) -> Option<Subscription> {
-        self.is_active().then(|| Subscription { kinds: self.kinds, pages: self.pages.clone() })
+        self.is_active().then(|| Subscription { kinds: self.kinds.of_pages(), pages: self.pages.clone() })
     }
 
     /// Records an attempt that took `duration_ms`. A batch is one attempt.
@@ -159,7 +165,12 @@ impl Endpoint {
             self.health.record_gone(now);
             return EndpointChange::Disabled(DisabledReason::Gone);
         }
-        self.health.record_failure(now).map_or(EndpointChange::None, EndpointChange::Disabled)
+        let was_open = self.health.is_open();
+        match self.health.record_failure(now) {
+            Some(reason) => EndpointChange::Disabled(reason),
+            None if self.health.is_open() && !was_open => EndpointChange::Failing,
+            None => EndpointChange::None,
+        }
     }
 }
 

@@ -1,13 +1,15 @@
 //! The envelope of each kind: the body of a request to a receiver.
 
+mod alert;
 mod data;
 
 use serde::Serialize;
 use shared::json;
 use shared::time::UnixMillis;
 
+use self::alert::AlertData;
 use self::data::{Data, published, visited};
-use super::{BatchId, Card, EventId, Publication, Visit, WebhookKind};
+use super::{AlertEvent, BatchId, Card, EventId, Publication, Visit, WebhookKind};
 
 /// The version of the envelopes.
 pub const API_VERSION: &str = "2026-11-01";
@@ -25,7 +27,7 @@ pub struct EventHead {
     pub is_test: bool,
     /// Its number among the events of the account.
     pub sequence: u64,
-    /// Its number among the events of the page.
+    /// Its number among the events of the page; 0 for an alert.
     pub page_sequence: u64,
 }
 
@@ -55,6 +57,11 @@ impl EventHead {
             |has_names| self.render(WebhookKind::PagePublished, published(publication, card, has_names));
         let whole = render(true);
         if whole.len() <= MAX_ENVELOPE { whole } else { render(false) }
+    }
+
+    /// Returns the envelope of an alert.
+    pub fn render_alert(&self, event: &AlertEvent) -> String {
+        Self { page_sequence: 0, ..*self }.render(event.kind(), Data::Alert(AlertData::of(event)))
     }
 
     fn render(&self, kind: WebhookKind, data: Data<'_>) -> String {

@@ -19,6 +19,14 @@ pub enum WebhookKind {
     QrScan,
     /// A revision of a page went live.
     PagePublished,
+    /// A part of a key's calls of the day is used.
+    QuotaThreshold,
+    /// A call of a key was refused for want of quota.
+    QuotaExceeded,
+    /// A key or a secret of it expires soon.
+    KeyExpiring,
+    /// An endpoint fails, or was disabled because it failed.
+    WebhookFailing,
 }
 
 shared::named!(WebhookKind);
@@ -30,7 +38,7 @@ pub struct KindSet(u8);
 
 impl WebhookKind {
     /// Every kind once, in the order of the codes.
-    pub const ALL: [Self; 4] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; 8] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the kind of what a visitor did; `None` if it gives no webhook.
     pub const fn of(kind: EventKind) -> Option<Self> {
@@ -48,7 +56,21 @@ impl WebhookKind {
         match self {
             Self::PageView | Self::Click | Self::QrScan => true,
             Self::PagePublished => false,
+            Self::QuotaThreshold | Self::QuotaExceeded | Self::KeyExpiring | Self::WebhookFailing => false,
         }
+    }
+
+    /// Returns true if it is about the account, and not about a page.
+    pub const fn is_alert(self) -> bool {
+        match self {
+            Self::PageView | Self::Click | Self::QrScan | Self::PagePublished => false,
+            Self::QuotaThreshold | Self::QuotaExceeded | Self::KeyExpiring | Self::WebhookFailing => true,
+        }
+    }
+
+    /// Returns the names of all kinds, as errors list them.
+    pub fn names() -> String {
+        Self::ALL.map(Self::as_str).join(", ")
     }
 
     const fn bit(self) -> u8 {
@@ -85,6 +107,12 @@ impl KindSet {
     /// Returns true if it has no kind.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
+    }
+
+    /// Returns its kinds that pages cause.
+    #[must_use]
+    pub fn of_pages(self) -> Self {
+        self.iter().filter(|kind| !kind.is_alert()).collect()
     }
 
     /// Returns its kinds.
@@ -139,7 +167,8 @@ mod tests {
         assert_eq!(json::from_str::<KindSet>(&text), Ok(set));
         assert!(json::from_str::<KindSet>(r#"["clicks"]"#).is_err());
         assert!(set.has(WebhookKind::Click) && !set.has(WebhookKind::PageView));
-        assert_eq!(KindSet::all().iter().count(), 4);
+        assert_eq!(KindSet::all().iter().count(), 8);
+        assert_eq!(KindSet::all().of_pages().iter().count(), 4);
         assert!(KindSet::EMPTY.is_empty() && !set.is_empty());
         assert_eq!(set.union(KindSet::EMPTY.with(WebhookKind::PageView)).iter().count(), 3);
     }

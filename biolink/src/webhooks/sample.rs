@@ -1,6 +1,12 @@
 //! Sample events, for tests of endpoints and for the documentation.
 
-use super::{Card, EventHead, Publication, Visit, WebhookKind};
+use shared::{
+    key::{KeyId, SecretId},
+    meter::{Alert, AlertCause},
+    policy::Window,
+};
+
+use super::{AlertEvent, Card, EndpointId, EventHead, Publication, Visit, WebhookKind};
 use crate::{
     events::Dimension,
     page::{LinkId, PageId, ProductId, document::LinkType},
@@ -11,6 +17,10 @@ use crate::{
 };
 
 const LINK: LinkId = LinkId::new([2; 12]);
+/// Time from the end of the sample's day to the expiry of its secret: six days, in milliseconds.
+const EXPIRY_MS: u64 = 6 * 86_400_000;
+/// Time for which the sample's webhook fails, in milliseconds.
+const FAILING_MS: u64 = 9_300_000;
 const PRODUCTS: [ProductId; 2] = [ProductId::new([3; 12]), ProductId::new([4; 12])];
 
 impl EventHead {
@@ -19,9 +29,42 @@ impl EventHead {
         if kind == WebhookKind::PagePublished {
             return self.render_publication(&publication(self), &card());
         }
+        if let Some(alert) = alert(self, kind) {
+            return self.render_alert(&alert);
+        }
         let visit = Visit::new(kind, self.at, 0x9f3a_51c2_07d4, |dimension| value(kind, dimension));
         self.render_visit(&visit, &card())
     }
+}
+
+fn alert(head: &EventHead, kind: WebhookKind) -> Option<AlertEvent> {
+    let day = head.at.day();
+    let cause = match kind {
+        WebhookKind::QuotaThreshold => {
+            AlertCause::QuotaThreshold { day, percent: 80, used: 8_000, limit: 10_000 }
+        }
+        WebhookKind::QuotaExceeded => AlertCause::QuotaExceeded { window: Window::Minute },
+        WebhookKind::KeyExpiring => AlertCause::KeyExpiring {
+            secret: Some((SecretId::new([5; 8]), "Build server".to_owned())),
+            expires_at: day.end().plus(EXPIRY_MS),
+            days: 7,
+        },
+        WebhookKind::WebhookFailing => {
+            return Some(AlertEvent::Webhook {
+                id: EndpointId::new([6; 12]),
+                url: "https://hooks.example.com/crm".to_owned(),
+                at: head.at,
+                disabled: None,
+                consecutive_failures: 5,
+                failing_since: Some(head.at.minus(FAILING_MS)),
+            });
+        }
+        WebhookKind::PageView
+        | WebhookKind::Click
+        | WebhookKind::QrScan
+        | WebhookKind::PagePublished => return None,
+    };
+    Some(AlertEvent::Key { id: KeyId::new([1; 12]), alert: Alert { at: head.at, cause } })
 }
 
 fn card() -> Card {

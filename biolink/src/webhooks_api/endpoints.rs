@@ -123,8 +123,8 @@ impl Endpoints {
         self.list.is_empty()
     }
 
-    /// Returns true if any wants events of this kind and page.
-    pub fn want(&self, kind: WebhookKind, page: &PageId) -> bool {
+    /// Returns true if any wants events of this kind and page. An alert has no page.
+    pub fn want(&self, kind: WebhookKind, page: Option<&PageId>) -> bool {
         self.list.iter().any(|endpoint| endpoint.wants(kind, page))
     }
 

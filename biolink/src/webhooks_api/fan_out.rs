@@ -19,8 +19,8 @@ use crate::{
 pub struct LoggedEvent {
     /// Its id.
     pub id: EventId,
-    /// Its page.
-    pub page: PageId,
+    /// Its page; `None` for an alert.
+    pub page: Option<PageId>,
     /// Its kind.
     pub kind: WebhookKind,
     /// The length of its envelope.
@@ -54,7 +54,7 @@ pub fn fan_out<E: FnMut() -> [u8; 8]>(
     numbers: &mut DeliveryNumbers<'_, E>,
     now: UnixMillis,
 ) -> Vec<Delivery> {
-    let wanted: Vec<_> = events.iter().filter(|event| endpoint.wants(event.kind, &event.page)).collect();
+    let wanted: Vec<_> = events.iter().filter(|event| endpoint.wants(event.kind, event.page.as_ref())).collect();
     if wanted.is_empty() || !endpoint.is_receiver() {
         return Vec::new();
     }
@@ -196,7 +196,7 @@ mod tests {
     fn events(kinds: &[(WebhookKind, usize)]) -> Vec<LoggedEvent> {
         let logged = |(sequence, (kind, bytes)): (u64, &(WebhookKind, usize))| LoggedEvent {
             id: EventId::numbered(sequence, [3; 8]),
-            page: PAGE,
+            page: (!kind.is_alert()).then_some(PAGE),
             kind: *kind,
             bytes: *bytes,
         };
@@ -251,6 +251,23 @@ mod tests {
         let deliveries = fanned("batch", &[(Click, 1), (PagePublished, 1), (Click, 1)], None);
         assert_eq!(counts(&deliveries), [(1, Pending), (1, Pending), (1, Collecting)]);
         assert_eq!((deliveries[1].kind.as_str(), deliveries[1].batch().is_some()), ("page_published", true));
+    }
+
+    #[test]
+    fn alert_waits_for_no_batch_and_no_page() {
+        let other = PageId::new([2; 12]);
+        let input = format!(
+            r#"{{"url":"https://a.example/","events":["click","quota_threshold"],"page_ids":["{other}"],"mode":"batch"}}"#
+        );
+        let input = EndpointInput::create(input.as_bytes(), &FetchPolicy::default(), &[other]).unwrap();
+        let mut filtered = endpoint("batch");
+        filtered.update(input, NOW);
+        let mut last = 0;
+        let mut numbers = DeliveryNumbers { last: &mut last, draw: || [9; 8] };
+        let logged = events(&[(Click, 1), (WebhookKind::QuotaThreshold, 1)]);
+        let deliveries = fan_out(&mut filtered, &logged, None, 0, &mut numbers, NOW);
+        assert_eq!(counts(&deliveries), [(1, Pending)]);
+        assert_eq!(deliveries[0].kind, "quota_threshold");
     }
 
     #[test]

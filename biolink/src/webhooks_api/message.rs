@@ -1,7 +1,7 @@
 //! Messages to the object of an account's webhooks.
 
 use serde::{Deserialize, Serialize};
-use shared::key::KeyId;
+use shared::{key::KeyId, meter::Alert};
 
 use super::operation::WebhooksOperation;
 use crate::{page::PageId, pages_api::Once, stats::OutboxRow, webhooks::Publication};
@@ -34,6 +34,13 @@ pub enum WebhooksMessage {
         version: u64,
         /// The publication.
         publication: Publication,
+    },
+    /// A key of the account has alerts.
+    Alert {
+        /// The key.
+        key: KeyId,
+        /// The alerts.
+        alerts: Vec<Alert>,
     },
     /// A page was deleted: drop its events.
     Purge(PageId),

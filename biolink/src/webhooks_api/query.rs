@@ -175,7 +175,12 @@ fn read_state(text: &str) -> Result<DeliveryState, Problem> {
 }
 
 fn read_kind(text: &str) -> Result<WebhookKind, Problem> {
-    text.parse().map_err(|_| invalid("type must be one of page_view, click, qr_scan, page_published"))
+    let unknown = |_| {
+        invalid(
+            "type must be one of page_view, click, qr_scan, page_published, quota_threshold, quota_exceeded, key_expiring, webhook_failing",
+        )
+    };
+    text.parse().map_err(unknown)
 }
 
 fn read_event(text: &str) -> Result<u64, Problem> {

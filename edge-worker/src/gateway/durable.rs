@@ -1,5 +1,6 @@
 //! The Durable Objects of the gateway: state with a single owner.
 
+mod alert_outbox;
 mod kept_hours;
 mod key_changes;
 mod meter;

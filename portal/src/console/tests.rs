@@ -166,6 +166,26 @@ fn holder_sees_secrets_and_can_make_rotate_and_revoke_them() {
     assert!(view("/console/v1/keys/me/secrets", &json!({ "secrets": [] })).contains("None yet."));
 }
 
+#[test]
+fn holder_is_told_of_a_day_that_is_used_up_and_of_an_expiry() {
+    let with = |used: u64, expires_at: &Value| {
+        let mut key = key();
+        key["usage"]["day"]["used"] = json!(used);
+        key["expires_at"] = expires_at.clone();
+        view("/console/v1/keys/me", &key)
+    };
+    assert!(!with(49, &Value::Null).contains("class=\"warning\""));
+    for (used, part) in [(50, "50 %"), (79, "50 %"), (80, "80 %"), (100, "100 %")] {
+        let html = with(used, &Value::Null);
+        assert!(html.contains(&format!("{part} of today's calls are used: {used} of 100.")), "{html}");
+    }
+    let soon = with(0, &json!("2026-01-12T00:00:00Z"));
+    assert!(soon.contains("This key expires at") && soon.contains("2026-01-12 00:00:00 UTC"), "{soon}");
+    assert!(!with(0, &json!("2026-01-14T00:00:00Z")).contains("This key expires at"));
+    let disabled = json!({ "data": [{ "id": "whe_1", "url": "https://a.example/", "disabled_reason": "failing" }] });
+    assert!(view("/console/webhooks", &disabled).contains("https://a.example/ was disabled: failing."));
+}
+
 /// Of a hundred calls, 12 were made and 23 are lent. Nothing says that the rest ends at a time.
 #[test]
 fn used_reserved_and_remaining_calls_add_up() {

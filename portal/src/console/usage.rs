@@ -2,9 +2,12 @@
 
 use maud::{Markup, html};
 use serde_json::Value;
+use shared::meter::THRESHOLDS;
+use shared::time::UnixMillis;
 
 use super::parts::{Change, Row, count, facts, heading, list, moment, table, text};
 
+const WEEK_MS: u64 = 7 * 86_400_000;
 /// Grace periods that a rotation offers, in seconds.
 const GRACE: [(&str, &str); 4] =
     [("86400", "for a day"), ("3600", "for an hour"), ("604800", "for a week"), ("0", "not at all")];
@@ -38,6 +41,7 @@ pub(super) fn live(key: &Value) -> Markup {
     let held = count(key, "/usage/minute/held");
     html! {
         div #usage data-live {
+            (notices(key))
             div.tiles {
                 (window("In the last 60 seconds", "The next calls are given back at", key.pointer("/usage/minute")))
                 (window("Today (UTC)", "The count begins anew at", key.pointer("/usage/day")))
@@ -54,6 +58,21 @@ pub(super) fn live(key: &Value) -> Markup {
                 (tally("Calls by status today", "Status", key.pointer("/today/by_status")))
             }
             @if key.get("refusals").is_some() { (refusals(list(key, "/refusals"))) }
+        }
+    }
+}
+
+/// Returns what the holder may want to act on: a day that is used up, and an expiry within a week.
+fn notices(key: &Value) -> Markup {
+    let (used, limit) = (count(key, "/usage/day/used"), count(key, "/usage/day/limit"));
+    let reached = THRESHOLDS.into_iter().rev().find(|part| limit > 0 && used * 100 >= limit * u64::from(*part));
+    let moment_of = |pointer| UnixMillis::from_rfc3339(text(key, pointer));
+    // The response does not name its own moment: the end of the count is less than a day from it.
+    let ends = moment_of("/expires_at").zip(moment_of("/usage/day/resets_at"));
+    html! {
+        @if let Some(part) = reached { p.warning { (part) " % of today's calls are used: " (used) " of " (limit) "." } }
+        @if ends.is_some_and(|(ends, today)| ends.since(today) <= WEEK_MS) {
+            p.warning { "This key expires at " (moment(key, "/expires_at")) "." }
         }
     }
 }

@@ -42,6 +42,9 @@ pub(super) fn all(webhooks: &Value) -> Markup {
     let columns = ["Address", "Status", "Circuit", "Last success", "Log"];
     html! {
         (heading("Webhooks"))
+        @for webhook in list(webhooks, "/data").iter().filter(|webhook| !text(webhook, "/disabled_reason").is_empty()) {
+            p.warning { (text(webhook, "/url")) " was disabled: " (text(webhook, "/disabled_reason")) "." }
+        }
         (table("Webhooks", &columns, &rows, "None yet. Make one below: your server then gets a signed request for each event that you choose."))
         h3 { "New webhook" }
         (create())
@@ -89,6 +92,10 @@ const fn meaning(kind: WebhookKind) -> &'static str {
         WebhookKind::Click => "a visitor followed a link or a product",
         WebhookKind::QrScan => "a visitor scanned a QR code",
         WebhookKind::PagePublished => "another revision of a page went live",
+        WebhookKind::QuotaThreshold => "50, 80 or 100 % of the day's calls of a key are used",
+        WebhookKind::QuotaExceeded => "a call was refused for want of quota, the first one of an hour",
+        WebhookKind::KeyExpiring => "a key or a secret expires in 7 days, or in one",
+        WebhookKind::WebhookFailing => "a webhook fails, or was disabled because it failed",
     }
 }
 

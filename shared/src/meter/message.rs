@@ -6,7 +6,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
-    HeldShare, HourCounts, LeaseReport, LeaseTerms, RefusedCalls, SecretChange, SecretError, Tally, nested,
+    Alert, HeldShare, HourCounts, LeaseReport, LeaseTerms, RefusedCalls, SecretChange, SecretError, Tally, nested,
 };
 use crate::idempotency::{IssueStep, IssueTurn};
 use crate::key::{
@@ -49,6 +49,11 @@ pub enum Message {
         /// The version that was written.
         version: u64,
     },
+    /// The webhooks of the account have these alerts. Others may be due by now.
+    Alerts {
+        /// The alerts that were delivered.
+        delivered: Vec<Alert>,
+    },
     /// An admin secret was presented. The subject of such a meter is a client address.
     Attempt(AdminAttempt),
     /// A key is issued under an `Idempotency-Key`. The subject of such a meter is that header.
@@ -64,7 +69,7 @@ impl Message {
     /// Returns true for a message that may leave the meter as it was.
     pub(super) const fn may_only_read(&self) -> bool {
         match self {
-            Self::Read(_) | Self::History { .. } | Self::Show { .. } | Self::Attempt(_) => true,
+            Self::Read(_) | Self::History { .. } | Self::Show { .. } | Self::Alerts { .. } | Self::Attempt(_) => true,
             Self::Ask(request) => !request.want && request.rate == 0,
             Self::Change { .. } | Self::Stored { .. } | Self::Issue(_) => false,
         }
@@ -82,7 +87,7 @@ pub enum Reply {
     Read(MeterSnapshot),
     /// To [`Message::Change`].
     Change(ChangeOutcome),
-    /// To [`Message::Stored`].
+    /// To [`Message::Stored`] and [`Message::Alerts`].
     Stored,
     /// To [`Message::Attempt`].
     Attempt(Decision),

@@ -9,6 +9,7 @@ mod withdraw;
 use response_cache::ResponseCache;
 use serde::{Deserialize, Serialize};
 
+use super::alerts::{Alert, Alerts};
 use super::batches::{BatchOutcome, Batches};
 use super::budget_shares::BudgetShares;
 use super::lease::Lease;
@@ -67,6 +68,8 @@ pub struct Meter {
     #[serde(skip_serializing_if = "BudgetShares::is_empty")]
     budget: BudgetShares,
     last_used: Option<UnixMillis>,
+    #[serde(skip_serializing_if = "Alerts::is_unused")]
+    alerts: Alerts,
     /// The hour that is being counted, from the epoch.
     hour: u64,
     /// The hour that has ended with the last message, for the shell to keep.
@@ -116,6 +119,14 @@ impl Meter {
     /// reply leaves.
     pub fn handle(&mut self, message: Message, now: UnixMillis) -> Reply {
         let now = self.usage.read_clock(now);
+        let reply = self.reply(message, now);
+        if let Some(record) = &self.record {
+            self.alerts.update(record, &self.usage, now);
+        }
+        reply
+    }
+
+    fn reply(&mut self, message: Message, now: UnixMillis) -> Reply {
         match message {
             Message::Ask(request) => {
                 let response = self.respond(&request, now);
@@ -129,6 +140,10 @@ impl Meter {
             }
             Message::Stored { version } => {
                 self.stored_version = self.stored_version.max(version);
+                Reply::Stored
+            }
+            Message::Alerts { delivered } => {
+                self.alerts.remove(&delivered, now);
                 Reply::Stored
             }
             Message::Attempt(attempt) => Reply::Attempt(self.attempt(attempt, now)),
@@ -149,6 +164,17 @@ impl Meter {
     /// Returns the key's record.
     pub const fn record(&self) -> Option<&KeyRecord> {
         self.record.as_ref()
+    }
+
+    /// Returns the alerts that wait for their delivery, the oldest first.
+    pub fn alerts(&self) -> &[Alert] {
+        self.alerts.waiting()
+    }
+
+    /// Returns the moment at which there is an alert to deliver: a past one if it waits. The shell then
+    /// sends [`Message::Alerts`], and delivers [`Meter::alerts`].
+    pub fn next_alert_at(&self) -> Option<UnixMillis> {
+        self.record.as_ref().and_then(|record| self.alerts.due(record))
     }
 
     /// Takes the refusals that came with the last message, for the shell to add to the
@@ -317,6 +343,9 @@ impl Meter {
             }
             Verdict::Allow
         };
+        if let (Verdict::Deny(denial), Some(record)) = (verdict, &self.record) {
+            self.alerts.record_denial(record, denial.window, now);
+        }
         let lease = self.lend(request, policy, *tier, now);
         let quota = self.quota(now);
         let recheck_ms = match verdict {

@@ -2,6 +2,7 @@
 //! restarts.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod alerts;
 mod budget_shares;
 mod exactness;
 mod key_changes;

@@ -116,7 +116,7 @@ pub(super) async fn append(
                 .map(|visitor| {
                     rows.log.push(visitor);
                     let id = EventId::numbered(rows.log.len() as u64, [1; 8]);
-                    LoggedEvent { id, page, kind: WebhookKind::PageView, bytes: 300 }
+                    LoggedEvent { id, page: Some(page), kind: WebhookKind::PageView, bytes: 300 }
                 })
                 .collect();
             let is_open =

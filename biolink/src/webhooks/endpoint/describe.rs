@@ -89,7 +89,9 @@ impl Endpoint {
         let statistics = &self.statistics;
         let by_kind = |counts: &KindCounts| {
             json!({ "total": counts.total(), "page_view": counts.page_view, "click": counts.click,
-                "qr_scan": counts.qr_scan, "page_published": counts.page_published })
+                "qr_scan": counts.qr_scan, "page_published": counts.page_published,
+                "quota_threshold": counts.quota_threshold, "quota_exceeded": counts.quota_exceeded,
+                "key_expiring": counts.key_expiring, "webhook_failing": counts.webhook_failing })
         };
         json!({
             "object": "webhook_statistics",

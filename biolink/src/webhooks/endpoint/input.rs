@@ -192,17 +192,13 @@ pub fn read_test(body: &[u8]) -> Result<WebhookKind, Problem> {
 fn parse_kinds(value: &Value) -> Result<KindSet, InvalidValue> {
     let names = value.as_array().ok_or_else(|| TypeError::new("an array", value))?;
     if names.is_empty() {
-        return Err(format!("is empty; name at least one of {}", kind_names()).into());
+        return Err(format!("is empty; name at least one of {}", WebhookKind::names()).into());
     }
     let kind = |name: &Value| {
         let kind = name.as_str().and_then(|name| name.parse::<WebhookKind>().ok());
-        kind.ok_or_else(|| format!("must be an array of {}", kind_names()).into())
+        kind.ok_or_else(|| format!("must be an array of {}", WebhookKind::names()).into())
     };
     names.iter().map(kind).collect()
-}
-
-fn kind_names() -> String {
-    WebhookKind::ALL.map(WebhookKind::as_str).join(", ")
 }
 
 fn parse_pages(value: &Value, known: &[PageId]) -> Result<Vec<PageId>, InvalidValue> {

@@ -165,14 +165,14 @@ fn enabling_or_moving_an_endpoint_forgets_its_failures() {
             EndpointChange::Disabled(DisabledReason::Gone)
         );
         let page = PageId::new([1; 12]);
-        assert!(!gone.is_active() && gone.subscription().is_none() && !gone.wants(WebhookKind::Click, &page));
+        assert!(!gone.is_active() && gone.subscription().is_none() && !gone.wants(WebhookKind::Click, Some(&page)));
         // Another change leaves it disabled.
         let input = patch(&gone, r#"{"description":"x"}"#).unwrap();
         gone.update(input, NOW);
         assert!(!gone.is_active());
         let input = patch(&gone, body).unwrap();
         gone.update(input, NOW);
-        assert!(gone.is_active() && gone.wants(WebhookKind::Click, &page), "{body}");
+        assert!(gone.is_active() && gone.wants(WebhookKind::Click, Some(&page)), "{body}");
         assert_eq!(gone.health.consecutive_failures, 0);
     }
 }
@@ -183,8 +183,8 @@ fn endpoint_wants_its_kinds_of_its_pages() {
     let mut of_ada = endpoint();
     let input = patch(&of_ada, &format!(r#"{{"page_ids":["{ada}"]}}"#)).unwrap();
     of_ada.update(input, NOW);
-    assert!(of_ada.wants(WebhookKind::Click, &ada));
-    assert!(!of_ada.wants(WebhookKind::Click, &bob) && !of_ada.wants(WebhookKind::QrScan, &ada));
+    assert!(of_ada.wants(WebhookKind::Click, Some(&ada)));
+    assert!(!of_ada.wants(WebhookKind::Click, Some(&bob)) && !of_ada.wants(WebhookKind::QrScan, Some(&ada)));
     assert_eq!(of_ada.subscription().and_then(|subscription| subscription.pages), Some(vec![ada]));
 }
 
@@ -204,9 +204,10 @@ fn page_of_another_account_is_refused() {
 #[test]
 fn attempts_change_health_and_statistics() {
     let mut endpoint = endpoint();
-    for _ in 0..5 {
+    for _ in 0..4 {
         assert_eq!(endpoint.record_attempt(response(500), 9, NOW), EndpointChange::None);
     }
+    assert_eq!(endpoint.record_attempt(response(500), 9, NOW), EndpointChange::Failing);
     assert!(endpoint.health.is_open());
     assert_eq!(endpoint.record_attempt(response(204), 9, NOW), EndpointChange::Recovered);
     assert_eq!(endpoint.record_attempt(response(204), 9, NOW), EndpointChange::None);

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::alert::AlertData;
 use crate::{
     events::Dimension,
     page::{PageId, ProductId},
@@ -18,6 +19,7 @@ use crate::{
 pub(super) enum Data<'a> {
     Visit(VisitData<'a>),
     Publication(PublicationData<'a>),
+    Alert(AlertData<'a>),
 }
 
 #[derive(Serialize)]

@@ -1,9 +1,10 @@
 //! The object of one account's webhooks: endpoints, the event log, and deliveries.
 //!
-//! Events arrive from the stores of pages and from the account, and become deliveries in the same
-//! commit. The alarm sends them. It goes on until nothing is due, so that an endpoint that hangs
+//! Events arrive from the stores of pages, from the account and from the meters of its keys, and become
+//! deliveries in the same commit. The alarm sends them. It goes on until nothing is due, so that an endpoint that hangs
 //! delays none of the others.
 
+mod alerts;
 mod append;
 mod calls;
 mod deliveries;
@@ -27,6 +28,7 @@ use worker::{
     wasm_bindgen,
 };
 
+use self::alerts::AlertTable;
 use self::deliveries::DeliveryTable;
 use self::events::EventTable;
 use self::in_flight::InFlight;
@@ -55,6 +57,7 @@ pub struct Webhooks {
     events: EventTable,
     deliveries: DeliveryTable,
     pages: PageTable,
+    alerts: AlertTable,
     in_flight: RefCell<InFlight>,
     /// Whether a run of the alarm has not ended.
     is_running: Cell<bool>,
@@ -96,6 +99,7 @@ impl DurableObject for Webhooks {
             events: EventTable(storage.sql()),
             deliveries: DeliveryTable(storage.sql()),
             pages: PageTable::new(storage.sql()),
+            alerts: AlertTable(storage.sql()),
             in_flight: RefCell::default(),
             is_running: Cell::new(false),
             last_sequence: Cell::new(0),
@@ -114,6 +118,7 @@ impl DurableObject for Webhooks {
             WebhooksMessage::Published { account, page, version, publication } => {
                 self.publish(account, page, version, &publication).await
             }
+            WebhooksMessage::Alert { key, alerts } => self.alert(key, alerts).await,
             WebhooksMessage::Purge(page) => self.purge(&page),
             WebhooksMessage::Erase => self.erase(),
             WebhooksMessage::Export => self.export(),
@@ -169,6 +174,7 @@ impl Webhooks {
         self.events.erase()?;
         self.deliveries.erase()?;
         self.pages.erase()?;
+        self.alerts.erase()?;
         self.sql.exec(ERASE, None)?;
         self.state.replace(None);
         Ok(DONE.to_owned())
@@ -222,6 +228,7 @@ impl Webhooks {
         self.events.create()?;
         self.deliveries.create()?;
         self.pages.create()?;
+        self.alerts.create()?;
         let counters: Counters = self.stored(COUNTERS)?;
         self.last_sequence.set(counters.sequence);
         Ok(State { counters, endpoints: self.stored(ENDPOINTS)? })

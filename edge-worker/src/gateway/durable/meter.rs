@@ -4,6 +4,8 @@
 //! key-change feed: at once, or a second after the previous write. It retries until both succeed.
 //! Until KV shows the change, the responses of the meter do.
 //!
+//! The state is an outbox for alerts too: the alarm delivers them to the webhooks of the account.
+//!
 //! The meter of a client address or of an `Idempotency-Key` is not kept: its alarm deletes the object
 //! once nothing of its state matters.
 //!
@@ -22,6 +24,7 @@ use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, State as ObjectState, durable_object,
 };
 
+use super::alert_outbox::AlertOutbox;
 use super::kept_hours;
 use super::refusal_log::StoredRefusals;
 use crate::bindings;
@@ -61,6 +64,7 @@ pub struct Meter {
     /// Boxed, because a step takes it out and puts it back.
     state: RefCell<Option<Box<State>>>,
     refusals: StoredRefusals,
+    alerts: AlertOutbox,
 }
 
 impl DurableObject for Meter {
@@ -79,6 +83,7 @@ impl DurableObject for Meter {
             is_expiry_armed: Cell::default(),
             state: RefCell::new(None),
             refusals: StoredRefusals::default(),
+            alerts: AlertOutbox::default(),
         }
     }
 
@@ -94,9 +99,13 @@ impl DurableObject for Meter {
     /// stay unwritten.
     async fn alarm(&self) -> Result<Response> {
         self.is_expiry_armed.set(false);
+        self.alerts.disarm();
         if let Err(error) = self.write_record().await {
             self.failures.set(self.failures.get().saturating_add(1));
             log::error("key record write failed", None, &[("error", &error)]);
+        }
+        if let Err(error) = self.deliver_alerts().await {
+            log::error("alert step failed", None, &[("error", &error)]);
         }
         if let Err(error) = self.arm().await {
             log::error("meter alarm failed", None, &[("error", &error)]);
@@ -116,7 +125,7 @@ impl Meter {
         Ok(self.handle(message)?)
     }
 
-    /// Returns true if the state has a record to write, or an end to wait for.
+    /// Returns true if the state has a record to write, an alert to deliver, or an end to wait for.
     ///
     /// # Errors
     /// If the stored state cannot be read.
@@ -124,7 +133,9 @@ impl Meter {
     pub fn needs_alarm(&self) -> std::result::Result<bool, JsValue> {
         let expires = self.is_stored.get() && !self.is_expiry_armed.get();
         Ok(self.with_state(|state| {
-            state.unstored().is_some() || (expires && state.expires_in(clock::now()).is_some())
+            state.unstored().is_some()
+                || self.alerts.needs_alarm(state.next_alert_at())
+                || (expires && state.expires_in(clock::now()).is_some())
         })?)
     }
 
@@ -148,7 +159,10 @@ impl Meter {
     /// Sets the alarm if the record must be written and no alarm is set. A newer record does not
     /// wait for the retry of an older one.
     async fn arm(&self) -> Result<()> {
-        let Some(record) = self.unstored()? else { return self.expire().await };
+        let Some(record) = self.unstored()? else {
+            self.alerts.arm(&self.object, self.with_state(State::next_alert_at)?).await?;
+            return self.expire().await;
+        };
         let storage = self.object.storage();
         if record.version > self.armed.replace(record.version) {
             self.failures.set(0);
@@ -174,6 +188,19 @@ impl Meter {
             alarm::set(&self.object, clock::now().plus(wait)).await?;
         }
         Ok(())
+    }
+
+    /// Delivers the alerts that wait, with those that are due by now.
+    async fn deliver_alerts(&self) -> Result<()> {
+        let is_due = |next: Option<UnixMillis>| next.is_some_and(|at| at <= clock::now());
+        if !is_due(self.with_state(State::next_alert_at)?) {
+            return Ok(());
+        }
+        self.step(Message::Alerts { delivered: Vec::new() })?;
+        let (record, alerts) = self.with_state(|state| (state.record().cloned(), state.alerts().to_vec()))?;
+        let Some(record) = record.filter(|_| !alerts.is_empty()) else { return Ok(()) };
+        let delivered = self.alerts.deliver(&self.env, &record, alerts).await;
+        self.step(Message::Alerts { delivered }).map(drop)
     }
 
     /// Writes the record to KV and to the feed in parallel. If one fails, only that one is retried.

@@ -102,8 +102,28 @@ impl Webhooks {
         Ok(PageLog { webhooks: self, state, ids, page, progress, now, logged: Vec::new() })
     }
 
+    /// Adds an event to the log: its kind, its page, and its number among the events of the page.
+    pub(super) fn log(
+        &self,
+        state: &mut State,
+        ids: &mut IdSource,
+        (kind, page, page_sequence): (WebhookKind, Option<PageId>, u64),
+        at: UnixMillis,
+        render: impl FnOnce(&EventHead) -> String,
+        now: UnixMillis,
+    ) -> Result<LoggedEvent> {
+        let counters = &mut state.counters;
+        counters.sequence = counters.sequence.saturating_add(1);
+        let id = EventId::numbered(counters.sequence, eight(ids));
+        let head = EventHead { id, at, is_test: false, sequence: counters.sequence, page_sequence };
+        let body = render(&head);
+        let bytes = body.len();
+        self.events.add(&StoredEvent { id, page, kind, at, body }, now)?;
+        Ok(LoggedEvent { id, page, kind, bytes })
+    }
+
     /// Makes deliveries of events that were logged.
-    fn fan_out(
+    pub(super) fn fan_out(
         &self,
         state: &mut State,
         logged: &[LoggedEvent],
@@ -168,19 +188,12 @@ impl PageLog<'_> {
         render: impl FnOnce(&EventHead) -> String,
     ) -> Result<()> {
         let Self { page, now, .. } = *self;
-        if !self.state.endpoints.want(kind, &page) {
+        if !self.state.endpoints.want(kind, Some(&page)) {
             return Ok(());
         }
-        let counters = &mut self.state.counters;
-        counters.sequence = counters.sequence.saturating_add(1);
         self.progress.sequence = self.progress.sequence.saturating_add(1);
-        let id = EventId::numbered(counters.sequence, eight(self.ids));
-        let (sequence, page_sequence) = (counters.sequence, self.progress.sequence);
-        let head = EventHead { id, at, is_test: false, sequence, page_sequence };
-        let body = render(&head);
-        let bytes = body.len();
-        self.webhooks.events.add(&StoredEvent { id, page, kind, at, body }, now)?;
-        self.logged.push(LoggedEvent { id, page, kind, bytes });
+        let event = (kind, Some(page), self.progress.sequence);
+        self.logged.push(self.webhooks.log(self.state, self.ids, event, at, render, now)?);
         Ok(())
     }
 

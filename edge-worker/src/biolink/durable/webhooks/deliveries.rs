@@ -23,10 +23,11 @@ const DUE: &str = "SELECT j, due FROM delivery
 const OPEN: &str =
     "SELECT j, due FROM delivery WHERE endpoint = ? AND state = 0 AND due > ? ORDER BY number DESC LIMIT 1";
 const NEXT_DUE: &str = "SELECT MIN(due) FROM delivery WHERE endpoint = ? AND state < 2";
-const WAITING: &str = "SELECT COUNT(*), COALESCE(SUM(kind = 'page_published'), 0) FROM delivery
-    WHERE endpoint = ? AND state < 2";
+const WAITING: &str = "SELECT COUNT(*), COALESCE(SUM(kind IN ('page_published', 'quota_threshold', 'quota_exceeded', 'key_expiring',
+    'webhook_failing')), 0) FROM delivery WHERE endpoint = ? AND state < 2";
 const OLDEST: &str = "SELECT j, due FROM delivery
-    WHERE endpoint = ? AND state < 2 AND (kind = 'page_published') = ? ORDER BY number LIMIT ?";
+    WHERE endpoint = ? AND state < 2 AND (kind IN ('page_published', 'quota_threshold', 'quota_exceeded', 'key_expiring',
+    'webhook_failing')) = ? ORDER BY number LIMIT ?";
 const LIST: &str =
     "SELECT j, due FROM delivery WHERE endpoint = ? AND number < ? AND state >= ? AND state <= ?
     AND created >= ? AND (? = '' OR kind = ?)
@@ -99,7 +100,7 @@ impl DeliveryTable {
     }
 
     /// Returns the numbers of deliveries of an endpoint that wait to be sent: of visits, and of
-    /// publications.
+    /// publications and alerts.
     pub(super) fn waiting(&self, endpoint: &EndpointId) -> Result<(u64, u64)> {
         let counts = rows(&self.0, WAITING, vec![endpoint.to_string().into()], |row| match row {
             [all, publications] => Some((number(all)?, number(publications)?)),

@@ -32,7 +32,8 @@ pub(super) struct EventTable(pub(super) SqlStorage);
 /// An event of the log.
 pub(super) struct StoredEvent {
     pub(super) id: EventId,
-    pub(super) page: PageId,
+    /// The page; `None` for an alert, whose row has an empty text.
+    pub(super) page: Option<PageId>,
     pub(super) kind: WebhookKind,
     /// The moment at which it happened.
     pub(super) at: UnixMillis,
@@ -51,7 +52,7 @@ impl EventTable {
         let values = vec![
             integer(event.id.number())?,
             event.id.to_string().into(),
-            event.page.to_string().into(),
+            page_text(event.page).into(),
             event.kind.as_str().into(),
             integer(event.at.0)?,
             integer(now.0)?,
@@ -85,7 +86,7 @@ impl EventTable {
     /// more.
     pub(super) fn list(&self, query: &EventQuery) -> Result<Vec<(u64, String)>> {
         let kind = query.kind.map_or("", WebhookKind::as_str);
-        let page = query.page.map(|page| page.to_string()).unwrap_or_default();
+        let page = page_text(query.page);
         let values = vec![
             integer(query.after)?,
             kind.into(),
@@ -111,7 +112,7 @@ impl EventTable {
                 bytes,
             ] => Some(LoggedEvent {
                 id: EventId::parse(id)?,
-                page: PageId::parse(page)?,
+                page: if page.is_empty() { None } else { Some(PageId::parse(page)?) },
                 kind: kind.parse::<WebhookKind>().ok()?,
                 bytes: usize::try_from(number(bytes)?).ok()?,
             }),
@@ -147,4 +148,8 @@ impl EventTable {
         }
         Ok(found)
     }
+}
+
+fn page_text(page: Option<PageId>) -> String {
+    page.map(|page| page.to_string()).unwrap_or_default()
 }

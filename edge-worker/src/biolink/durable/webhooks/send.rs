@@ -5,9 +5,10 @@ use std::pin::pin;
 use std::time::Duration;
 
 use biolink::fetch_url::FetchUrl;
+use biolink::page::IdSource;
 use biolink::pages_api::AccountMessage;
 use biolink::webhooks::{
-    ATTEMPT_TIMEOUT_MS, AttemptResult, Endpoint, EndpointChange, MAX_EXCERPT, UnsealError, WebhookSecret,
+    AlertEvent, ATTEMPT_TIMEOUT_MS, AttemptResult, Endpoint, EndpointChange, MAX_EXCERPT, UnsealError, WebhookSecret,
     render_batch, retry_after_ms,
 };
 use biolink::webhooks_api::{Delivery, DeliveryState, EndedAttempt, request_headers};
@@ -186,6 +187,7 @@ impl Webhooks {
     /// Stores how an attempt ended.
     fn record(&self, delivery: &Delivery, ended: EndedAttempt) -> Result<()> {
         let (now, drawn) = (clock::now(), u64::from_be_bytes(entropy::random()?));
+        let mut ids = IdSource::new(entropy::random()?);
         let disabled = self.change(|state| {
             let found = self.deliveries.find(&delivery.endpoint, delivery.id.number())?;
             let endpoint = state.endpoints.find_mut(&delivery.endpoint);
@@ -195,6 +197,10 @@ impl Webhooks {
             self.deliveries.store(&delivery)?;
             if change == EndpointChange::Recovered {
                 self.deliveries.bring_forward(&endpoint.id, now)?;
+            }
+            if matches!(change, EndpointChange::Failing | EndpointChange::Disabled(_)) {
+                let alert = AlertEvent::of_endpoint(endpoint, now);
+                self.log_alert(state, &alert, &mut ids)?;
             }
             Ok(matches!(change, EndpointChange::Disabled(_)))
         })?;
@@ -236,6 +242,7 @@ impl Webhooks {
         }
         self.events.expire(now.minus(KEEP_MS))?;
         self.deliveries.expire(now.minus(KEEP_MS))?;
+        self.alerts.expire(now.minus(KEEP_MS))?;
         self.change(|state| {
             state.counters.expires_at = now.plus(DAY_MS);
             Ok(())

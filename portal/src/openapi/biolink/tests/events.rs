@@ -29,6 +29,10 @@ const fn event_schema(kind: WebhookKind) -> &'static str {
         WebhookKind::Click => "ClickEvent",
         WebhookKind::QrScan => "QrScanEvent",
         WebhookKind::PagePublished => "PagePublishedEvent",
+        WebhookKind::QuotaThreshold => "QuotaThresholdEvent",
+        WebhookKind::QuotaExceeded => "QuotaExceededEvent",
+        WebhookKind::KeyExpiring => "KeyExpiringEvent",
+        WebhookKind::WebhookFailing => "WebhookFailingEvent",
     }
 }
 
@@ -39,6 +43,11 @@ fn definition(name: &str) -> Option<&'static str> {
         "click" => "ClickData",
         "qr_scan" => "QrScanData",
         "page_published" => "PagePublishedData",
+        "quota_threshold" => "QuotaThresholdData",
+        "quota_exceeded" => "QuotaExceededData",
+        "key_expiring" => "KeyExpiringData",
+        "webhook_failing" => "WebhookFailingData",
+        "alerted_key" => "AlertedKey",
         "page" => "EventPage",
         "link" => "EventLink",
         "product" => "EventProduct",

@@ -222,7 +222,7 @@ impl Hooks {
     /// Returns the delivery of a click that has failed once.
     fn delivery(&mut self) -> Option<Delivery> {
         let endpoint = self.endpoints.find_mut(&self.webhook)?;
-        let (kind, page) = (WebhookKind::Click, PageId::new([1; 12]));
+        let (kind, page) = (WebhookKind::Click, Some(PageId::new([1; 12])));
         let event = LoggedEvent { id: head().id, page, kind, bytes: head().render_sample(kind).len() };
         let mut last = 6;
         let mut numbers = DeliveryNumbers { last: &mut last, draw: || ENTROPY };

@@ -1,0 +1,214 @@
+//! The alerts of a key: which of them are due, each once.
+//!
+//! The alerts that were not delivered yet are an outbox: they are stored with the state that caused
+//! them, and leave it when the webhooks of the account have them. So an alert is neither lost nor
+//! caused twice, whatever restarts or is repeated.
+//!
+//! Keys without the plan that has webhooks cause none.
+//!
+//! Why: docs/decisions/webhooks.md, "A meter tells each alert once, from an outbox in its state".
+
+use serde::{Deserialize, Serialize};
+
+use crate::key::{BiolinkPlan, KeyId, KeyRecord, KeyStatus, NamedSecret, SecretId};
+use crate::policy::Window;
+use crate::quota::Usage;
+use crate::time::{UnixMillis, UtcDay};
+
+/// Parts of the day's calls at which the holder is alerted, in percent.
+pub const THRESHOLDS: [u8; 3] = [50, 80, 100];
+/// Days before an expiry at which the holder is alerted, the last one first.
+pub const EXPIRY_DAYS: [u8; 2] = [1, 7];
+/// Time for which an alert is delivered again, in milliseconds. It is dropped then.
+const KEEP_MS: u64 = DAY_MS;
+const DAY_MS: u64 = 86_400_000;
+/// Maximum number of alerts that wait. A day has fewer.
+const CAPACITY: usize = 64;
+
+/// Something that the holder of a key may want to act on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alert {
+    /// The moment at which the meter noticed.
+    pub at: UnixMillis,
+    /// The cause.
+    pub cause: AlertCause,
+}
+
+/// The cause of an alert.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AlertCause {
+    /// A part of the day's calls is used.
+    QuotaThreshold {
+        /// The day.
+        day: UtcDay,
+        /// One of [`THRESHOLDS`].
+        percent: u8,
+        /// Calls that are counted on the day.
+        used: u32,
+        /// Calls that the day has.
+        limit: u32,
+    },
+    /// A call was refused for want of quota: the first one of an hour.
+    QuotaExceeded {
+        /// The quota that was used up.
+        window: Window,
+    },
+    /// The key, or a named secret of it, expires soon.
+    KeyExpiring {
+        /// The id and the name of the secret; `None` is the key.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        secret: Option<(SecretId, String)>,
+        /// The moment from which it is refused.
+        expires_at: UnixMillis,
+        /// One of [`EXPIRY_DAYS`].
+        days: u8,
+    },
+}
+
+impl Alert {
+    /// Returns the id, by which a repeated alert of a key is known.
+    pub fn id(&self, key: KeyId) -> String {
+        match &self.cause {
+            AlertCause::QuotaThreshold { day, percent, .. } => format!("{key}:{}:{percent}", day.0),
+            AlertCause::QuotaExceeded { .. } => format!("{key}:{}:exceeded", self.at.hour()),
+            AlertCause::KeyExpiring { secret, expires_at, days } => {
+                let secret = secret.as_ref().map(|(id, _)| id.to_string()).unwrap_or_default();
+                format!("{key}:{secret}:{}:{days}", expires_at.0)
+            }
+        }
+    }
+}
+
+/// The alerts of a key that were caused, and those of them that wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Alerts {
+    /// The day to which `reached` belongs.
+    day: UtcDay,
+    /// A bit for each of [`THRESHOLDS`] that the day has reached.
+    reached: u8,
+    /// The hour of the last refusal that was an alert, from the epoch.
+    refused_hour: u64,
+    /// The moment until which expiries have caused their alerts.
+    expiries_until: UnixMillis,
+    outbox: Vec<Alert>,
+}
+
+impl Alerts {
+    /// Returns true if none was ever caused.
+    pub(super) fn is_unused(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the alerts that wait, the oldest first.
+    pub(super) fn waiting(&self) -> &[Alert] {
+        &self.outbox
+    }
+
+    /// Returns the moment at which there is something to deliver; `None` if nothing will be without
+    /// another message.
+    pub(super) fn due(&self, record: &KeyRecord) -> Option<UnixMillis> {
+        match self.outbox.first() {
+            Some(first) => Some(first.at),
+            None => self.next_expiry(record).filter(|_| has_receiver(record)),
+        }
+    }
+
+    /// Removes alerts that were delivered, and those that nobody took for a day.
+    pub(super) fn remove(&mut self, delivered: &[Alert], now: UnixMillis) {
+        self.outbox.retain(|alert| !delivered.contains(alert) && now.since(alert.at) < KEEP_MS);
+    }
+
+    /// Records a call that was refused for want of quota.
+    pub(super) fn record_denial(&mut self, record: &KeyRecord, window: Window, now: UnixMillis) {
+        if now.hour() > self.refused_hour && has_receiver(record) {
+            self.refused_hour = now.hour();
+            self.push(now, AlertCause::QuotaExceeded { window });
+        }
+    }
+
+    /// Adds what is due by the calls that are counted, and by the time.
+    pub(super) fn update(&mut self, record: &KeyRecord, usage: &Usage, now: UnixMillis) {
+        if has_receiver(record) {
+            self.record_thresholds(record, usage, now);
+            self.record_expiries(record, now);
+        }
+    }
+
+    fn record_thresholds(&mut self, record: &KeyRecord, usage: &Usage, now: UnixMillis) {
+        let Some(limit) = record.policy().day else { return };
+        let (day, (_, used), limit) = (usage.day(), usage.used(), limit.get());
+        let before = if day == self.day { self.reached } else { 0 };
+        let mut reached = before;
+        for (at, percent) in THRESHOLDS.into_iter().enumerate() {
+            let is_reached = u64::from(used) * 100 >= u64::from(limit) * u64::from(percent);
+            if is_reached && reached & (1 << at) == 0 {
+                reached |= 1 << at;
+                self.push(now, AlertCause::QuotaThreshold { day, percent, used, limit });
+            }
+        }
+        if reached != before {
+            (self.day, self.reached) = (day, reached);
+        }
+    }
+
+    fn record_expiries(&mut self, record: &KeyRecord, now: UnixMillis) {
+        if self.next_expiry(record).is_none_or(|next| now < next) {
+            return;
+        }
+        for expiry in expiries(record).filter(|expiry| now < expiry.at) {
+            // Of several that are due, the last one says it all.
+            let due = expiry.alerts().find(|(_, at)| self.expiries_until < *at && *at <= now);
+            if let Some((days, _)) = due {
+                let secret = expiry.secret.map(|secret| (secret.id, secret.name.clone()));
+                self.push(now, AlertCause::KeyExpiring { secret, expires_at: expiry.at, days });
+            }
+        }
+        self.expiries_until = now;
+    }
+
+    /// Returns the moment of the next alert of an expiry.
+    fn next_expiry(&self, record: &KeyRecord) -> Option<UnixMillis> {
+        let moments = expiries(record).flat_map(Expiry::alerts).map(|(_, at)| at);
+        moments.filter(|at| self.expiries_until < *at).min()
+    }
+
+    fn push(&mut self, at: UnixMillis, cause: AlertCause) {
+        if self.outbox.len() >= CAPACITY {
+            self.outbox.remove(0);
+        }
+        self.outbox.push(Alert { at, cause });
+    }
+}
+
+/// The end of a key, or of a named secret.
+#[derive(Clone, Copy)]
+struct Expiry<'a> {
+    secret: Option<&'a NamedSecret>,
+    at: UnixMillis,
+    /// The moment at which the key or the secret was made.
+    since: UnixMillis,
+}
+
+impl Expiry<'_> {
+    /// Returns the moments of its alerts, the last one first. One that had passed when the secret was
+    /// made is none, so that a secret for an hour causes no alert.
+    fn alerts(self) -> impl Iterator<Item = (u8, UnixMillis)> {
+        let moments = EXPIRY_DAYS.into_iter().map(move |days| (days, self.at.minus(u64::from(days) * DAY_MS)));
+        moments.filter(move |(_, at)| self.since < *at)
+    }
+}
+
+fn expiries(record: &KeyRecord) -> impl Iterator<Item = Expiry<'_>> {
+    let own = record.expires_at.map(|at| Expiry { secret: None, at, since: record.issued_at });
+    let named = record.secrets.iter().filter_map(|secret| {
+        Some(Expiry { secret: Some(secret), at: secret.expires_at?, since: secret.created_at })
+    });
+    own.into_iter().chain(named).filter(|_| record.status == KeyStatus::Active)
+}
+
+/// Returns true if the account can have webhooks.
+fn has_receiver(record: &KeyRecord) -> bool {
+    record.biolink_plan == BiolinkPlan::Business
+}
