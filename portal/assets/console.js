@@ -137,6 +137,7 @@
   async function change(form) {
     const { method, action, question, reveals, next } = form.dataset;
     if (question && !(await opened(ask, question))) return;
+    say("");
     try {
       const text = await send(method, action, fields(form));
       const reply = text ? JSON.parse(text) : {};

@@ -266,7 +266,7 @@ test("webhook is made, tried, changed and deleted with the keyboard alone", asyn
   await page.getByText("Done.", { exact: true }).waitFor();
   await goTo(page, `/webhooks/${id}`);
   await press(page, "Disable");
-  await page.locator(".facts").getByText("disabled").waitFor();
+  await page.getByRole("button", { name: "Enable", exact: true }).waitFor();
   await press(page, "Delete");
   await page.locator("#view").getByRole("heading", { name: "New webhook" }).waitFor();
   assert.ok((await webhooks()).every((webhook) => webhook.id !== id));
