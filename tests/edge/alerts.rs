@@ -85,18 +85,25 @@ fn thresholds_and_the_first_refusal_arrive_signed_once() {
     let arrivals = alerted.receiver.wait(3);
     let mut told: Vec<_> = arrivals.iter().map(|arrival| arrival.json()["data"].clone()).collect();
     told.sort_by_key(|data| data["quota"]["percent"].as_u64());
-    let figures = |data: &Value| [&data["quota"]["percent"], &data["quota"]["used"]].map(|n| n.as_u64().unwrap());
+    let figures =
+        |data: &Value| [&data["quota"]["percent"], &data["quota"]["used"]].map(|n| n.as_u64().unwrap());
     assert_eq!(told.iter().map(figures).collect::<Vec<_>>(), [[50, 5], [80, 8], [100, 10]]);
     for arrival in &arrivals {
         arrival.verify(&alerted.secret).unwrap();
         let body = arrival.json();
         assert_eq!((&body["type"], &body["page_sequence"]), (&json!("quota_threshold"), &json!(0)));
-        assert_eq!((&body["data"]["key"]["id"], &body["data"]["quota"]["limit"]), (&json!(alerted.id), &json!(10)));
+        assert_eq!(
+            (&body["data"]["key"]["id"], &body["data"]["quota"]["limit"]),
+            (&json!(alerted.id), &json!(10))
+        );
     }
     assert_eq!([alerted.call().status, alerted.call().status], [429, 429]);
     alerted.meter().restart();
     let exceeded = alerted.receiver.wait(4)[3].json();
-    assert_eq!((&exceeded["type"], &exceeded["data"]["quota"]["name"]), (&json!("quota_exceeded"), &json!("day")));
+    assert_eq!(
+        (&exceeded["type"], &exceeded["data"]["quota"]["name"]),
+        (&json!("quota_exceeded"), &json!("day"))
+    );
     alerted.delivered(4);
     assert_eq!(alerted.receiver.count(), 4, "each arrives once");
 }
@@ -156,7 +163,10 @@ fn webhook_that_fails_is_told_to_the_others() {
     assert_eq!((&told["type"], &told["page_sequence"]), (&json!("webhook_failing"), &json!(0)));
     let webhook = &told["data"]["webhook"];
     assert_eq!((&webhook["id"], &webhook["status"]), (&json!(hook.id), &json!("enabled")));
-    assert_eq!((&webhook["url"], &webhook["consecutive_failures"]), (&json!(failing.url("/hook")), &json!(5)));
+    assert_eq!(
+        (&webhook["url"], &webhook["consecutive_failures"]),
+        (&json!(failing.url("/hook")), &json!(5))
+    );
     failing.respond("410 Gone");
     site.settle();
     site.pass_time(2 * 60_000);

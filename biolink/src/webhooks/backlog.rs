@@ -61,7 +61,8 @@ impl KindCounts {
 
     /// Returns the number of alerts.
     pub const fn alerts(&self) -> u64 {
-        let of_keys = self.quota_threshold.saturating_add(self.quota_exceeded).saturating_add(self.key_expiring);
+        let of_keys =
+            self.quota_threshold.saturating_add(self.quota_exceeded).saturating_add(self.key_expiring);
         of_keys.saturating_add(self.webhook_failing)
     }
 

@@ -59,10 +59,9 @@ fn alert(head: &EventHead, kind: WebhookKind) -> Option<AlertEvent> {
                 failing_since: Some(head.at.minus(FAILING_MS)),
             });
         }
-        WebhookKind::PageView
-        | WebhookKind::Click
-        | WebhookKind::QrScan
-        | WebhookKind::PagePublished => return None,
+        WebhookKind::PageView | WebhookKind::Click | WebhookKind::QrScan | WebhookKind::PagePublished => {
+            return None;
+        }
     };
     Some(AlertEvent::Key { id: KeyId::new([1; 12]), alert: Alert { at: head.at, cause } })
 }

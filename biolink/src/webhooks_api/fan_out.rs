@@ -54,7 +54,8 @@ pub fn fan_out<E: FnMut() -> [u8; 8]>(
     numbers: &mut DeliveryNumbers<'_, E>,
     now: UnixMillis,
 ) -> Vec<Delivery> {
-    let wanted: Vec<_> = events.iter().filter(|event| endpoint.wants(event.kind, event.page.as_ref())).collect();
+    let wanted: Vec<_> =
+        events.iter().filter(|event| endpoint.wants(event.kind, event.page.as_ref())).collect();
     if wanted.is_empty() || !endpoint.is_receiver() {
         return Vec::new();
     }

@@ -106,7 +106,15 @@ pub(super) struct Change<'a> {
 impl<'a> Change<'a> {
     /// Returns a change that is sent without a question.
     pub(super) fn new(method: &'static str, path: impl Into<String>, label: &'a str) -> Self {
-        Self { method, path: path.into(), label, question: "", is_dangerous: false, reveals: None, next: None }
+        Self {
+            method,
+            path: path.into(),
+            label,
+            question: "",
+            is_dangerous: false,
+            reveals: None,
+            next: None,
+        }
     }
 
     /// Asks before it is sent.

@@ -182,7 +182,8 @@ fn holder_is_told_of_a_day_that_is_used_up_and_of_an_expiry() {
     let soon = with(0, &json!("2026-01-12T00:00:00Z"));
     assert!(soon.contains("This key expires at") && soon.contains("2026-01-12 00:00:00 UTC"), "{soon}");
     assert!(!with(0, &json!("2026-01-14T00:00:00Z")).contains("This key expires at"));
-    let disabled = json!({ "data": [{ "id": "whe_1", "url": "https://a.example/", "disabled_reason": "failing" }] });
+    let disabled =
+        json!({ "data": [{ "id": "whe_1", "url": "https://a.example/", "disabled_reason": "failing" }] });
     assert!(view("/console/webhooks", &disabled).contains("https://a.example/ was disabled: failing."));
 }
 
@@ -327,15 +328,15 @@ fn failed_delivery_can_be_retried() {
 #[test]
 fn webhook_can_be_made_changed_tried_and_deleted() {
     let none = view("/console/webhooks", &json!({ "data": [] }));
-    for text in ["None yet. Make one below", r#"name="events" value="qr_scan""#, "a visitor scanned a QR code"] {
+    for text in
+        ["None yet. Make one below", r#"name="events" value="qr_scan""#, "a visitor scanned a QR code"]
+    {
         assert!(none.contains(text), "{text}: {none}");
     }
     assert!(none.contains(r#"data-reveals="The signing secret""#) && !none.contains("checked"), "{none}");
     let path = "/webhooks/whe_F8ilatlehuG4fNrZJ";
     let one = view(&format!("/console{path}"), &example("/webhooks/{webhook_id}"));
-    for (method, rest) in
-        [("PATCH", ""), ("DELETE", ""), ("POST", "/test"), ("POST", "/secret/rotate")]
-    {
+    for (method, rest) in [("PATCH", ""), ("DELETE", ""), ("POST", "/test"), ("POST", "/secret/rotate")] {
         let action = format!(r#"data-method="{method}" data-action="{path}{rest}""#);
         assert!(one.contains(&action), "{action}: {one}");
     }

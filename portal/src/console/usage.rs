@@ -65,7 +65,8 @@ pub(super) fn live(key: &Value) -> Markup {
 /// Returns what the holder may want to act on: a day that is used up, and an expiry within a week.
 fn notices(key: &Value) -> Markup {
     let (used, limit) = (count(key, "/usage/day/used"), count(key, "/usage/day/limit"));
-    let reached = THRESHOLDS.into_iter().rev().find(|part| limit > 0 && used * 100 >= limit * u64::from(*part));
+    let reached =
+        THRESHOLDS.into_iter().rev().find(|part| limit > 0 && used * 100 >= limit * u64::from(*part));
     let moment_of = |pointer| UnixMillis::from_rfc3339(text(key, pointer));
     // The response does not name its own moment: the end of the count is less than a day from it.
     let ends = moment_of("/expires_at").zip(moment_of("/usage/day/resets_at"));

@@ -195,7 +195,8 @@ impl Expiry<'_> {
     /// Returns the moments of its alerts, the last one first. One that had passed when the secret was
     /// made is none, so that a secret for an hour causes no alert.
     fn alerts(self) -> impl Iterator<Item = (u8, UnixMillis)> {
-        let moments = EXPIRY_DAYS.into_iter().map(move |days| (days, self.at.minus(u64::from(days) * DAY_MS)));
+        let moments =
+            EXPIRY_DAYS.into_iter().map(move |days| (days, self.at.minus(u64::from(days) * DAY_MS)));
         moments.filter(move |(_, at)| self.since < *at)
     }
 }

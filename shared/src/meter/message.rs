@@ -6,7 +6,8 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
-    Alert, HeldShare, HourCounts, LeaseReport, LeaseTerms, RefusedCalls, SecretChange, SecretError, Tally, nested,
+    Alert, HeldShare, HourCounts, LeaseReport, LeaseTerms, RefusedCalls, SecretChange, SecretError, Tally,
+    nested,
 };
 use crate::idempotency::{IssueStep, IssueTurn};
 use crate::key::{
@@ -69,7 +70,11 @@ impl Message {
     /// Returns true for a message that may leave the meter as it was.
     pub(super) const fn may_only_read(&self) -> bool {
         match self {
-            Self::Read(_) | Self::History { .. } | Self::Show { .. } | Self::Alerts { .. } | Self::Attempt(_) => true,
+            Self::Read(_)
+            | Self::History { .. }
+            | Self::Show { .. }
+            | Self::Alerts { .. }
+            | Self::Attempt(_) => true,
             Self::Ask(request) => !request.want && request.rate == 0,
             Self::Change { .. } | Self::Stored { .. } | Self::Issue(_) => false,
         }

@@ -6,7 +6,9 @@ use std::num::NonZeroU32;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use shared::key::{BiolinkPlan, KeyRecord, KeyStatus, NamedSecret, Scopes, SecretHash, SecretId};
-use shared::meter::{Alert, AlertCause, Batch, Message, Meter, MeterRequest, MeterResponse, THRESHOLDS, Verdict};
+use shared::meter::{
+    Alert, AlertCause, Batch, Message, Meter, MeterRequest, MeterResponse, THRESHOLDS, Verdict,
+};
 use shared::policy::{LimitOverrides, Window};
 use shared::tier::Tier;
 use shared::time::{UnixMillis, UtcDay};
@@ -96,7 +98,11 @@ fn alert_waits_with_its_state_and_is_dropped_after_a_day() {
 
 #[test]
 fn key_whose_plan_has_no_webhooks_stores_no_alert() {
-    let record = KeyRecord { biolink_plan: BiolinkPlan::Standard, expires_at: Some(NOON.plus(30 * DAY)), ..business(1) };
+    let record = KeyRecord {
+        biolink_plan: BiolinkPlan::Standard,
+        expires_at: Some(NOON.plus(30 * DAY)),
+        ..business(1)
+    };
     let mut meter = Meter::default();
     for seq in 1..=3 {
         call(&mut meter, &record, seq, NOON.plus(u64::from(seq) * HOUR));
@@ -256,7 +262,8 @@ impl Receiver {
     }
 
     fn hours(&self) -> BTreeSet<u64> {
-        let exceeded = self.told.values().filter(|alert| matches!(alert.cause, AlertCause::QuotaExceeded { .. }));
+        let exceeded =
+            self.told.values().filter(|alert| matches!(alert.cause, AlertCause::QuotaExceeded { .. }));
         exceeded.map(|alert| alert.at.hour()).collect()
     }
 }

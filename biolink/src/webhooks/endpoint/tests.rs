@@ -165,7 +165,11 @@ fn enabling_or_moving_an_endpoint_forgets_its_failures() {
             EndpointChange::Disabled(DisabledReason::Gone)
         );
         let page = PageId::new([1; 12]);
-        assert!(!gone.is_active() && gone.subscription().is_none() && !gone.wants(WebhookKind::Click, Some(&page)));
+        assert!(
+            !gone.is_active()
+                && gone.subscription().is_none()
+                && !gone.wants(WebhookKind::Click, Some(&page))
+        );
         // Another change leaves it disabled.
         let input = patch(&gone, r#"{"description":"x"}"#).unwrap();
         gone.update(input, NOW);

@@ -76,7 +76,10 @@ impl<'a> AlertData<'a> {
             AlertCause::QuotaThreshold { day, percent, used, limit } => {
                 let (limit, used, percent) = (*limit, *used, *percent);
                 let resets_at = day.end().to_rfc3339_ms();
-                Self::Threshold { key, quota: UsedQuota { name: Window::Day, limit, used, percent, resets_at } }
+                Self::Threshold {
+                    key,
+                    quota: UsedQuota { name: Window::Day, limit, used, percent, resets_at },
+                }
             }
             AlertCause::QuotaExceeded { window } => Self::Exceeded { key, quota: Quota { name: *window } },
             AlertCause::KeyExpiring { secret, expires_at, days } => Self::Expiring {

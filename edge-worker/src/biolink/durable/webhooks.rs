@@ -4,6 +4,7 @@
 //! deliveries in the same commit. The alarm sends them. It goes on until nothing is due, so that an endpoint that hangs
 //! delays none of the others.
 
+mod alert_table;
 mod alerts;
 mod append;
 mod calls;
@@ -28,7 +29,7 @@ use worker::{
     wasm_bindgen,
 };
 
-use self::alerts::AlertTable;
+use self::alert_table::AlertTable;
 use self::deliveries::DeliveryTable;
 use self::events::EventTable;
 use self::in_flight::InFlight;

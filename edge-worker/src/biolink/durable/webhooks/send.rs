@@ -8,8 +8,8 @@ use biolink::fetch_url::FetchUrl;
 use biolink::page::IdSource;
 use biolink::pages_api::AccountMessage;
 use biolink::webhooks::{
-    AlertEvent, ATTEMPT_TIMEOUT_MS, AttemptResult, Endpoint, EndpointChange, MAX_EXCERPT, UnsealError, WebhookSecret,
-    render_batch, retry_after_ms,
+    ATTEMPT_TIMEOUT_MS, AlertEvent, AttemptResult, Endpoint, EndpointChange, MAX_EXCERPT, UnsealError,
+    WebhookSecret, render_batch, retry_after_ms,
 };
 use biolink::webhooks_api::{Delivery, DeliveryState, EndedAttempt, request_headers};
 use futures_util::StreamExt;

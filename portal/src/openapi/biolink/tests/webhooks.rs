@@ -131,10 +131,20 @@ fn input_schema_of_webhooks_and_reader_agree() {
 fn every_kind_of_request_to_a_receiver_is_described() {
     let document = document(SERVER);
     let described: Vec<_> = document["x-webhooks"].as_object().unwrap().keys().cloned().collect();
-    assert_eq!(described, [
-        "batch", "click", "key_expiring", "page_published", "page_view", "qr_scan", "quota_exceeded",
-        "quota_threshold", "webhook_failing",
-    ]);
+    assert_eq!(
+        described,
+        [
+            "batch",
+            "click",
+            "key_expiring",
+            "page_published",
+            "page_view",
+            "qr_scan",
+            "quota_exceeded",
+            "quota_threshold",
+            "webhook_failing",
+        ]
+    );
     for kind in described {
         let content = &document["x-webhooks"][&kind]["post"]["requestBody"]["content"]["application/json"];
         assert_eq!(content["example"]["type"], kind);
