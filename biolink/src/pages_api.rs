@@ -13,6 +13,7 @@ mod edit;
 mod list;
 mod page;
 mod precondition;
+mod preview;
 mod problems;
 mod reply;
 mod report_guard;
@@ -32,6 +33,7 @@ pub use denied_hosts::DeniedHosts;
 pub use edit::PageEdit;
 pub use list::ListQuery;
 pub use page::{Content, PageMeta, PageStatus};
+pub use preview::preview;
 pub(crate) use problems::idempotency_key_reused;
 pub use problems::{
     account_unavailable, image_not_found, images_unavailable, page_gone, page_not_found, page_not_known,

@@ -17,7 +17,7 @@ use crate::access_log::AccessRecord;
 use crate::bindings::Bindings;
 use crate::biolink::domains;
 use crate::biolink::handlers::visit::{self, VisitHost};
-use crate::biolink::handlers::{administer_pages, images, pages_api, push_products, webhooks};
+use crate::biolink::handlers::{administer_pages, images, pages_api, preview, push_products, webhooks};
 use crate::context::RequestContext;
 use crate::gateway::handlers::{
     call_tool, change_key, issue_key, key_changes, list_keys, meters, read_history, read_own_key, secrets,
@@ -132,6 +132,7 @@ async fn respond(
             let contact = context.bindings.security_contact.as_ref();
             site::respond(route, context.address.base, contact, context.request.now)
         }
+        Route::Preview => boxed(preview::handle(context, access)).await,
         Route::Mcp => boxed(serve_mcp(context, query, access)).await.map_err(mcp::challenged),
         Route::KeyChanges => boxed(key_changes::handle(context, query, access)).await,
         Route::Meters => boxed(meters::handle(context, access)).await,

@@ -6,6 +6,10 @@
   let secret = "";
   let turn = 0;
   let timer = 0;
+  /** The form of a template with what is not saved yet. */
+  let edited;
+  let drawing = 0;
+  let drawn = 0;
 
   const isKey = () => secret.startsWith("utg_");
   const home = () => (isKey() ? "/v1/keys/me" : "/v1/keys");
@@ -19,13 +23,15 @@
     return isView && isOwn ? path : home();
   }
 
-  async function send(method, path, body) {
+  /** Sends a request, whose body is a file, or JSON. `match` is the ETag of what it changes. */
+  async function send(method, path, body, match) {
     const headers = isKey() ? { "X-API-Key": secret } : { Authorization: `Bearer ${secret}` };
-    if (body) headers["Content-Type"] = "application/json";
-    const response = await fetch(path, { method, headers, body: body && JSON.stringify(body), credentials: "omit", redirect: "error" });
-    const text = await response.text();
-    if (response.ok) return text;
-    throw Object.assign(new Error(), text.startsWith("{") ? JSON.parse(text) : { title: `Status ${response.status}` });
+    if (body) headers["Content-Type"] = body.type ?? "application/json";
+    if (match) headers["If-Match"] = match;
+    const response = await fetch(path, { method, headers, body, credentials: "omit", redirect: "error" });
+    const [text, etag] = [await response.text(), response.headers.get("etag")];
+    if (response.ok) return { text, etag };
+    throw Object.assign(new Error(), text.startsWith("{") ? JSON.parse(text) : { title: `Status ${response.status}` }, { etag });
   }
 
   /** Shows the view again. A quiet one replaces only what changes by itself. */
@@ -36,9 +42,9 @@
     const path = current();
     view.ariaBusy = "true";
     try {
-      const html = await send("GET", "/console" + path);
+      const { text } = await send("GET", "/console" + path);
       if (own !== turn) return;
-      const { body } = new DOMParser().parseFromString(html, "text/html");
+      const { body } = new DOMParser().parseFromString(text, "text/html");
       if (isQuiet) for (const part of body.querySelectorAll("[data-live]")) element(part.id)?.replaceWith(part);
       else place(body, path);
       timer = refreshLater(5000);
@@ -61,6 +67,12 @@
       link.ariaCurrent = `${shown}/`.startsWith(`${own}/`) ? "page" : null;
     }
     view.replaceChildren(...body.childNodes);
+    edited = undefined;
+    for (const form of view.querySelectorAll("[data-template]")) {
+      form.append(element(form.dataset.template).content.cloneNode(true));
+      forms.fill(form, JSON.parse(form.dataset.value));
+    }
+    draw();
     const heading = view.querySelector("h2");
     heading?.focus();
     document.title = `${heading?.textContent ?? "Console"} – Console`;
@@ -73,13 +85,14 @@
     else timer = refreshLater(1000);
   }
 
-  function report(error) {
+  /** Shows a problem: what is wrong with a field at the field, the rest above the view. */
+  function report(error, form) {
     const line = (text, name = "p") => Object.assign(document.createElement(name), { textContent: text });
-    const faults = (error.errors ?? []).map((fault) => line(`${fault.pointer ?? ""} ${fault.detail}`.trim(), "li"));
+    const errors = form ? forms.point(form, error.errors ?? []) : (error.errors ?? []);
     const more = line("", "p");
     if (error.code) more.append(Object.assign(line(error.code, "a"), { href: `/problems/${error.code}` }), ` · request ${error.request_id}`);
     const list = line("", "ul");
-    list.append(...faults);
+    list.append(...errors.map((fault) => line(`${fault.pointer ?? ""} ${fault.detail}`.trim(), "li")));
     problem.replaceChildren(line(error.title ?? "The gateway cannot be reached", "strong"), line(error.detail ?? error.message), list, more);
     problem.hidden = false;
     say("");
@@ -93,6 +106,7 @@
 
   function signOut() {
     secret = "";
+    edited = undefined;
     turn += 1;
     clearTimeout(timer);
     view.replaceChildren();
@@ -110,49 +124,72 @@
     return new Promise((resolve) => { dialog.onclose = () => resolve(dialog.returnValue === "yes"); });
   }
 
-  /** Lines `name: value` as an object. One without a value is null. */
-  const lines = (text) => Object.fromEntries(text.split("\n").filter((line) => line.trim()).map((line) => {
-    const [name, ...value] = line.split(":");
-    return [name.trim(), value.join(":").trim() || null];
-  }));
-
-  /** The fields of a form as JSON. An empty one is null if it may be, or left out. */
-  function fields(form) {
-    const body = {};
-    for (const { name, value, type, checked, dataset } of form.elements) {
-      if (!name) continue;
-      const path = name.split(".");
-      const last = path.pop();
-      const into = path.reduce((object, member) => (object[member] ??= {}), body);
-      if (type === "checkbox") { into[last] ??= []; if (checked) into[last].push(value); }
-      else if ("secret" in dataset) into[last] = secret;
-      else if (!value) { if ("nullable" in dataset) into[last] = null; }
-      else if ("lines" in dataset) into[last] = lines(value);
-      else if (type === "number" || "json" in dataset) into[last] = JSON.parse(value);
-      else into[last] = type === "datetime-local" ? new Date(`${value}Z`).toISOString() : value;
-    }
-    return Object.keys(body).length || "body" in form.dataset ? body : undefined;
-  }
-
-  async function change(form) {
-    const { method, action, question, reveals, next } = form.dataset;
+  async function change(form, pressed) {
+    const { method, action, question, template, reveals, next } = form.dataset;
     if (question && !(await opened(ask, question))) return;
     say("");
     try {
-      const text = await send(method, action, fields(form));
-      const reply = text ? JSON.parse(text) : {};
-      const key = reveals ? reply.secret : reply.key;
+      const body = JSON.stringify(forms.read(form, pressed, secret));
+      const { text, etag } = await send(method, action, body === "{}" ? undefined : body, form.dataset.match);
+      const made = text ? JSON.parse(text) : {};
       if (action === "/v1/keys/me") {
         signOut();
         return say("The key is revoked.");
       }
-      if (key && action === "/v1/keys/me/rotate") secret = key;
+      if (made.key && action === "/v1/keys/me/rotate") secret = made.key;
+      const once = reveals ? (made.secret ?? made.push?.secret) : made.key;
       element("revealed").textContent = reveals ?? "The new key";
-      if (key) await opened(reveal, key);
+      if (once) await opened(reveal, once);
       reveal.querySelector("[data-text]").textContent = "";
-      if (next) location.hash = next;
-      else await show();
+      if (made.push) made.push.secret = null;
+      const stays = template && !next;
+      if (stays) {
+        forms.clear(form);
+        forms.fill(form, made);
+        form.dataset.match = etag ?? "";
+        edited = undefined;
+      }
+      if (next) history.pushState(null, "", `#${next.replace("{id}", made.id)}`);
+      // What is typed elsewhere in the view stays.
+      await show(Boolean(stays || (edited && !next)));
       say("Done.");
+    } catch (error) {
+      if (error.status === 412) {
+        form.dataset.match = error.etag;
+        error.detail = "What you typed is still here. Save again to replace the other change, or reload the view to see it.";
+      }
+      report(error, form);
+    }
+  }
+
+  /** Draws the preview of the form that is beside it. */
+  async function draw() {
+    clearTimeout(drawing);
+    const frame = view.querySelector("iframe");
+    if (!frame) return;
+    drawn += 1;
+    const own = drawn;
+    const note = frame.nextElementSibling;
+    // Ids are of what is stored, and a preview is not.
+    const body = JSON.stringify(forms.read(frame.closest("form")), (name, value) => (name === "id" ? undefined : value));
+    try {
+      const { text } = await send("POST", "/console/preview", body);
+      if (own === drawn && frame.isConnected) showPreview(frame, text);
+      note.textContent = "";
+    } catch (error) {
+      note.textContent = error.errors ? "The preview follows when all fields are right." : (error.detail ?? "");
+    }
+  }
+
+  /** Stores an image of the account, and puts its address into the field beside it. */
+  async function upload(input) {
+    try {
+      const { text } = await send("POST", "/images", input.files[0]);
+      const address = input.closest("fieldset").querySelector("[name$=url]");
+      address.value = JSON.parse(text).url;
+      input.value = "";
+      forms.changed(address);
+      say("The picture is stored.");
     } catch (error) {
       report(error);
     }
@@ -179,15 +216,30 @@
       form.reset();
       say("");
       show();
-    } else if (form.dataset.action) change(form);
+    } else if (form.dataset.action) change(form, event.submitter);
     else if (location.hash === `#${target(form)}`) show();
     else location.hash = target(form);
   });
-  document.addEventListener("click", ({ target: { dataset, id } }) => {
+  document.addEventListener("click", (event) => {
+    const { dataset, id } = event.target;
     if (dataset.answer) document.querySelector("dialog[open]").close(dataset.answer);
     if (id === "sign-out") { signOut(); say("You are signed out."); problem.hidden = true; }
     if (id === "copy") navigator.clipboard.writeText(reveal.querySelector("[data-text]").textContent).then(() => { element("copied").textContent = "Copied."; });
+    const link = event.target.closest("a[href^='#/']");
+    if (link && edited) {
+      event.preventDefault();
+      opened(ask, "Leave without saving?").then((leave) => { if (leave) location.hash = link.hash; });
+    }
   });
+  document.addEventListener("input", ({ target }) => {
+    const form = target.closest("[data-template]");
+    if (!form) return;
+    edited = form;
+    clearTimeout(drawing);
+    drawing = setTimeout(draw, 500);
+  });
+  document.addEventListener("change", ({ target }) => { if (target.files?.length) upload(target); });
+  addEventListener("beforeunload", (event) => { if (edited) event.preventDefault(); });
   addEventListener("hashchange", () => {
     problem.hidden = true;
     say("");

@@ -11,8 +11,11 @@ mod moderation;
 mod page;
 mod pages;
 mod parts;
+mod schema_form;
 mod secrets;
+mod sources;
 mod status;
+mod templates;
 mod usage;
 mod webhooks;
 
@@ -34,7 +37,8 @@ pub fn respond(
     let is_read = response.status == 200 && response.header("content-type") == Some("application/json");
     match serde_json::from_slice(&response.body) {
         Ok(value) if is_read => {
-            let html = render(call, query, &value).into_string();
+            let etag = response.header("etag").unwrap_or_default();
+            let html = render(call, query, &value, etag).into_string();
             Response::new(200, "text/html; charset=utf-8", "no-store", html.into_bytes())
                 .with_headers([("x-robots-tag", "noindex")])
         }
@@ -42,7 +46,7 @@ pub fn respond(
     }
 }
 
-fn render(call: &ConsoleCall<'_>, query: Option<&str>, value: &Value) -> Markup {
+fn render(call: &ConsoleCall<'_>, query: Option<&str>, value: &Value, etag: &str) -> Markup {
     let path = call.path;
     match call.view {
         ConsoleView::OwnKey => usage::own_key(value),
@@ -54,7 +58,11 @@ fn render(call: &ConsoleCall<'_>, query: Option<&str>, value: &Value) -> Markup 
         ConsoleView::Account => pages::account(value),
         ConsoleView::Domains => domains::all(value),
         ConsoleView::Pages => pages::all(path, query, value),
-        ConsoleView::Page => pages::one(value),
+        ConsoleView::Page => pages::one(value, etag),
+        ConsoleView::Revisions => pages::revisions(path, value),
+        ConsoleView::Sources => sources::all(path, value),
+        ConsoleView::Source => sources::one(path, value),
+        ConsoleView::SourceRuns => sources::runs(path, value),
         ConsoleView::Analytics => analytics::report(query, value),
         ConsoleView::Webhooks => webhooks::all(value),
         ConsoleView::Webhook => webhooks::one(value),

@@ -46,6 +46,7 @@ pub enum Endpoint {
     Webhooks(WebhooksEndpoint),
     Admin(AdminEndpoint),
     Console(ConsoleView),
+    Preview,
     Mcp,
     PushProducts,
     Image,
@@ -86,6 +87,7 @@ impl Endpoint {
             Route::ToolsPage => Self::ToolsPage,
             Route::Site(route) => Self::Site(*route),
             Route::Console(call) => Self::Console(call.view),
+            Route::Preview => Self::Preview,
             Route::Mcp => Self::Mcp,
             Route::Biolink(biolink_route::Route::Pages(call)) => Self::Pages(call.endpoint),
             Route::Biolink(biolink_route::Route::Webhooks(call)) => Self::Webhooks(call.endpoint),
@@ -100,7 +102,7 @@ impl Endpoint {
     /// Returns every endpoint once; the tools' first. `Preflight` lies on every path and is not
     /// among them.
     pub fn all() -> impl Iterator<Item = Self> {
-        const OTHERS: [Endpoint; 28] = [
+        const OTHERS: [Endpoint; 29] = [
             Endpoint::IssueKey,
             Endpoint::ReadOwnKey,
             Endpoint::RotateOwnKey,
@@ -126,6 +128,7 @@ impl Endpoint {
             Endpoint::ReadTool,
             Endpoint::ToolsOpenApi,
             Endpoint::ToolsPage,
+            Endpoint::Preview,
             Endpoint::Mcp,
             Endpoint::PushProducts,
             Endpoint::Image,
@@ -159,6 +162,7 @@ impl Endpoint {
             | Self::RotateKey
             | Self::Meters
             | Self::PushProducts
+            | Self::Preview
             | Self::Mcp => Method::Post,
             Self::RevokeOwnKey | Self::RevokeSecret => Method::Delete,
             Self::ChangeKey | Self::ChangeSecret => Method::Patch,
@@ -215,6 +219,7 @@ impl Endpoint {
             Self::ReadTool => "/tools/{tool}",
             Self::ToolsOpenApi => CATALOG_PATH,
             Self::ToolsPage => "/docs/tools",
+            Self::Preview => "/console/preview",
             Self::Mcp => "/mcp",
             Self::PushProducts => "/hooks/products/{source_id}",
             Self::Image => "/i/{image_id}",

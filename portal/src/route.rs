@@ -14,7 +14,7 @@ use crate::docs_page::DocsPage;
 use crate::script::Script;
 
 pub use console::{ConsoleCall, ConsoleRead, ConsoleView};
-use console::{biolink_view, keys_view};
+use console::{PREVIEW, biolink_view, keys_view};
 pub use site::SiteRoute;
 
 /// A request that the service accepts. A request is exactly one of these or a [`Problem`].
@@ -44,6 +44,8 @@ pub enum Route<'a> {
     Site(SiteRoute),
     /// A view of the console.
     Console(ConsoleCall<'a>),
+    /// `POST /console/preview`
+    Preview,
     /// `POST /mcp`: a message of the Model Context Protocol.
     Mcp,
     /// A request for bio-link.
@@ -75,6 +77,10 @@ impl<'a> Route<'a> {
     /// `OPTIONS` is never refused.
     pub fn parse(method: &str, path: &'a str) -> Result<Self, Problem> {
         match ConsoleCall::api_path(path) {
+            Some(PREVIEW) => {
+                let is_post = |method: Method| (method == Method::Post).then_some(Self::Preview);
+                on_path(method.parse().ok(), Methods::of([Method::Post]), Self::Preflight, is_post)
+            }
             Some(api_path) => Self::parse_view(method.parse::<Method>().ok(), api_path),
             None => Self::parse_api(method, path),
         }

@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { settledReport, until } from "./parts/analytics.mjs";
 import { createPage } from "./parts/biolink.mjs";
 import { startChromium } from "./parts/chromium.mjs";
-import { follow, goTo, openConsole, press, reach, signIn, takeKey } from "./parts/console.mjs";
+import { assertQuiet, callApi, follow, goTo, openConsole, press, reach, signIn, takeKey } from "./parts/console.mjs";
 import { ADMIN_SECRET, startEdge } from "./parts/edge.mjs";
 import { startGateway } from "./parts/gateway.mjs";
 
@@ -20,7 +20,7 @@ const REPORT = "/analytics?interval=7d&group_by=timeseries,page,link,product,sou
 
 let edge;
 let browser;
-/** A page with visits and a click, a webhook of it with a delivery that failed, and the id of their key. */
+/** A page with visits and a click, a webhook of it with a delivery that failed, a product source, and the id of their key. */
 let made;
 
 before(async () => {
@@ -30,12 +30,7 @@ before(async () => {
 });
 after(() => Promise.all([browser?.close(), edge?.end()]));
 
-async function call(key, method, path, body) {
-  const headers = { "x-api-key": key, "content-type": "application/json" };
-  const response = await fetch(edge.origin + path, { method, headers, body: body && JSON.stringify(body) });
-  assert.ok(response.ok, `${method} ${path}: ${response.status}`);
-  return response.json();
-}
+const call = (...request) => callApi(edge, ...request);
 
 async function makeAccount() {
   const page = await createPage(edge, {
@@ -46,15 +41,9 @@ async function makeAccount() {
   await settledReport(edge, page, { views: 2, clicks: 1 });
   const webhook = await call(page.key, "POST", "/webhooks", { url: "https://hooks.example.com/crm", events: ["click"] });
   const delivery = await call(page.key, "POST", `/webhooks/${webhook.id}/test`, { type: "click" });
+  const source = await call(page.key, "POST", `/pages/${page.id}/product-sources`, { url: "https://shop.example.com/merchant.xml" });
   const { id } = await call(page.key, "GET", "/v1/keys/me");
-  return { page, webhook, delivery, id };
-}
-
-/** Checks that a window complained of nothing and sent nothing elsewhere, and closes it. */
-async function assertQuiet({ complaints, requests, close }) {
-  await close();
-  assert.deepEqual(complaints, []);
-  assert.deepEqual(requests.filter((url) => !url.startsWith(edge.origin)), []);
+  return { page, webhook, delivery, source, id };
 }
 
 test("holder sees the calls of the key as they are made", async () => {
@@ -282,7 +271,7 @@ test("webhook that the API refuses is explained", async () => {
   await page.getByRole("button", { name: "Make webhook" }).click();
   const problem = page.getByRole("alert");
   await problem.getByRole("link", { name: "fields-invalid" }).waitFor();
-  for (const pointer of ["/url", "/events"]) assert.equal(await problem.getByText(pointer).count(), 1, pointer);
+  for (const name of ["url", "events"]) assert.equal(await page.locator(`[name=${name}][aria-invalid]`).count(), 1, name);
   assert.equal(await page.getByLabel("Address of your receiver").inputValue(), "http://127.0.0.1/", "what was typed stays");
   await window.close();
 });
@@ -374,10 +363,11 @@ test("keyboard alone is enough", async () => {
 
 /** Every view, by the name of its screenshot. */
 function views() {
-  const { page, webhook, delivery, id } = made;
+  const { page, webhook, delivery, source, id } = made;
   return {
     [page.key]: {
-      usage: "/v1/keys/me", history: "/v1/usage?group_by=hour", secrets: "/v1/keys/me/secrets", pages: "/pages", page: `/pages/${page.id}`, analytics: REPORT, account: "/account", webhooks: "/webhooks",
+      usage: "/v1/keys/me", history: "/v1/usage?group_by=hour", secrets: "/v1/keys/me/secrets", pages: "/pages", page: `/pages/${page.id}`, revisions: `/pages/${page.id}/revisions`,
+      sources: `/pages/${page.id}/product-sources`, source: `/pages/${page.id}/product-sources/${source.id}`, runs: `/pages/${page.id}/product-sources/${source.id}/runs`, analytics: REPORT, account: "/account", webhooks: "/webhooks",
       webhook: `/webhooks/${webhook.id}`, deliveries: `/webhooks/${webhook.id}/deliveries`, delivery: `/webhooks/${webhook.id}/deliveries/${delivery.id}`,
     },
     [ADMIN_SECRET]: {

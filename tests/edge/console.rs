@@ -1,13 +1,13 @@
 //! The console: views are reads of the API, under the same rules.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::{
     http::{Request, Response},
     keys,
     stack::Edge,
 };
 
-use super::pages::{create, issue, unique};
+use super::pages::{create, issue, request, unique};
 
 fn view(edge: &Edge, path: &str, key: &str) -> Response {
     Request::get(&format!("/console{path}")).key(key).send(edge.addr)
@@ -109,6 +109,32 @@ fn view_counts_as_its_read() {
     assert_eq!(view(&edge, "/v1/keys/me", &key).status, 200);
     assert_eq!(view(&edge, "/pages", &key).status, 200);
     assert_eq!(before - remaining(), 1, "the view of the pages");
+}
+
+#[test]
+fn preview_is_free_and_stores_nothing() {
+    let edge = Edge::shared();
+    let (key, _) = issue(&edge, None);
+    let preview =
+        |key: &str, body: &Value| request("POST", "/console/preview", body).key(key).send(edge.addr);
+    let account = || Request::get("/account").key(&key).send(edge.addr).json();
+    let before = account();
+    let slug = unique("ada");
+    let page = json!({ "title": "Ada", "slug": slug, "status": "published",
+        "links": [{ "title": "News", "url": "https://example.com/news" }] });
+    let shown = preview(&key, &page);
+    assert_eq!((shown.status, shown.header("content-type")), (200, Some("text/html; charset=utf-8")));
+    assert!(shown.text().contains("<h1>Ada</h1>") && shown.text().contains("News"), "{}", shown.text());
+    assert_eq!(account(), before);
+    assert_eq!(Request::get(&format!("/{slug}")).send(edge.addr).status, 404);
+
+    let refused = preview(&key, &json!({ "links": [{ "url": "javascript:alert(1)" }] }));
+    assert_eq!((refused.status, refused.code().as_str()), (422, "fields-invalid"));
+    assert_eq!(preview(&edge.issue("free").0, &page).code(), "plan-required");
+    let without_key = request("POST", "/console/preview", &page).send(edge.addr);
+    assert_eq!(without_key.code(), "key-missing");
+    let get = view(&edge, "/preview", &key);
+    assert_eq!((get.code().as_str(), get.header("allow")), ("method-not-allowed", Some("POST, OPTIONS")));
 }
 
 #[test]

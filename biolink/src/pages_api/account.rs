@@ -30,6 +30,7 @@ use serde_json::{Value, json};
 
 pub use domain_input::DomainInput;
 pub use domains::host_owner;
+pub(super) use images::for_each_url;
 pub use message::{AccountMessage, Call, Claim, ClaimOutcome, Once, Operation, check_no_query};
 use outbox::Outbox;
 pub use outbox::Task;

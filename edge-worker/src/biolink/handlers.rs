@@ -5,6 +5,7 @@ pub(crate) mod analytics;
 pub(crate) mod export;
 pub(crate) mod images;
 pub(crate) mod pages_api;
+pub(crate) mod preview;
 pub(crate) mod product_sources;
 pub(crate) mod push_products;
 pub(crate) mod visit;

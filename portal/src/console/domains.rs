@@ -11,7 +11,7 @@ pub(super) fn all(domains: &Value) -> Markup {
     let rows: Vec<Row> = list(domains, "/data").iter().map(row).collect();
     html! {
         (heading("Domains"))
-        (table("Domains", &["Host", "Status", "Records", "Last check", "Checked", "Page", ""], &rows, "No domains. POST /domains adds one."))
+        (table("Domains", &["Host", "Status", "Records", "Last check", "Checked", "Page", ""], &rows, "No domain yet. Add one below."))
         (Change::new("POST", "/domains", "Add").form(&html! {
             label { "Host" input name="host" required; }
             label { "Page (its id)" input name="page_id" required; }

@@ -18,6 +18,7 @@ pub fn page() -> Response {
             div #view {}
         }
         (dialogs())
+        (super::templates::all())
     };
     let page = Page {
         section: Some(Section::Console),

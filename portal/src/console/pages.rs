@@ -45,22 +45,72 @@ pub(super) fn all(path: &str, query: Option<&str>, pages: &Value) -> Markup {
             (select("Status", "status", &STATUSES, &parameter(query, "status")))
             button { "Show" }
         }
-        (table("Pages", &["Title", "Address", "Status", "Visits", "Changed"], &rows, "No pages. POST /pages makes one."))
+        (table("Pages", &["Title", "Address", "Status", "Visits", "Changed"], &rows, "No page here yet. Make one below."))
         (pager(path, query, text(pages, "/next_cursor")))
+        h3 { "New page" }
+        (Change::new("POST", "/pages", "Make page").leading_to("/pages/{id}").form(&html! {
+            label { "Title" input name="title" autocomplete="off"; }
+            label { "Name in the address (empty: drawn)" input name="slug" autocomplete="off"; }
+        }))
         p { a href="#/account" { "Plan and limits of the account" } " · " a href="#/domains" { "Domains" } }
     }
 }
 
-/// Returns the view of `GET /pages/{page_id}`.
-pub(super) fn one(page: &Value) -> Markup {
+/// Returns the view of `GET /pages/{page_id}`: what is stored of the page, and the form that changes it.
+pub(super) fn one(page: &Value, etag: &str) -> Markup {
     let path = format!("/pages/{}", text(page, "/id"));
+    let report = analytics::address(Some(text(page, "/id")), "30d");
     html! {
         (heading(text(page, "/title")))
-        (page_facts(page))
-        p { a href=(format!("#{}", analytics::address(Some(text(page, "/id")), "30d"))) { "Analytics of this page" } }
-        div.actions { (publication(page, &path)) }
-        h3 { "Links" }
-        (links(list(page, "/links")))
+        p {
+            a href=(format!("#{report}")) { "Analytics" } " · "
+            a href=(format!("#{path}/revisions")) { "Revisions" } " · "
+            a href=(format!("#{path}/product-sources")) { "Product sources" }
+        }
+        div #page-facts data-live { (page_facts(page)) (warnings(page)) (ends(page, &path)) }
+        (Change::new("PUT", path, "").of_template("page-form", page, etag))
+    }
+}
+
+fn warnings(page: &Value) -> Markup {
+    html! { @for warning in list(page, "/warnings") { p.soft { (text(warning, "/detail")) } } }
+}
+
+/// Returns what takes the page away from visitors.
+fn ends(page: &Value, path: &str) -> Markup {
+    let unpublish = Change::new("POST", format!("{path}/unpublish"), "Take offline")
+        .asking("Take this page offline? Visitors see that it is not there.");
+    let delete = Change::new("DELETE", path, "Delete")
+        .asking("Delete this page for good? Its address is reserved for you for 30 days.")
+        .leading_to("/pages");
+    html! {
+        div.actions {
+            @if text(page, "/status") == "published" { (unpublish.dangerous(true).button()) }
+            (delete.dangerous(true).button())
+        }
+    }
+}
+
+/// Returns the view of `GET /pages/{page_id}/revisions`.
+pub(super) fn revisions(path: &str, revisions: &Value) -> Markup {
+    let page = path.trim_end_matches("/revisions");
+    let row = |revision: &Value| {
+        let number = count(revision, "/revision");
+        let restore = Change::new("POST", format!("{path}/{number}/restore"), "Restore")
+            .asking("Make this the newest revision? Visitors see it when you publish the page.")
+            .leading_to(page);
+        vec![
+            html! { (number) },
+            moment(revision, "/created_at"),
+            html! { @if flag(revision, "/live") { (badge("published")) } },
+            restore.button(),
+        ]
+    };
+    let rows: Vec<Row> = list(revisions, "/data").iter().map(row).collect();
+    html! {
+        (heading("Revisions"))
+        p { a href=(format!("#{page}")) { "The page" } }
+        (table("Revisions, the newest first", &["Revision", "Saved", "Visitors see", "Change"], &rows, "None."))
     }
 }
 
@@ -90,30 +140,4 @@ pub(super) fn state(page: &Value) -> Markup {
         (badge(text(page, "/status")))
         @if flag(page, "/has_unpublished_changes") { " " (badge("unpublished changes")) }
     }
-}
-
-fn publication(page: &Value, path: &str) -> Markup {
-    let publish = Change::new("POST", format!("{path}/publish"), "Publish")
-        .asking("Show the newest revision to visitors?");
-    let unpublish = Change::new("POST", format!("{path}/unpublish"), "Take offline")
-        .asking("Take this page offline? Visitors see that it is not there.")
-        .dangerous(true);
-    let is_live = text(page, "/status") == "published";
-    html! {
-        @if !is_live || flag(page, "/has_unpublished_changes") { (publish.button()) }
-        @if is_live { (unpublish.button()) }
-    }
-}
-
-fn links(links: &[Value]) -> Markup {
-    let row = |link: &Value| {
-        vec![
-            html! { (text(link, "/title")) },
-            html! { (text(link, "/type")) },
-            html! { (text(link, "/url")) },
-            html! { @if flag(link, "/enabled") { "shown" } @else { "hidden" } },
-        ]
-    };
-    let rows: Vec<Row> = links.iter().map(row).collect();
-    table("Links", &["Title", "Type", "Leads to", "State"], &rows, "None.")
 }

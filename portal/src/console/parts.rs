@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 /// Columns of numbers, which are aligned at their last digit.
-const NUMBERS: [&str; 7] = ["Calls", "Clicks", "Refusals", "Scans", "Time", "Views", "Visitors"];
+const NUMBERS: [&str; 8] = ["Calls", "Clicks", "Products", "Refusals", "Scans", "Time", "Views", "Visitors"];
 
 /// Returns a text of a response, empty if there is none.
 pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
@@ -99,8 +99,8 @@ pub(super) struct Change<'a> {
     is_dangerous: bool,
     /// The name of the secret that its response shows once.
     reveals: Option<&'a str>,
-    /// The view that is shown after it, in place of the present one.
-    next: Option<&'a str>,
+    /// The view that is shown after it, with the id of what was made in place of `{id}`.
+    next: Option<String>,
 }
 
 impl<'a> Change<'a> {
@@ -132,15 +132,24 @@ impl<'a> Change<'a> {
         Self { reveals: Some(name), ..self }
     }
 
-    /// Shows another view after it.
-    pub(super) fn leading_to(self, view: &'a str) -> Self {
-        Self { next: Some(view), ..self }
+    /// Shows another view after it, with the id of what was made in place of `{id}`.
+    pub(super) fn leading_to(self, view: impl Into<String>) -> Self {
+        Self { next: Some(view.into()), ..self }
+    }
+
+    /// Returns a form of a template of the console's page. The script fills it with a value, and sends it on the
+    /// condition that the value has this ETag still.
+    pub(super) fn of_template(&self, template: &str, value: &Value, etag: &str) -> Markup {
+        html! {
+            form.editor novalidate data-method=(self.method) data-action=(self.path) data-reveals=[self.reveals] data-next=[self.next.as_deref()]
+                data-template=(template) data-value=(value.to_string()) data-match=(etag) {}
+        }
     }
 
     /// Returns the form.
     pub(super) fn form(&self, fields: &Markup) -> Markup {
         html! {
-            form data-method=(self.method) data-action=(self.path) data-question=(self.question) data-reveals=[self.reveals] data-next=[self.next] {
+            form data-method=(self.method) data-action=(self.path) data-question=(self.question) data-reveals=[self.reveals] data-next=[self.next.as_deref()] {
                 (fields)
                 button.danger[self.is_dangerous] { (self.label) }
             }

@@ -1,9 +1,12 @@
+use std::io::Write as _;
+
 use serde_json::json;
 use shared::route::Target;
 
 use super::*;
 use crate::openapi::biolink;
 use crate::route::Route;
+use crate::script::Script;
 
 /// Returns the view of a path, with its query, given the response of the API.
 fn view(target: &str, value: &Value) -> String {
@@ -21,7 +24,7 @@ fn example(path: &str) -> Value {
     let content = &document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"];
     match content.get("example") {
         Some(example) => example.clone(),
-        None => document["components"]["examples"]["page"]["value"].clone(),
+        None => document["components"]["examples"]["Page"]["value"].clone(),
     }
 }
 
@@ -65,6 +68,7 @@ fn examples() -> impl Iterator<Item = (String, Value)> {
             ("{id}", "key_0bPELAU4eqF07yhS3"),
             ("{webhook_id}", "whe_F8ilatlehuG4fNrZJ"),
             ("{delivery_id}", "dlv_000000000077kwgft5p2Xy"),
+            ("{source_id}", "src_KAUWiorRuAf2Km7xM"),
         ];
         let target = ids.iter().fold(format!("/console{path}"), |path, (name, id)| path.replace(name, id));
         (target, example(path))
@@ -312,6 +316,76 @@ fn domain_has_its_records_and_can_be_checked_and_removed() {
     ] {
         assert!(html.contains(text), "{text}: {html}");
     }
+}
+
+#[test]
+fn page_is_edited_in_a_form_that_knows_its_version() {
+    let call = Route::read("GET", "/console/pages/pg_08YYTcdbmMH1lMgsW");
+    let Ok((Route::Console(call), _)) = call else { panic!() };
+    let response = Response::json(example("/pages/{page_id}").to_string()).with_headers([("etag", "\"v7\"")]);
+    let html = String::from_utf8(respond(&call, None, response.into_bytes()).body).unwrap();
+    for text in [
+        r#"novalidate data-method="PUT" data-action="/pages/pg_08YYTcdbmMH1lMgsW" data-template="page-form""#,
+        r#"data-match="&quot;v7&quot;""#,
+        "&quot;title&quot;:&quot;Ada Lovelace&quot;",
+        r##"href="#/pages/pg_08YYTcdbmMH1lMgsW/revisions""##,
+        r#"data-method="DELETE" data-action="/pages/pg_08YYTcdbmMH1lMgsW""#,
+        r#"data-next="/pages""#,
+        "browsers of visitors load images from these hosts",
+    ] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+}
+
+#[test]
+fn revision_is_restored_and_its_page_follows() {
+    let html = view("/console/pages/pg_08YYTcdbmMH1lMgsW/revisions", &example("/pages/{page_id}/revisions"));
+    for text in [
+        r#"data-action="/pages/pg_08YYTcdbmMH1lMgsW/revisions/1/restore""#,
+        r#"data-next="/pages/pg_08YYTcdbmMH1lMgsW""#,
+    ] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+}
+
+#[test]
+fn source_is_made_changed_synced_and_deleted() {
+    let path = "/pages/pg_08YYTcdbmMH1lMgsW/product-sources";
+    let all = view(&format!("/console{path}"), &json!({ "data": [] }));
+    assert!(
+        all.contains(&format!(r#"data-method="POST" data-action="{path}" data-reveals="The secret for pushes" data-next="{path}/{{id}}""#)),
+        "{all}"
+    );
+    assert!(
+        all.contains(r#"data-template="source-form" data-value="{}""#) && all.contains("None yet."),
+        "{all}"
+    );
+    let path = format!("{path}/src_KAUWiorRuAf2Km7xM");
+    let one = view(&format!("/console{path}"), &example("/pages/{page_id}/product-sources/{source_id}"));
+    for (method, rest) in
+        [("POST", "/refresh"), ("DELETE", ""), ("DELETE", "?keep_products=true"), ("PATCH", "")]
+    {
+        let change = format!(r#"data-method="{method}" data-action="{path}{rest}""#);
+        assert!(one.contains(&change), "{change}: {one}");
+    }
+    assert!(one.contains("pending") && one.contains("/hooks/products/src_KAUWiorRuAf2Km7xM"), "{one}");
+    let runs =
+        view(&format!("/console{path}/runs"), &example("/pages/{page_id}/product-sources/{source_id}/runs"));
+    for text in ["3 read, 1 left out", "2 new, 0 changed, 0 removed", "has no title"] {
+        assert!(runs.contains(text), "{text}: {runs}");
+    }
+}
+
+/// The page has its style and the templates of its forms.
+#[test]
+fn console_has_at_most_60_kb_compressed() {
+    let compressed = |text: &str| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap().len()
+    };
+    let total = compressed(&page().body) + compressed(&crate::docs::script(Script::Console).body);
+    assert!(total <= 60_000, "{total} bytes");
 }
 
 #[test]

@@ -91,6 +91,7 @@ fn is_described(endpoint: Endpoint) -> bool {
         | Endpoint::Webhooks(_)
         | Endpoint::Admin(_)
         | Endpoint::Console(_)
+        | Endpoint::Preview
         | Endpoint::PushProducts
         | Endpoint::Image
         | Endpoint::Visit(_)

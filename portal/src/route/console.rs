@@ -38,6 +38,10 @@ pub enum ConsoleView {
     Domains,
     Pages,
     Page,
+    Revisions,
+    Sources,
+    Source,
+    SourceRuns,
     Analytics,
     Webhooks,
     Webhook,
@@ -47,6 +51,9 @@ pub enum ConsoleView {
     ReportedAccount,
     Reports,
 }
+
+/// The path below the console that shows what a body would make of a page.
+pub(super) const PREVIEW: &str = "/preview";
 
 impl<'a> ConsoleCall<'a> {
     /// Returns true for the target of the console or of one of its views, whose HTML is for pages of
@@ -87,7 +94,7 @@ pub(super) fn biolink_view(read: &biolink_route::Route<'_>) -> Option<ConsoleVie
 
 impl ConsoleView {
     /// Every view once.
-    pub const ALL: [Self; 18] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; 22] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the path of the read, with parameters in braces.
     pub const fn api_path(self) -> &'static str {
@@ -102,6 +109,10 @@ impl ConsoleView {
             Self::Domains => PagesEndpoint::ListDomains.path(),
             Self::Pages => PagesEndpoint::List.path(),
             Self::Page => PagesEndpoint::Read.path(),
+            Self::Revisions => PagesEndpoint::Revisions.path(),
+            Self::Sources => PagesEndpoint::ListSources.path(),
+            Self::Source => PagesEndpoint::ReadSource.path(),
+            Self::SourceRuns => PagesEndpoint::SourceRuns.path(),
             Self::Analytics => PagesEndpoint::Analytics.path(),
             Self::Webhooks => WebhooksEndpoint::List.path(),
             Self::Webhook => WebhooksEndpoint::Read.path(),

@@ -219,6 +219,13 @@ fn path_without_a_view_is_route_unknown() {
 }
 
 #[test]
+fn preview_takes_post_alone() {
+    assert_eq!(Route::parse("POST", "/console/preview"), Ok(Route::Preview));
+    assert_eq!(code("GET", "/console/preview"), Some(codes::METHOD_NOT_ALLOWED));
+    assert!(ConsoleCall::is_console("/console/preview"));
+}
+
+#[test]
 fn console_is_its_page_and_what_is_below_it() {
     for target in ["/console", "/console?a", "/console/pages?limit=2", "/console/"] {
         assert!(ConsoleCall::is_console(target), "{target}");

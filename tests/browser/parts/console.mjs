@@ -11,7 +11,7 @@ export async function openConsole(browser, edge, options = {}) {
   page.on("request", (request) => requests.push(request.url()));
   const response = await page.goto(`${edge.origin}/console`);
   assert.equal(response.status(), 200);
-  return { context, page, complaints, requests, close: () => context.close() };
+  return { context, page, complaints, requests, origin: edge.origin, close: () => context.close() };
 }
 
 /** Signs in, and waits for the first view. */
@@ -35,9 +35,9 @@ export async function press(page, name) {
 
 /** Presses Tab until what has the focus begins with this name. */
 export async function reach(page, name) {
-  for (let presses = 0; presses < 60; presses += 1) {
+  for (let presses = 0; presses < 80; presses += 1) {
     await page.keyboard.press("Tab");
-    const reached = await page.evaluate(() => document.activeElement.labels?.[0]?.innerText ?? document.activeElement.innerText);
+    const reached = await page.evaluate(() => document.activeElement.labels?.[0]?.innerText ?? document.activeElement.innerText ?? "");
     if (reached.trim().startsWith(name)) return;
   }
   assert.fail(`Tab does not reach ${name}`);
@@ -58,4 +58,19 @@ export async function takeKey(page) {
   await page.locator("#reveal").getByRole("button", { name: "Done" }).click();
   await page.getByText("Done.", { exact: true }).waitFor();
   return key;
+}
+
+/** Sends a request to the API. Returns the JSON of its response. */
+export async function callApi(edge, key, method, path, body) {
+  const headers = { "x-api-key": key, "content-type": "application/json" };
+  const response = await fetch(edge.origin + path, { method, headers, body: body && JSON.stringify(body) });
+  assert.ok(response.ok, `${method} ${path}: ${response.status}`);
+  return response.json();
+}
+
+/** Checks that a window complained of nothing, but of problems of the API if `refused`, and sent nothing elsewhere, and closes it. */
+export async function assertQuiet({ complaints, requests, origin, close }, refused = false) {
+  await close();
+  assert.deepEqual(complaints.filter((text) => !refused || !text.startsWith("Failed to load resource")), []);
+  assert.deepEqual(requests.filter((url) => !url.startsWith(origin)), []);
 }

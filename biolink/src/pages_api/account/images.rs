@@ -147,39 +147,10 @@ impl Account {
     /// for each of an image that the account does not have. Images are objects with the member `url`.
     pub(super) fn check_images(&self, members: &mut Map<String, Value>, base: &str) -> Vec<FieldError> {
         let mut faults = Vec::new();
-        self.search(members, "#", base, &mut faults);
+        for_each_url(members, "#", &mut |pointer, url| {
+            faults.extend(self.check_image(url, base).map(|detail| FieldError { pointer, detail }));
+        });
         faults
-    }
-
-    fn search(
-        &self,
-        members: &mut Map<String, Value>,
-        place: &str,
-        base: &str,
-        faults: &mut Vec<FieldError>,
-    ) {
-        for (name, value) in members.iter_mut().filter(|(name, _)| *name != "metadata") {
-            let place = format!("{place}/{name}");
-            match value {
-                Value::Object(inner) => {
-                    if let Some(Value::String(url)) = inner.get_mut("url") {
-                        faults.extend(
-                            self.check_image(url, base)
-                                .map(|detail| FieldError { pointer: format!("{place}/url"), detail }),
-                        );
-                    }
-                    self.search(inner, &place, base, faults);
-                }
-                Value::Array(items) => {
-                    for (at, item) in items.iter_mut().enumerate() {
-                        if let Some(item) = item.as_object_mut() {
-                            self.search(item, &format!("{place}/{at}"), base, faults);
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
     }
 
     fn check_image(&self, url: &mut String, base: &str) -> Option<String> {
@@ -194,5 +165,32 @@ impl Account {
 
     fn stored_images(&self) -> impl Iterator<Item = &StoredImage> {
         self.images.iter().filter(|image| image.is_stored)
+    }
+}
+
+/// Calls `visit` with the pointer and the text of each member `url` of an object below `place`.
+pub(in crate::pages_api) fn for_each_url(
+    members: &mut Map<String, Value>,
+    place: &str,
+    visit: &mut dyn FnMut(String, &mut String),
+) {
+    for (name, value) in members.iter_mut().filter(|(name, _)| *name != "metadata") {
+        let place = format!("{place}/{name}");
+        match value {
+            Value::Object(inner) => {
+                if let Some(Value::String(url)) = inner.get_mut("url") {
+                    visit(format!("{place}/url"), url);
+                }
+                for_each_url(inner, &place, visit);
+            }
+            Value::Array(items) => {
+                for (at, item) in items.iter_mut().enumerate() {
+                    if let Some(item) = item.as_object_mut() {
+                        for_each_url(item, &format!("{place}/{at}"), visit);
+                    }
+                }
+            }
+            _ => {}
+        }
     }
 }

@@ -95,6 +95,7 @@ fn document_and_router_have_the_same_operations() {
                     | Endpoint::StatusPage
                     | Endpoint::Site(_)
                     | Endpoint::Console(_)
+                    | Endpoint::Preview
                     | Endpoint::Image
                     | Endpoint::Visit(_)
                     | Endpoint::KeyChanges

@@ -1,0 +1,23 @@
+//! `POST /console/preview`: a page as visitors would see it, before it is stored. Free of charge, like
+//! the visits.
+
+use biolink::pages_api::{plan_required, preview};
+use shared::key::Scope;
+use shared::problem::Problem;
+use shared::response::Response;
+
+use super::pages_api::read_body;
+use crate::access_log::AccessRecord;
+use crate::context::RequestContext;
+use crate::gateway::key_record;
+use crate::runtime::outline::{boxed, outlined};
+
+pub(crate) async fn handle(
+    context: &RequestContext<'_>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    let record = boxed(key_record::read(context, Scope::BiolinkRead, access)).await?;
+    plan_required(record.biolink_plan)?;
+    let body = boxed(read_body(context, true)).await?;
+    outlined(|| preview(&body, &context.pages_url(), context.request.now))
+}
