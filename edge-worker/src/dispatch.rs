@@ -26,6 +26,7 @@ use crate::gateway::handlers::{
 use crate::gateway::meter_client;
 use crate::portal::assets;
 use crate::portal::mcp::{self, Step};
+use crate::portal::session;
 use crate::respond::{ClientResponse, problem_of};
 use crate::runtime::client_request::ClientRequest;
 use crate::runtime::outline::{boxed, outlined};
@@ -59,6 +60,12 @@ pub(crate) async fn dispatch(
     {
         return Ok(ClientResponse::Own(Response::redirect(308, url).into_bytes()));
     }
+    // A tool is called with a key that the caller sends.
+    let kept = match route {
+        Route::CallTool(_) => None,
+        _ => outlined(|| session::key(request, &bindings, address.is_secure())),
+    };
+    let head = Head { api_key: head.api_key.or(kept.as_deref()), ..head };
     let context = RequestContext { request, address, head, bindings: &bindings, execution };
     let context = &context;
     let outcome = match route {
@@ -122,6 +129,7 @@ async fn respond(
         Route::Biolink(route) => return boxed(respond_biolink(context, route, query, access)).await,
         Route::Keys(route) => boxed(respond_keys(context, route, query, access)).await,
         Route::Asset(asset) => boxed(assets::respond(context, asset)).await,
+        Route::Session(call) => session::respond(context, call),
         Route::Health => Ok(Response::health()),
         Route::Status => boxed(status::tools(context)).await,
         Route::StatusPage => boxed(status::page(context)).await,

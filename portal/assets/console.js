@@ -1,9 +1,12 @@
-// The console: signs in with a key, which only the variable `secret` holds, and shows what the server renders.
+// The console: signs in with a key, which the variable `secret` holds, or a cookie that no script can read, and shows what the
+// server renders.
 "use strict";
 {
   const element = (id) => document.getElementById(id);
   const [view, status, problem, ask, reveal] = ["view", "status", "problem", "ask", "reveal"].map(element);
+  const SESSION = "/console/session";
   let secret = "";
+  let isKept = false;
   let turn = 0;
   let timer = 0;
   /** The form of a template with what is not saved yet. */
@@ -11,7 +14,7 @@
   let drawing = 0;
   let drawn = 0;
 
-  const isKey = () => secret.startsWith("utg_");
+  const isKey = () => isKept || secret.startsWith("utg_");
   const home = () => (isKey() ? "/v1/keys/me" : "/v1/keys");
   const isOfAdmin = (path) => /^\/(admin\/|v1\/keys($|[?]|\/key_))/.test(path);
 
@@ -25,10 +28,11 @@
 
   /** Sends a request, whose body is a file, or JSON. `match` is the ETag of what it changes. */
   async function send(method, path, body, match) {
-    const headers = isKey() ? { "X-API-Key": secret } : { Authorization: `Bearer ${secret}` };
+    const own = isKey() ? { "X-API-Key": secret } : { Authorization: `Bearer ${secret}` };
+    const headers = secret ? own : {};
     if (body) headers["Content-Type"] = body.type ?? "application/json";
     if (match) headers["If-Match"] = match;
-    const response = await fetch(path, { method, headers, body, credentials: "omit", redirect: "error" });
+    const response = await fetch(path, { method, headers, body, credentials: "same-origin", redirect: "error" });
     const [text, etag] = [await response.text(), response.headers.get("etag")];
     if (response.ok) return { text, etag };
     throw Object.assign(new Error(), text.startsWith("{") ? JSON.parse(text) : { title: `Status ${response.status}` }, { etag });
@@ -104,7 +108,25 @@
     if (text) problem.hidden = true;
   }
 
+  /** Has the browser keep the key. */
+  async function keep() {
+    await send("PUT", SESSION);
+    isKept = true;
+    secret = "";
+  }
+
+  async function enter(isToKeep) {
+    try {
+      if (isToKeep) await keep();
+      await show();
+    } catch (error) {
+      report(error);
+    }
+  }
+
   function signOut() {
+    if (isKept) send("DELETE", SESSION).catch(report);
+    isKept = false;
     secret = "";
     edited = undefined;
     turn += 1;
@@ -136,7 +158,10 @@
         signOut();
         return say("The key is revoked.");
       }
-      if (made.key && action === "/v1/keys/me/rotate") secret = made.key;
+      if (made.key && action === "/v1/keys/me/rotate") {
+        secret = made.key;
+        if (isKept) await keep();
+      }
       const once = reveals ? (made.secret ?? made.push?.secret) : made.key;
       element("revealed").textContent = reveals ?? "The new key";
       if (once) await opened(reveal, once);
@@ -213,9 +238,10 @@
     event.preventDefault();
     if (form.id === "sign-in") {
       secret = element("secret").value.trim();
+      const isToKeep = element("keep").checked && isKey();
       form.reset();
       say("");
-      show();
+      enter(isToKeep);
     } else if (form.dataset.action) change(form, event.submitter);
     else if (location.hash === `#${target(form)}`) show();
     else location.hash = target(form);
@@ -243,6 +269,11 @@
   addEventListener("hashchange", () => {
     problem.hidden = true;
     say("");
-    if (secret) show();
+    if (secret || isKept) show();
   });
+  send("GET", SESSION).then(({ text }) => {
+    if (secret || isKept) return;
+    isKept = JSON.parse(text).signed_in;
+    if (isKept) show();
+  }, report);
 }

@@ -9,6 +9,7 @@ use shared::tool::Tool;
 
 use crate::asset::Asset;
 use crate::route::{ConsoleView, Route, SiteRoute};
+use crate::session::{self, SessionCall};
 
 /// One method on one path template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,6 +48,7 @@ pub enum Endpoint {
     Admin(AdminEndpoint),
     Console(ConsoleView),
     Preview,
+    Session(SessionCall),
     Mcp,
     PushProducts,
     Image,
@@ -88,6 +90,7 @@ impl Endpoint {
             Route::Site(route) => Self::Site(*route),
             Route::Console(call) => Self::Console(call.view),
             Route::Preview => Self::Preview,
+            Route::Session(call) => Self::Session(*call),
             Route::Mcp => Self::Mcp,
             Route::Biolink(biolink_route::Route::Pages(call)) => Self::Pages(call.endpoint),
             Route::Biolink(biolink_route::Route::Webhooks(call)) => Self::Webhooks(call.endpoint),
@@ -140,6 +143,7 @@ impl Endpoint {
         let webhooks = WebhooksEndpoint::ALL.into_iter().map(Self::Webhooks);
         let admin = AdminEndpoint::ALL.into_iter().map(Self::Admin);
         let console = ConsoleView::ALL.into_iter().map(Self::Console);
+        let sessions = SessionCall::ALL.into_iter().map(Self::Session);
         let assets = Asset::all().filter(|asset| asset.path().is_some()).filter_map(|asset| match asset {
             Asset::Problem(_) => None,
             asset => Some(Self::Asset(asset)),
@@ -147,7 +151,7 @@ impl Endpoint {
         let site = SiteRoute::ALL.into_iter().map(Self::Site);
         let visits = VisitEndpoint::ALL.into_iter().map(Self::Visit);
         let api = calls.chain(OTHERS).chain(pages).chain(webhooks).chain(admin);
-        api.chain(assets).chain(console).chain(site).chain(visits)
+        api.chain(assets).chain(console).chain(sessions).chain(site).chain(visits)
     }
 
     /// Returns the method.
@@ -171,6 +175,7 @@ impl Endpoint {
             Self::Webhooks(endpoint) => endpoint.method(),
             Self::Visit(endpoint) => endpoint.method(),
             Self::Admin(endpoint) => endpoint.method(),
+            Self::Session(call) => call.method(),
             Self::ReadOwnKey
             | Self::ReadHistory
             | Self::ListSecrets
@@ -220,6 +225,7 @@ impl Endpoint {
             Self::ToolsOpenApi => CATALOG_PATH,
             Self::ToolsPage => "/docs/tools",
             Self::Preview => "/console/preview",
+            Self::Session(_) => session::PATH,
             Self::Mcp => "/mcp",
             Self::PushProducts => "/hooks/products/{source_id}",
             Self::Image => "/i/{image_id}",

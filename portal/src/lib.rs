@@ -18,4 +18,5 @@ pub mod openapi;
 pub mod rendering;
 pub mod route;
 pub mod script;
+pub mod session;
 pub mod site;

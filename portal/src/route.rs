@@ -12,6 +12,7 @@ use shared::route::{self as gateway, KeysRoute, Path, Segments, Target, ToolCall
 use crate::asset::Asset;
 use crate::docs_page::DocsPage;
 use crate::script::Script;
+use crate::session::{self, SessionCall};
 
 pub use console::{ConsoleCall, ConsoleRead, ConsoleView};
 use console::{PREVIEW, biolink_view, keys_view};
@@ -46,6 +47,8 @@ pub enum Route<'a> {
     Console(ConsoleCall<'a>),
     /// `POST /console/preview`
     Preview,
+    /// A request for the session of the console.
+    Session(SessionCall),
     /// `POST /mcp`: a message of the Model Context Protocol.
     Mcp,
     /// A request for bio-link.
@@ -76,6 +79,12 @@ impl<'a> Route<'a> {
     /// As [`gateway::Route::parse`], and `route-unknown` for a path that no part of the service knows. An
     /// `OPTIONS` is never refused.
     pub fn parse(method: &str, path: &'a str) -> Result<Self, Problem> {
+        if path == session::PATH {
+            let method = method.parse::<Method>().ok();
+            return on_path(method, SessionCall::methods(), Self::Preflight, |method| {
+                SessionCall::of(method).map(Self::Session)
+            });
+        }
         match ConsoleCall::api_path(path) {
             Some(PREVIEW) => {
                 let is_post = |method: Method| (method == Method::Post).then_some(Self::Preview);

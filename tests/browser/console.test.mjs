@@ -111,6 +111,34 @@ test("key is kept in the memory of the page and nowhere else", async () => {
   await assertQuiet(window);
 });
 
+test("browser that keeps the key stays signed in until it signs out", async () => {
+  const key = await edge.issueKey();
+  const window = await openConsole(browser, edge);
+  const { page } = window;
+  await page.getByLabel("Keep me signed in").check();
+  await signIn(page, key);
+  const [cookie] = await window.context.cookies();
+  assert.deepEqual([cookie.httpOnly, cookie.sameSite, cookie.value.includes(key)], [true, "Strict", false]);
+  assert.equal(await page.evaluate(() => document.cookie), "");
+  await page.reload();
+  await page.locator("#view h2").waitFor();
+  await follow(page, "Secrets");
+  await follow(page, "Usage");
+  await page.locator("#view").getByRole("button", { name: "Rotate", exact: true }).first().click();
+  await page.locator("#ask").getByRole("button", { name: "Yes" }).click();
+  assert.notEqual(await takeKey(page), key);
+  await page.reload();
+  await page.locator("#view h2").waitFor();
+  const ended = page.waitForResponse((response) => response.request().method() === "DELETE");
+  await page.getByRole("button", { name: "Sign out" }).click();
+  assert.equal((await ended).status(), 204);
+  await page.reload();
+  await page.getByRole("button", { name: "Sign in" }).waitFor();
+  assert.deepEqual(await window.context.cookies(), []);
+  assert.equal(await page.locator("#view").innerText(), "");
+  await assertQuiet(window);
+});
+
 test("second secret is made with the keyboard alone, and revoked", async () => {
   const key = await edge.issueKey();
   const window = await openConsole(browser, edge);

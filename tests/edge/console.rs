@@ -51,6 +51,46 @@ fn console_is_for_pages_of_the_same_origin_only() {
 }
 
 #[test]
+fn kept_key_signs_in_scripts_of_this_origin_only() {
+    let edge = Edge::shared();
+    let (key, _) = edge.issue("free");
+    let kept = Request::new("PUT", "/console/session").key(&key).send(edge.addr);
+    let cookie = kept.header("set-cookie").unwrap();
+    let (pair, attributes) = cookie.split_once("; ").unwrap();
+    assert_eq!((kept.status, attributes), (204, "Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict"));
+    assert_eq!(kept.header("cache-control"), Some("no-store"));
+    assert!(!pair.contains(&key));
+    let status = |method, path, site: &str, target: &str| {
+        let request = Request::new(method, path).header("cookie", pair).header("sec-fetch-site", site);
+        request.header("sec-fetch-dest", target).send(edge.addr).status
+    };
+    assert_eq!(status("GET", "/console/v1/keys/me", "same-origin", "empty"), 200);
+    assert_eq!(status("GET", "/v1/keys/me", "same-origin", "empty"), 200);
+    assert_eq!(status("POST", "/v1/keys/me/rotate", "same-site", "empty"), 401);
+    assert_eq!(status("DELETE", "/v1/keys/me", "cross-site", "empty"), 401);
+    assert_eq!(status("GET", "/console/v1/keys/me", "same-origin", "document"), 401);
+    assert_eq!(status("GET", "/v1/qr/generate", "same-origin", "empty"), 401, "tools take a key only");
+    assert_eq!(status("GET", "/v1/keys", "same-origin", "empty"), 401);
+    let another = edge.issue("pro").0;
+    let own = Request::get("/v1/keys/me").key(&another).header("cookie", pair);
+    let own = own.header("sec-fetch-site", "same-origin").header("sec-fetch-dest", "empty").send(edge.addr);
+    assert_eq!(own.json()["tier"], "pro", "a key that is sent comes first");
+}
+
+#[test]
+fn session_begins_with_a_key_and_ends() {
+    let edge = Edge::shared();
+    let refused = Request::new("PUT", "/console/session").send(edge.addr);
+    assert_eq!((refused.status, refused.code().as_str()), (401, "key-missing"));
+    assert_eq!(refused.header("set-cookie"), None);
+    let state = Request::get("/console/session").send(edge.addr);
+    assert_eq!((state.status, state.text().as_str()), (200, r#"{"signed_in":false}"#));
+    let ended = Request::new("DELETE", "/console/session").send(edge.addr);
+    assert_eq!(ended.status, 204);
+    assert!(ended.header("set-cookie").unwrap().starts_with("utg_console=; Path=/; Max-Age=0;"));
+}
+
+#[test]
 fn view_needs_what_its_read_needs() {
     let edge = Edge::shared();
     let (key, _) = issue(&edge, None);

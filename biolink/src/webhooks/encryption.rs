@@ -36,6 +36,25 @@ pub struct EncryptionKeys(MacKeys);
 #[serde(transparent)]
 pub struct SealedSecret(String);
 
+impl From<MacKeys> for EncryptionKeys {
+    fn from(keys: MacKeys) -> Self {
+        Self(keys)
+    }
+}
+
+impl SealedSecret {
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for SealedSecret {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
 /// A stored secret that cannot be decrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UnsealError {

@@ -34,10 +34,16 @@ fn sign_in() -> Markup {
     html! {
         form #sign-in {
             label for="secret" { "API key, or the admin secret" }
+            // Managers of passwords name what they keep.
+            input type="text" autocomplete="username" value="API key" readonly hidden;
             // Without a name: no browser can send it by itself.
-            input #secret type="password" autocomplete="off" spellcheck="false" required;
+            input #secret type="password" autocomplete="current-password" spellcheck="false" required;
+            label { input #keep type="checkbox"; " Keep me signed in on this browser for 30 days" }
             button { "Sign in" }
-            p.soft { "It stays in the memory of this page only. After a reload you sign in again." }
+            p.soft {
+                "Unless you keep it, it stays in the memory of this page, and after a reload you sign in again. \
+                 The admin secret is never kept."
+            }
             noscript { p { "The console needs its script, which this browser does not run." } }
         }
     }

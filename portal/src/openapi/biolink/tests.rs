@@ -96,6 +96,7 @@ fn document_and_router_have_the_same_operations() {
                     | Endpoint::Site(_)
                     | Endpoint::Console(_)
                     | Endpoint::Preview
+                    | Endpoint::Session(_)
                     | Endpoint::Image
                     | Endpoint::Visit(_)
                     | Endpoint::KeyChanges
