@@ -73,8 +73,7 @@ pub fn end(is_secure: bool) -> Response {
 fn response(value: &str, seconds: u64, is_secure: bool) -> Response {
     let secure = if is_secure { "; Secure" } else { "" };
     let name = cookie_name(is_secure);
-    let cookie =
-        format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
+    let cookie = format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
     Response::no_content().with_headers([("set-cookie", cookie)])
 }
 
@@ -130,13 +129,16 @@ mod tests {
 
     #[test]
     fn cookie_is_for_this_host_and_no_script() {
-        let (pair, attributes) = kept(true).split_once("; ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+        let (pair, attributes) =
+            kept(true).split_once("; ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
         assert!(pair.starts_with("__Host-utg_console="), "{pair}");
         assert_eq!(attributes, "Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict; Secure");
         assert!(!pair.contains("utg_live"));
         assert!(kept(false).starts_with("utg_console=") && !kept(false).contains("Secure"));
         let forgotten = end(true);
-        assert!(forgotten.header("set-cookie").unwrap().starts_with("__Host-utg_console=; Path=/; Max-Age=0;"));
+        assert!(
+            forgotten.header("set-cookie").unwrap().starts_with("__Host-utg_console=; Path=/; Max-Age=0;")
+        );
     }
 
     #[test]

@@ -95,6 +95,7 @@ fn is_described(endpoint: Endpoint) -> bool {
         | Endpoint::PushProducts
         | Endpoint::Image
         | Endpoint::Visit(_)
+        | Endpoint::Session(_)
         | Endpoint::Preflight => false,
     }
 }
