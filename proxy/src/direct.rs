@@ -159,7 +159,7 @@ impl Direct {
         let Some(meters) = &self.meters else {
             return Ok(CallStep::Decided(self.keys.call(key, tool, units, self.moment(at))?.into()));
         };
-        let scope = Some(Scope::Tool(tool));
+        let scope = Some(Scope::Tool(tool.label()));
         let step =
             self.keys.with_checked(key, scope, at.time, |record| meters.call(key, tool, units, record))?;
         match step {

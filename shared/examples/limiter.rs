@@ -4,12 +4,12 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "an example")]
 
 use shared::key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey};
+use shared::label::Label;
 use shared::lease_cache::{Admission, LeaseCache, Step};
 use shared::meter::{Message, Meter, MeterRequest, MeterResponse, Reply};
 use shared::secret::MacKeys;
 use shared::tier::Tier;
 use shared::time::UnixMillis;
-use shared::tool::Tool;
 
 fn main() {
     let (start, secret) = (UnixMillis(1_763_712_000_000), MacKeys::parse(&"s".repeat(32)).unwrap());
@@ -45,7 +45,9 @@ fn call(
     now: UnixMillis,
     exchange: &mut impl FnMut(&MeterRequest) -> MeterResponse,
 ) -> Admission {
-    match gateway.call(key, Tool::Qr, now) {
+    // What the calls are counted by. The limiter keeps labels and knows nothing of what is called.
+    let label: Label = "image".parse().unwrap();
+    match gateway.call(key, label, now) {
         Step::Decided(admission, None) => admission,
         Step::Decided(admission, Some(renewal)) => {
             gateway.handle_response(&renewal, now, &exchange(&renewal), now);

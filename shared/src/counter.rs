@@ -13,12 +13,12 @@ mod stored;
 mod today;
 
 use crate::key::KeyRecord;
+use crate::label::Label;
 use crate::meter::{MeterResponse, MeterSnapshot};
 use crate::policy::Policy;
 use crate::problem::codes;
 use crate::quota::{CallEnd, Counts, Decision, Denial, is_uncharged};
 use crate::time::{UnixMillis, UtcDay};
-use crate::tool::Tool;
 use minute::Minute;
 pub use stored::CounterError;
 use today::Today;
@@ -63,25 +63,31 @@ impl Counter {
 
     /// Records the outcome of an admitted call. `uncharged` is the day on which it was admitted, if
     /// it is refunded to that day. The minute keeps it, because the minute protects the tools.
-    pub fn record_outcome(&mut self, tool: Tool, status: u16, uncharged: Option<UtcDay>, now: UnixMillis) {
+    pub fn record_outcome(
+        &mut self,
+        label: impl Into<Label>,
+        status: u16,
+        uncharged: Option<UtcDay>,
+        now: UnixMillis,
+    ) {
         self.roll(now);
         if uncharged.is_some_and(|day| narrow(day) == self.day) {
             self.day_used = self.day_used.saturating_sub(1);
         }
-        self.today.add(tool, status);
+        self.today.add(label.into(), status);
         self.last_used = now;
     }
 
     /// Records that the response of a call broke off, whose outcome was recorded as `status` when it
     /// began: refunds the call to the `day` on which it was admitted, unless it was refunded then, and
     /// tallies it as failed.
-    pub fn record_aborted(&mut self, tool: Tool, status: u16, day: UtcDay, now: UnixMillis) {
+    pub fn record_aborted(&mut self, label: impl Into<Label>, status: u16, day: UtcDay, now: UnixMillis) {
         self.roll(now);
         if narrow(day) == self.day {
             if !is_uncharged(status, CallEnd::Responded) {
                 self.day_used = self.day_used.saturating_sub(1);
             }
-            self.today.correct(tool, status, codes::RESPONSE_ABORTED.status());
+            self.today.correct(label.into(), status, codes::RESPONSE_ABORTED.status());
         }
     }
 

@@ -50,12 +50,12 @@ pub use timeouts::{CallWait, STALL_MS, Timeouts, WaitEvent, WaitFailure, WaitSte
 use waiting::Waiting;
 
 use crate::key::{KeyError, KeyRecord, Scope, SecretId, VerifiedKey};
+use crate::label::Label;
 use crate::meter::{MeterRequest, RefusedCalls};
 use crate::problem::{Code, codes};
 use crate::quota::{CallEnd, MARGIN_MS, QuotaStatus, is_uncharged};
 use crate::tier::Tier;
 use crate::time::UnixMillis;
-use crate::tool::Tool;
 
 /// A lease that ends sooner than this is renewed with the next call, in milliseconds.
 const RENEW_WITHIN_MS: u64 = 2_000;
@@ -182,28 +182,34 @@ impl LeaseCache {
         }
     }
 
-    /// Decides on one call of `tool` that costs no units, here if possible. `now` is read at this
-    /// moment.
-    pub fn call(&mut self, key: &VerifiedKey, tool: Tool, now: UnixMillis) -> Step {
-        self.call_priced(key, tool, 0, now)
+    /// Decides on one call, counted by `label`, that costs no units, here if possible. `now` is read at
+    /// this moment.
+    pub fn call(&mut self, key: &VerifiedKey, label: impl Into<Label>, now: UnixMillis) -> Step {
+        self.call_priced(key, label, 0, now)
     }
 
-    /// Decides on one call of `tool` that costs at most `units`. Only the meter decides on a call of a
-    /// key with limits in units that costs any.
-    pub fn call_priced(&mut self, key: &VerifiedKey, tool: Tool, units: u32, now: UnixMillis) -> Step {
-        let now = self.observe(now);
-        if let Some(error) = self.refused_lately(key, tool, now) {
+    /// Decides on one call, counted by `label`, that costs at most `units`. Only the meter decides on a
+    /// call of a key with limits in units that costs any.
+    pub fn call_priced(
+        &mut self,
+        key: &VerifiedKey,
+        label: impl Into<Label>,
+        units: u32,
+        now: UnixMillis,
+    ) -> Step {
+        let (label, now) = (label.into(), self.observe(now));
+        if let Some(error) = self.refused_lately(key, label, now) {
             return Step::Decided(Admission::Refuse(error), None);
         }
         if self.must_reserve(units) {
-            return self.call_reserving(key, tool, units, now);
+            return self.call_reserving(key, label, units, now);
         }
         self.rate.count(now);
-        if !self.is_usable(key, tool, now) {
-            return self.ask_meter(key, tool, units, now);
+        if !self.is_usable(key, label, now) {
+            return self.ask_meter(key, label, units, now);
         }
         // Leases come before the cached denial: the meter denied what it had not lent.
-        if let Some(admission) = self.spend(key, Some(tool), now) {
+        if let Some(admission) = self.spend(key, Some(label), now) {
             let rate = self.rate.per_1000_seconds(now);
             let renewal = self.is_renewal_due(rate, now).then(|| self.request(key, None, rate, now));
             return Step::Decided(admission, renewal);
@@ -211,14 +217,14 @@ impl LeaseCache {
         if let Some(denial) = self.denied.get(units, now) {
             return Step::Decided(Admission::Deny(denial, self.quota(key, now)), None);
         }
-        self.ask_meter(key, tool, units, now)
+        self.ask_meter(key, label, units, now)
     }
 
     /// Refuses a call whose price the meter has refused just now, or asks the meter.
-    fn call_reserving(&mut self, key: &VerifiedKey, tool: Tool, units: u32, now: UnixMillis) -> Step {
-        match self.denied_units.get(units, now).filter(|_| self.is_usable(key, tool, now)) {
+    fn call_reserving(&mut self, key: &VerifiedKey, label: Label, units: u32, now: UnixMillis) -> Step {
+        match self.denied_units.get(units, now).filter(|_| self.is_usable(key, label, now)) {
             Some(denial) => Step::Decided(Admission::Deny(denial, self.quota(key, now)), None),
-            None => self.ask_meter(key, tool, units, now),
+            None => self.ask_meter(key, label, units, now),
         }
     }
 
@@ -226,14 +232,14 @@ impl LeaseCache {
     /// the tool was not available, or the gateway refused the call after it was counted.
     pub fn record_outcome(
         &mut self,
-        tool: Tool,
+        label: impl Into<Label>,
         status: u16,
         uncharged: bool,
         charge: Charge,
         now: UnixMillis,
     ) {
         let now = self.observe(now);
-        self.pending.record_outcome(tool, status, charge, now);
+        self.pending.record_outcome(label.into(), status, charge, now);
         if uncharged {
             self.pending.refund(charge, now);
         }
@@ -250,9 +256,9 @@ impl LeaseCache {
     /// Records that the response of an admitted call broke off, whose outcome was recorded as `status`
     /// when it began: refunds the call to its day, unless it was refunded then, and tallies it as
     /// failed.
-    pub fn record_aborted(&mut self, tool: Tool, status: u16, charge: Charge, now: UnixMillis) {
-        let now = self.observe(now);
-        self.pending.correct_outcome(tool, status, codes::RESPONSE_ABORTED.status(), charge, now);
+    pub fn record_aborted(&mut self, label: impl Into<Label>, status: u16, charge: Charge, now: UnixMillis) {
+        let (label, now) = (label.into(), self.observe(now));
+        self.pending.correct_outcome(label, status, codes::RESPONSE_ABORTED.status(), charge, now);
         if !is_uncharged(status, CallEnd::Responded) {
             self.pending.refund(charge, now);
         }
@@ -347,21 +353,21 @@ impl LeaseCache {
         self.latest
     }
 
-    /// Returns true if the key may call the tool by the record known here.
-    fn is_usable(&self, key: &VerifiedKey, tool: Tool, now: UnixMillis) -> bool {
-        self.permit(key, tool, now).is_some_and(|permitted| permitted.is_ok())
+    /// Returns true if the key may make the call by the record known here.
+    fn is_usable(&self, key: &VerifiedKey, label: Label, now: UnixMillis) -> bool {
+        self.permit(key, label, now).is_some_and(|permitted| permitted.is_ok())
     }
 
-    fn permit(&self, key: &VerifiedKey, tool: Tool, now: UnixMillis) -> Option<Result<(), KeyError>> {
-        self.record.as_ref().map(|record| record.permit(key, Some(Scope::Tool(tool)), now))
+    fn permit(&self, key: &VerifiedKey, label: Label, now: UnixMillis) -> Option<Result<(), KeyError>> {
+        self.record.as_ref().map(|record| record.permit(key, Some(Scope::Tool(label)), now))
     }
 
     /// Returns the reason for which the meter has refused the secret lately. If it lacked a scope, the
-    /// refusal has brought the record, which says whether this tool is one of the secret's.
-    fn refused_lately(&mut self, key: &VerifiedKey, tool: Tool, now: UnixMillis) -> Option<KeyError> {
+    /// refusal has brought the record, which says whether the secret may make this call.
+    fn refused_lately(&mut self, key: &VerifiedKey, label: Label, now: UnixMillis) -> Option<KeyError> {
         match self.refused.find(&key.secret, now)? {
             KeyError::OutOfScope(_) => {
-                let refusal = self.permit(key, tool, now)?.err();
+                let refusal = self.permit(key, label, now)?.err();
                 refusal.filter(|error| matches!(error, KeyError::OutOfScope(_)))
             }
             error => Some(error),
@@ -373,31 +379,31 @@ impl LeaseCache {
         units > 0 && self.record.as_ref().is_some_and(|record| !record.limits.units.is_none())
     }
 
-    fn ask_meter(&mut self, key: &VerifiedKey, tool: Tool, units: u32, now: UnixMillis) -> Step {
+    fn ask_meter(&mut self, key: &VerifiedKey, label: Label, units: u32, now: UnixMillis) -> Step {
         if self.backoff.is_active(now) {
             return Step::Decided(self.decide_without_meter(key, units, now), None);
         }
-        let (request, timeouts) = self.ask_priced(key, tool, units, now);
+        let (request, timeouts) = self.ask_priced(key, label, units, now);
         Step::Ask(request, timeouts)
     }
 
-    fn spend(&mut self, key: &VerifiedKey, tool: Option<Tool>, now: UnixMillis) -> Option<Admission> {
+    fn spend(&mut self, key: &VerifiedKey, label: Option<Label>, now: UnixMillis) -> Option<Admission> {
         let day = self.leases.spend(now)?;
-        self.assume_success(tool, now);
+        self.assume_success(label, now);
         Some(self.allow(key, Charge::on(day), now))
     }
 
     /// Tallies an admitted call that the meter has not tallied.
-    fn assume_success(&mut self, tool: Option<Tool>, now: UnixMillis) {
-        if let Some(tool) = tool {
-            self.pending.assume_success(tool, now);
+    fn assume_success(&mut self, label: Option<Label>, now: UnixMillis) {
+        if let Some(label) = label {
+            self.pending.assume_success(label, now);
         }
     }
 
     /// Spends what another request has brought while this one was in flight.
     fn spend_if_usable(&mut self, request: &MeterRequest, now: UnixMillis) -> Option<Admission> {
         let key = &request.key;
-        let is_usable = request.tool.is_none_or(|tool| self.is_usable(key, tool, now));
+        let is_usable = request.tool.is_none_or(|label| self.is_usable(key, label, now));
         let may_spend = is_usable && !self.must_reserve(request.units);
         may_spend.then(|| self.spend(key, request.tool, now)).flatten()
     }
@@ -429,9 +435,15 @@ impl LeaseCache {
         (low || ending) && !recently && !self.backoff.is_active(now)
     }
 
-    /// Returns a request for a call of `tool`, or for no call, and for a lease if `rate`, the calls
-    /// in 1,000 seconds, is not zero.
-    fn request(&mut self, key: &VerifiedKey, tool: Option<Tool>, rate: u32, now: UnixMillis) -> MeterRequest {
+    /// Returns a request for a call, counted by `label`, or for no call, and for a lease if `rate`, the
+    /// calls in 1,000 seconds, is not zero.
+    fn request(
+        &mut self,
+        key: &VerifiedKey,
+        label: Option<Label>,
+        rate: u32,
+        now: UnixMillis,
+    ) -> MeterRequest {
         self.seq = self.seq.wrapping_add(1);
         self.renewed = Some(now);
         let version = self.record.as_ref().map_or(0, |record| record.version);
@@ -440,8 +452,8 @@ impl LeaseCache {
             holder: self.id,
             seq: self.seq,
             key: *key,
-            want: tool.is_some(),
-            tool,
+            want: label.is_some(),
+            tool: label,
             units: 0,
             admit_within_ms: MARGIN_MS,
             retry: false,

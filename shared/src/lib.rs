@@ -28,6 +28,7 @@ pub mod idempotency;
 pub mod json;
 pub mod key;
 pub mod keys_api;
+pub mod label;
 pub mod lease_cache;
 pub mod meter;
 pub mod method;

@@ -1,6 +1,8 @@
 //! The 17 tools of the gateway (spec section 1). A new tool is a new variant: the compiler names
 //! every table that has to learn of it.
 
+mod label;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -146,7 +146,7 @@ impl Pair {
             day,
             refunds,
             debts: 0,
-            ended: vec![(tool, status, 1)],
+            ended: vec![(tool.label(), status, 1)],
             corrected: Vec::new(),
             refused: Vec::new(),
             returned: Vec::new(),
@@ -267,7 +267,7 @@ fn aborted_response_is_refunded_once_and_to_its_day() {
     }
     let snapshot = counter.read(record.clone(), START);
     assert_eq!((snapshot.minute_used, snapshot.day_used), (3, 0));
-    assert_eq!(snapshot.tally.by_tool, [(Tool::Qr, 3)].into());
+    assert_eq!(snapshot.tally.by_tool, [(Tool::Qr.label(), 3)].into());
     assert_eq!(snapshot.tally.by_status, [(503, 3)].into());
     let next_day = day.end();
     counter.count(next_day);

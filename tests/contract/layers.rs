@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use tests::imports::{Module, circles, modules};
+use tests::imports::{Module, circles, modules, reach};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
@@ -22,6 +22,26 @@ fn modules_of_a_crate_form_no_import_circle() {
         let circles = circles(&modules);
         assert!(circles.is_empty(), "{name}: {circles:#?}");
     }
+}
+
+/// The parts of the limiter: what counts, lends and refuses calls.
+const LIMITER: [&str; 4] = ["meter", "lease_cache", "quota", "counter"];
+
+/// What the limiter must not know: what is called, where, and at what price.
+const CALLED: [&str; 8] =
+    ["tool", "catalog", "catalog_cache", "action", "prices", "route", "grant", "keys_api"];
+
+#[test]
+fn limiter_reaches_neither_tools_nor_routes() {
+    let modules = crate_modules("shared");
+    let top = |name: &str| name.split("::").next().unwrap().to_owned();
+    for part in LIMITER {
+        let own = modules.iter().filter(|module| module.top() == part);
+        let reached: BTreeSet<_> = own.flat_map(|module| reach(&modules, &module.name)).map(top).collect();
+        assert!(reached.contains("time"), "{part}: {reached:?}");
+        assert!(CALLED.iter().all(|name| !reached.contains(*name)), "{part}: {reached:?}");
+    }
+    assert!(CALLED.iter().all(|name| modules.iter().any(|module| module.name == *name)));
 }
 
 /// The crates of the product, and which of the others each may depend on.

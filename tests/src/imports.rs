@@ -51,27 +51,32 @@ pub fn modules(folder: &Path) -> io::Result<Vec<Module>> {
         .collect())
 }
 
+/// Returns the modules that a module reaches by imports, itself only through a circle.
+#[must_use]
+pub fn reach<'a>(modules: &'a [Module], from: &str) -> BTreeSet<&'a str> {
+    let (mut seen, mut open) = (BTreeSet::new(), imports_of(modules, from));
+    while let Some(name) = open.pop() {
+        if seen.insert(name) {
+            open.extend(imports_of(modules, name));
+        }
+    }
+    seen
+}
+
+fn imports_of<'a>(modules: &'a [Module], name: &str) -> Vec<&'a str> {
+    let found = modules.iter().find(|module| module.name == name);
+    found.into_iter().flat_map(|module| module.imports.iter().map(String::as_str)).collect()
+}
+
 /// Returns the circles: groups of modules in which each one reaches every other one by imports.
 #[must_use]
 pub fn circles(modules: &[Module]) -> Vec<Vec<&str>> {
-    let graph: BTreeMap<&str, &BTreeSet<String>> =
-        modules.iter().map(|module| (module.name.as_str(), &module.imports)).collect();
-    let reach = |from: &str| {
-        let (mut seen, mut open) = (BTreeSet::new(), vec![from.to_owned()]);
-        while let Some(name) = open.pop() {
-            for next in graph.get(name.as_str()).into_iter().flat_map(|imports| imports.iter()) {
-                if seen.insert(next.clone()) {
-                    open.push(next.clone());
-                }
-            }
-        }
-        seen
-    };
-    let reached: BTreeMap<&str, BTreeSet<String>> = graph.keys().map(|name| (*name, reach(name))).collect();
+    let reached: BTreeMap<&str, BTreeSet<&str>> =
+        modules.iter().map(|module| (module.name.as_str(), reach(modules, &module.name))).collect();
     let mut groups: BTreeSet<Vec<&str>> = BTreeSet::new();
     for (name, seen) in reached.iter().filter(|(name, seen)| seen.contains(**name)) {
         let mutual = |other: &&&str| {
-            seen.contains(**other) && reached.get(**other).is_some_and(|back| back.contains(*name))
+            seen.contains(**other) && reached.get(**other).is_some_and(|back| back.contains(name))
         };
         groups.insert(reached.keys().filter(mutual).copied().collect());
     }

@@ -100,7 +100,7 @@ impl KeyTable {
         self.with(&key.id, |shard| {
             let now = shard.clock.read(at.counted_at);
             let (tier, secret_id, policy, limits) =
-                shard.check_key(key, Some(Scope::Tool(tool)), at.time, |record| {
+                shard.check_key(key, Some(Scope::Tool(tool.label())), at.time, |record| {
                     (record.tier, record.secret_id(key), record.policy(), record.limits.units)
                 })?;
             let (decision, reserved) = if limits.is_none() {

@@ -7,9 +7,9 @@ use super::Counter;
 use super::minute::Minute;
 use super::today::Today;
 use crate::key::KeyId;
+use crate::label::Label;
 use crate::meter::Tally;
 use crate::time::UnixMillis;
-use crate::tool::Tool;
 
 /// An error of bytes that are not counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -75,8 +75,8 @@ impl Today {
             Self::Few(few) => {
                 out.push(Self::FEW);
                 put_count(out, few.iter().count());
-                for (tool, status, calls) in few.iter() {
-                    out.push(tool.code());
+                for (label, status, calls) in few.iter() {
+                    out.push(label.code());
                     out.put_u16_le(status);
                     out.put_u16_le(calls);
                 }
@@ -84,8 +84,8 @@ impl Today {
             Self::Many(tally) => {
                 out.push(Self::MANY);
                 put_count(out, tally.by_tool.len());
-                for (tool, calls) in &tally.by_tool {
-                    out.push(tool.code());
+                for (label, calls) in &tally.by_tool {
+                    out.push(label.code());
                     out.put_u32_le(*calls);
                 }
                 put_count(out, tally.by_status.len());
@@ -104,11 +104,11 @@ impl Today {
         match (kind, &mut today) {
             (Self::FEW, Self::Few(few)) => {
                 for _ in 0..places {
-                    let ([tool], status, calls) =
+                    let ([label], status, calls) =
                         (take(bytes)?, bytes.try_get_u16_le().ok()?, bytes.try_get_u16_le().ok()?);
-                    // A tool that only another version knows is left out.
-                    if let Some(tool) = Tool::from_code(tool) {
-                        few.add(tool, status, calls)?;
+                    // What only another version counts by is left out.
+                    if let Some(label) = Label::from_code(label) {
+                        few.add(label, status, calls)?;
                     }
                 }
                 Some(today)
@@ -116,9 +116,9 @@ impl Today {
             (Self::MANY, _) => {
                 let mut tally = Tally::default();
                 for _ in 0..places {
-                    let ([tool], calls) = (take(bytes)?, bytes.try_get_u32_le().ok()?);
-                    if let Some(tool) = Tool::from_code(tool) {
-                        tally.by_tool.insert(tool, calls);
+                    let ([label], calls) = (take(bytes)?, bytes.try_get_u32_le().ok()?);
+                    if let Some(label) = Label::from_code(label) {
+                        tally.by_tool.insert(label, calls);
                     }
                 }
                 for _ in 0..bytes.try_get_u16_le().ok()? {

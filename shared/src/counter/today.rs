@@ -1,20 +1,20 @@
 //! Today's calls of one key, in few bytes while they are much alike.
 
+use crate::label::Label;
 use crate::meter::Tally;
-use crate::tool::Tool;
 
 /// A compact form of [`Tally`], equal in every result.
 #[derive(Clone, Debug)]
 pub(super) enum Today {
     Few(Few),
-    /// For keys that call many tools, or get many different statuses, until the day is over.
+    /// For keys with many labels, or many different statuses, until the day is over.
     Many(Box<Tally>),
 }
 
-/// Counts by tool and status. Places after the first one without a tool are empty.
+/// Counts by label and status. Places after the first one without a label are empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Few {
-    tools: [Option<Tool>; Self::MOST],
+    labels: [Option<Label>; Self::MOST],
     statuses: [u16; Self::MOST],
     calls: [u16; Self::MOST],
 }
@@ -27,25 +27,25 @@ impl Default for Today {
 
 impl Today {
     /// Counts a call.
-    pub(super) fn add(&mut self, tool: Tool, status: u16) {
+    pub(super) fn add(&mut self, label: Label, status: u16) {
         match self {
             Self::Few(few) => {
-                if few.add(tool, status, 1).is_none() {
+                if few.add(label, status, 1).is_none() {
                     let mut many = few.tally();
-                    many.add(tool, status, 1);
+                    many.add(label, status, 1);
                     *self = Self::Many(Box::new(many));
                 }
             }
-            Self::Many(many) => many.add(tool, status, 1),
+            Self::Many(many) => many.add(label, status, 1),
         }
     }
 
     /// Counts a call with `status` that was counted with `recorded`.
-    pub(super) fn correct(&mut self, tool: Tool, recorded: u16, status: u16) {
+    pub(super) fn correct(&mut self, label: Label, recorded: u16, status: u16) {
         match self {
             Self::Few(few) => {
-                if few.take(tool, recorded) {
-                    self.add(tool, status);
+                if few.take(label, recorded) {
+                    self.add(label, status);
                 }
             }
             Self::Many(many) => many.correct(recorded, status, 1),
@@ -63,28 +63,28 @@ impl Today {
 impl Few {
     const MOST: usize = 4;
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Tool, u16, u16)> {
-        let places = self.tools.iter().zip(&self.statuses).zip(&self.calls);
-        let used = places.map_while(|((tool, status), calls)| tool.map(|tool| (tool, *status, *calls)));
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Label, u16, u16)> {
+        let places = self.labels.iter().zip(&self.statuses).zip(&self.calls);
+        let used = places.map_while(|((label, status), calls)| label.map(|label| (label, *status, *calls)));
         // A correction may have emptied a place.
         used.filter(|(_, _, calls)| *calls > 0)
     }
 
     /// `None`, with nothing counted, when there is no room.
-    pub(super) fn add(&mut self, tool: Tool, status: u16, n: u16) -> Option<()> {
-        let places = self.tools.iter_mut().zip(&mut self.statuses).zip(&mut self.calls);
+    pub(super) fn add(&mut self, label: Label, status: u16, n: u16) -> Option<()> {
+        let places = self.labels.iter_mut().zip(&mut self.statuses).zip(&mut self.calls);
         for ((own, own_status), calls) in places {
             match own {
                 None => {
-                    (*own, *own_status, *calls) = (Some(tool), status, n);
+                    (*own, *own_status, *calls) = (Some(label), status, n);
                     return Some(());
                 }
-                Some(own) if *own == tool && *own_status == status => {
+                Some(own) if *own == label && *own_status == status => {
                     *calls = calls.checked_add(n)?;
                     return Some(());
                 }
                 Some(own) if *calls == 0 => {
-                    (*own, *own_status, *calls) = (tool, status, n);
+                    (*own, *own_status, *calls) = (label, status, n);
                     return Some(());
                 }
                 Some(_) => {}
@@ -94,10 +94,10 @@ impl Few {
     }
 
     /// Takes a call back. Returns false if there is none.
-    fn take(&mut self, tool: Tool, status: u16) -> bool {
-        let places = self.tools.iter().zip(&self.statuses).zip(&mut self.calls);
+    fn take(&mut self, label: Label, status: u16) -> bool {
+        let places = self.labels.iter().zip(&self.statuses).zip(&mut self.calls);
         for ((own, own_status), calls) in places {
-            if *own == Some(tool) && *own_status == status && *calls > 0 {
+            if *own == Some(label) && *own_status == status && *calls > 0 {
                 *calls -= 1;
                 return true;
             }
@@ -107,7 +107,7 @@ impl Few {
 
     fn tally(&self) -> Tally {
         let mut tally = Tally::default();
-        self.iter().for_each(|(tool, status, calls)| tally.add(tool, status, u32::from(calls)));
+        self.iter().for_each(|(label, status, calls)| tally.add(label, status, u32::from(calls)));
         tally
     }
 }
@@ -115,16 +115,19 @@ impl Few {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool::Tool;
+
+    const QR: Label = Tool::Qr.label();
 
     #[test]
     fn today_is_small_and_equals_a_tally() {
         assert_eq!(size_of::<Today>(), 24);
         let (mut today, mut tally) = (Today::default(), Tally::default());
         for n in 0..200_000u32 {
-            let tool = if n % 2 == 0 { Tool::Qr } else { Tool::Pdf };
+            let label = if n % 2 == 0 { QR } else { Tool::Pdf.label() };
             let status = if n < 199_000 { 200 } else { 400 + u16::try_from(n % 100).unwrap() };
-            today.add(tool, status);
-            tally.add(tool, status, 1);
+            today.add(label, status);
+            tally.add(label, status, 1);
             if n % 1_000 == 0 {
                 assert_eq!(today.tally(), tally, "{n}");
             }
@@ -136,14 +139,14 @@ mod tests {
     fn corrected_call_is_counted_once() {
         let mut today = Today::default();
         for status in 200..206 {
-            today.add(Tool::Qr, status);
-            today.correct(Tool::Qr, status, 503);
+            today.add(QR, status);
+            today.correct(QR, status, 503);
             // Nothing is left to correct.
-            today.correct(Tool::Qr, status, 500);
+            today.correct(QR, status, 500);
         }
         assert!(matches!(today, Today::Few(_)), "emptied places are used again");
         let mut tally = Tally::default();
-        tally.add(Tool::Qr, 503, 6);
+        tally.add(QR, 503, 6);
         assert_eq!(today.tally(), tally);
     }
 }

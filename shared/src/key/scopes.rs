@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::tool::Tool;
+use crate::label::Label;
 
 /// One thing that a secret may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,7 +13,7 @@ pub enum Scope {
     /// Call every tool, those to come too.
     AllTools,
     /// Call a tool.
-    Tool(Tool),
+    Tool(Label),
     /// Read the pages, webhooks and analytics of the key's bio-link account.
     BiolinkRead,
     /// Read and change them.
@@ -23,7 +23,8 @@ pub enum Scope {
 }
 
 /// The bits of tools, by their codes, with room for tools to come. The lowest one stands for all.
-const TOOLS: u32 = 0x00FF_FFFF;
+const TOOLS: u32 = (1 << TOOL_CODES) - 1;
+const TOOL_CODES: u8 = 24;
 const BIOLINK_READ: u32 = 1 << 24;
 const BIOLINK_WRITE: u32 = 1 << 25;
 const KEYS: u32 = 1 << 26;
@@ -34,10 +35,10 @@ const KEYS: u32 = 1 << 26;
 /// use shared::key::{Scope, Scopes};
 /// use shared::tool::Tool;
 ///
-/// let scopes = Scopes::NONE.with(Scope::Tool(Tool::Qr)).with(Scope::BiolinkWrite);
-/// assert!(scopes.contains(Scope::Tool(Tool::Qr)) && scopes.contains(Scope::BiolinkRead));
+/// let scopes = Scopes::NONE.with(Scope::Tool(Tool::Qr.label())).with(Scope::BiolinkWrite);
+/// assert!(scopes.contains(Scope::Tool(Tool::Qr.label())) && scopes.contains(Scope::BiolinkRead));
 /// assert_eq!(scopes.first_missing(Scopes::ALL), Some(Scope::AllTools));
-/// assert_eq!(Scope::Tool(Tool::Pdf).to_string(), "tools:pdf");
+/// assert_eq!(Scope::Tool(Tool::Pdf.label()).to_string(), "tools:pdf");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -47,7 +48,7 @@ impl Scope {
     const fn bits(self) -> u32 {
         match self {
             Self::AllTools => TOOLS,
-            Self::Tool(tool) => 1 << tool.code(),
+            Self::Tool(label) => 1 << label.code(),
             Self::BiolinkRead => BIOLINK_READ,
             Self::BiolinkWrite => BIOLINK_READ | BIOLINK_WRITE,
             Self::Keys => KEYS,
@@ -62,7 +63,7 @@ impl Scope {
             BIOLINK_READ => Some(Self::BiolinkRead),
             BIOLINK_WRITE => Some(Self::BiolinkWrite),
             KEYS => Some(Self::Keys),
-            bit => u8::try_from(bit.trailing_zeros()).ok().and_then(Tool::from_code).map(Self::Tool),
+            bit => u8::try_from(bit.trailing_zeros()).ok().and_then(Label::from_code).map(Self::Tool),
         }
     }
 }
@@ -71,7 +72,7 @@ impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AllTools => f.write_str("tools:all"),
-            Self::Tool(tool) => write!(f, "tools:{}", tool.as_str()),
+            Self::Tool(label) => write!(f, "tools:{}", label.as_str()),
             Self::BiolinkRead => f.write_str("biolink:read"),
             Self::BiolinkWrite => f.write_str("biolink:write"),
             Self::Keys => f.write_str("keys"),
@@ -112,7 +113,8 @@ impl Scopes {
         if self.contains(Scope::AllTools) {
             return vec!["all"];
         }
-        Tool::ALL.into_iter().filter(|tool| self.contains(Scope::Tool(*tool))).map(Tool::as_str).collect()
+        let labels = (1..TOOL_CODES).filter_map(Label::from_code);
+        labels.filter(|label| self.contains(Scope::Tool(*label))).map(Label::as_str).collect()
     }
 
     /// Returns the access to the bio-link account in one word.
@@ -132,9 +134,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::tool::Tool;
+
+    fn every_tool() -> impl Iterator<Item = Scope> {
+        Tool::ALL.into_iter().map(|tool| Scope::Tool(tool.label()))
+    }
 
     fn scope() -> impl Strategy<Value = Scope> {
-        let tool = prop::sample::select(Tool::ALL.to_vec()).prop_map(Scope::Tool);
+        let tool = prop::sample::select(every_tool().collect::<Vec<_>>());
         let other = [Scope::AllTools, Scope::BiolinkRead, Scope::BiolinkWrite, Scope::Keys];
         prop_oneof![tool, prop::sample::select(other.to_vec())]
     }
@@ -159,7 +166,7 @@ mod tests {
 
     #[test]
     fn list_of_every_tool_is_not_all_tools() {
-        let listed = Tool::ALL.into_iter().map(Scope::Tool).fold(Scopes::NONE, Scopes::with);
+        let listed = every_tool().fold(Scopes::NONE, Scopes::with);
         assert!(!listed.contains(Scope::AllTools));
         assert_eq!((listed.tools().len(), Scopes::ALL.tools()), (Tool::ALL.len(), vec!["all"]));
         assert_eq!(listed.first_missing(Scopes::ALL), Some(Scope::AllTools));

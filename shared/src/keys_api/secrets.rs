@@ -6,6 +6,7 @@ use super::change::{read_grace, secret_unknown};
 use super::values::{ValueError, parse_bool, parse_expiry, parse_name};
 use crate::fields::{Fields, text};
 use crate::key::{ApiKey, KeyEntropy, KeyRecord, NamedSecret, Scope, Scopes, SecretHash, SecretId};
+use crate::label::Label;
 use crate::meter::SecretChange;
 use crate::problem::Problem;
 use crate::response::Response;
@@ -87,7 +88,7 @@ fn take_scopes(fields: &mut Fields) -> Option<Scopes> {
 fn parse_tools(value: &Value) -> Result<Scope, ValueError> {
     match text(value)? {
         "all" => Ok(Scope::AllTools),
-        name => name.parse::<Tool>().map(Scope::Tool).map_err(|_| ValueError::NotATool),
+        name => name.parse::<Label>().map(Scope::Tool).map_err(|_| ValueError::NotATool),
     }
 }
 

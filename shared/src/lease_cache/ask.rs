@@ -2,23 +2,28 @@
 
 use super::{Admission, Charge, LeaseCache, MAX_STEP_BACK_MS, Timeouts};
 use crate::key::{KeyError, VerifiedKey};
+use crate::label::Label;
 use crate::meter::{MeterRequest, MeterResponse, Verdict};
 use crate::quota::MARGIN_MS;
 use crate::time::UnixMillis;
-use crate::tool::Tool;
 
 impl LeaseCache {
     /// Returns the request for a call that the meter is to decide, whatever is held here, and its
     /// timeouts.
-    pub fn ask(&mut self, key: &VerifiedKey, tool: Tool, now: UnixMillis) -> (MeterRequest, Timeouts) {
-        self.ask_priced(key, tool, 0, now)
+    pub fn ask(
+        &mut self,
+        key: &VerifiedKey,
+        label: impl Into<Label>,
+        now: UnixMillis,
+    ) -> (MeterRequest, Timeouts) {
+        self.ask_priced(key, label.into(), 0, now)
     }
 
     /// Returns the same for a call that costs at most `units`.
     pub(super) fn ask_priced(
         &mut self,
         key: &VerifiedKey,
-        tool: Tool,
+        label: Label,
         units: u32,
         now: UnixMillis,
     ) -> (MeterRequest, Timeouts) {
@@ -30,7 +35,7 @@ impl LeaseCache {
         let admit_within_ms = until_ms.min(timeouts.total_ms).max(MARGIN_MS);
         let needs_no_lease = self.rate.is_sparse() || self.must_reserve(units);
         let rate = if needs_no_lease { 0 } else { self.rate.per_1000_seconds(now) };
-        let request = MeterRequest { admit_within_ms, units, ..self.request(key, Some(tool), rate, now) };
+        let request = MeterRequest { admit_within_ms, units, ..self.request(key, Some(label), rate, now) };
         self.waiting.open(request.seq, now);
         (request, timeouts)
     }
@@ -49,11 +54,11 @@ impl LeaseCache {
     pub fn ask_again(
         &mut self,
         request: &MeterRequest,
-        tool: Tool,
+        label: impl Into<Label>,
         now: UnixMillis,
     ) -> (MeterRequest, Timeouts) {
         self.waiting.close_denied(request.seq, now);
-        let (again, timeouts) = self.ask_priced(&request.key, tool, request.units, now);
+        let (again, timeouts) = self.ask_priced(&request.key, label.into(), request.units, now);
         (MeterRequest { unread: false, ..again }, timeouts)
     }
 

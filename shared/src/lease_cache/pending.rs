@@ -5,10 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::label::Label;
 use crate::meter::{Batch, RefusedCalls, Tally};
 use crate::quota::ReservedUnits;
 use crate::time::{UnixMillis, UtcDay};
-use crate::tool::Tool;
 
 /// Time after which outcomes are reported unless another request carries them before, in
 /// milliseconds. The platform ends background work 30 seconds after its response.
@@ -90,8 +90,8 @@ impl Charge {
 
 impl Pending {
     /// Tallies an admitted call that the meter has not tallied.
-    pub(super) fn assume_success(&mut self, tool: Tool, now: UnixMillis) {
-        count(&mut self.gathering.batch.ended, tool, ASSUMED);
+    pub(super) fn assume_success(&mut self, label: Label, now: UnixMillis) {
+        count(&mut self.gathering.batch.ended, label, ASSUMED);
         self.gathering.expect_report(now.plus(REPORT_AFTER_MS));
     }
 
@@ -103,20 +103,20 @@ impl Pending {
     }
 
     /// Records the outcome of an admitted call. Nothing is assumed of a call on the local budget.
-    pub(super) fn record_outcome(&mut self, tool: Tool, status: u16, charge: Charge, now: UnixMillis) {
+    pub(super) fn record_outcome(&mut self, label: Label, status: u16, charge: Charge, now: UnixMillis) {
         let gathered = &mut self.gathering;
         match charge.day() {
             None => {
-                count(&mut gathered.batch.ended, tool, status);
+                count(&mut gathered.batch.ended, label, status);
                 gathered.expect_report(now.plus(DEBT_AFTER_MS));
             }
             Some(_) if status == ASSUMED => {}
             // The assumption has not left yet, so that no correction is needed.
-            Some(_) if take(&mut gathered.batch.ended, tool, ASSUMED) => {
-                count(&mut gathered.batch.ended, tool, status);
+            Some(_) if take(&mut gathered.batch.ended, label, ASSUMED) => {
+                count(&mut gathered.batch.ended, label, status);
             }
             Some(day) if gathered.begin(day) => {
-                count(&mut gathered.batch.corrected, tool, status);
+                count(&mut gathered.batch.corrected, label, status);
                 gathered.expect_report(now.plus(REPORT_AFTER_MS));
             }
             Some(_) => {}
@@ -127,16 +127,16 @@ impl Pending {
     /// assumed one.
     pub(super) fn correct_outcome(
         &mut self,
-        tool: Tool,
+        label: Label,
         recorded: u16,
         status: u16,
         charge: Charge,
         now: UnixMillis,
     ) {
         match charge.day() {
-            Some(_) if recorded == ASSUMED => self.record_outcome(tool, status, charge, now),
-            None if take(&mut self.gathering.batch.ended, tool, recorded) => {
-                self.record_outcome(tool, status, charge, now);
+            Some(_) if recorded == ASSUMED => self.record_outcome(label, status, charge, now),
+            None if take(&mut self.gathering.batch.ended, label, recorded) => {
+                self.record_outcome(label, status, charge, now);
             }
             Some(_) | None => {}
         }
@@ -260,16 +260,16 @@ impl Gathering {
     }
 }
 
-fn count(calls: &mut Vec<(Tool, u16, u32)>, tool: Tool, status: u16) {
-    match calls.iter_mut().find(|(t, s, _)| (*t, *s) == (tool, status)) {
+fn count(calls: &mut Vec<(Label, u16, u32)>, label: Label, status: u16) {
+    match calls.iter_mut().find(|(t, s, _)| (*t, *s) == (label, status)) {
         Some((_, _, calls)) => *calls = calls.saturating_add(1),
-        None => calls.push((tool, status, 1)),
+        None => calls.push((label, status, 1)),
     }
 }
 
 /// Takes a call out. Returns false if there is none.
-fn take(calls: &mut Vec<(Tool, u16, u32)>, tool: Tool, status: u16) -> bool {
-    let Some(place) = calls.iter().position(|&(t, s, _)| (t, s) == (tool, status)) else { return false };
+fn take(calls: &mut Vec<(Label, u16, u32)>, label: Label, status: u16) -> bool {
+    let Some(place) = calls.iter().position(|&(t, s, _)| (t, s) == (label, status)) else { return false };
     if let Some((_, _, left)) = calls.get_mut(place) {
         *left = left.saturating_sub(1);
     }
@@ -281,6 +281,9 @@ fn take(calls: &mut Vec<(Tool, u16, u32)>, tool: Tool, status: u16) -> bool {
 mod tests {
     use super::*;
     use crate::problem::codes;
+    use crate::tool::Tool;
+
+    const QR: Label = Tool::Qr.label();
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 
@@ -301,12 +304,12 @@ mod tests {
         {
             let mut pending = Pending::default();
             for charge in [first, second] {
-                pending.record_outcome(Tool::Qr, 503, charge, NOW);
+                pending.record_outcome(QR, 503, charge, NOW);
                 pending.refund(charge, NOW);
             }
             let batch = pending.batch(NOW, NOW).unwrap();
             assert_eq!((batch.day, batch.refunds), (NOW.day(), refunds));
-            assert_eq!(batch.corrected, [(Tool::Qr, 503, refunds)]);
+            assert_eq!(batch.corrected, [(QR, 503, refunds)]);
         }
     }
 
@@ -314,11 +317,11 @@ mod tests {
     fn each_outcome_is_due_at_its_time_and_at_once_after_a_step_of_the_clock() {
         let call = |at| RefusedCalls::one(codes::QUOTA_EXCEEDED, "/v1/qr/{action}", at);
         let cases: [(Record, u64); 5] = [
-            (|pending| pending.assume_success(Tool::Qr, NOW), 25_000),
-            (|pending| pending.record_outcome(Tool::Qr, 503, today(), NOW), 25_000),
+            (|pending| pending.assume_success(QR, NOW), 25_000),
+            (|pending| pending.record_outcome(QR, 503, today(), NOW), 25_000),
             (|pending| pending.refund(today(), NOW), 5_000),
             (|pending| assert_eq!(pending.add_debt(NOW), Charge(Place::Debt)), 1_000),
-            (|pending| pending.record_outcome(Tool::Qr, 503, Charge(Place::Debt), NOW), 1_000),
+            (|pending| pending.record_outcome(QR, 503, Charge(Place::Debt), NOW), 1_000),
         ];
         for (record, after_ms) in cases {
             let mut pending = Pending::default();
@@ -343,10 +346,10 @@ mod tests {
     #[test]
     fn outcome_before_the_report_needs_no_correction() {
         let mut pending = Pending::default();
-        pending.assume_success(Tool::Qr, NOW);
-        pending.record_outcome(Tool::Qr, 503, today(), NOW);
+        pending.assume_success(QR, NOW);
+        pending.record_outcome(QR, 503, today(), NOW);
         let batch = pending.batch(NOW, NOW).unwrap();
-        assert_eq!((batch.ended, batch.corrected), (vec![(Tool::Qr, 503, 1)], vec![]));
+        assert_eq!((batch.ended, batch.corrected), (vec![(QR, 503, 1)], vec![]));
     }
 
     #[test]
@@ -368,11 +371,11 @@ mod tests {
     fn aborted_debt_is_tallied_once_and_one_in_flight_stays() {
         let mut pending = Pending::default();
         let debt = pending.add_debt(NOW);
-        pending.record_outcome(Tool::Qr, 201, debt, NOW);
-        pending.correct_outcome(Tool::Qr, 201, 503, debt, NOW);
-        assert_eq!(pending.batch(NOW, NOW).unwrap().ended, [(Tool::Qr, 503, 1)]);
-        pending.correct_outcome(Tool::Qr, 503, 504, debt, NOW);
-        pending.correct_outcome(Tool::Qr, 201, 503, today(), NOW);
+        pending.record_outcome(QR, 201, debt, NOW);
+        pending.correct_outcome(QR, 201, 503, debt, NOW);
+        assert_eq!(pending.batch(NOW, NOW).unwrap().ended, [(QR, 503, 1)]);
+        pending.correct_outcome(QR, 503, 504, debt, NOW);
+        pending.correct_outcome(QR, 201, 503, today(), NOW);
         pending.acknowledge(1);
         assert_eq!(pending.batch(NOW, NOW), None);
     }

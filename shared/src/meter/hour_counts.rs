@@ -13,7 +13,7 @@ pub struct HourCounts {
     pub hour: u64,
     /// Calls charged.
     pub calls: u32,
-    /// Ended calls by tool and status.
+    /// Ended calls by label and status.
     pub tally: Tally,
 }
 

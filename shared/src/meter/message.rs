@@ -14,10 +14,10 @@ use crate::key::{
     BiolinkPlan, KeyError, KeyHolder, KeyRecord, SecretHash, VerifiedKey, WhenMeterUnreachable,
 };
 use crate::policy::{LimitOverrides, Window};
+use crate::label::Label;
 use crate::quota::{Decision, Denial, MARGIN_MS, QuotaStatus, ReservedUnits, SpentUnits};
 use crate::tier::Tier;
 use crate::time::{UnixMillis, UtcDay};
-use crate::tool::Tool;
 
 /// A message to a meter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,9 +126,9 @@ pub struct MeterRequest {
     pub key: VerifiedKey,
     /// True if a call waits for the response.
     pub want: bool,
-    /// The tool of the call that waits. An admitted call is tallied as ended with 200.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_tool")]
-    pub tool: Option<Tool>,
+    /// What the call that waits is counted by. An admitted call is tallied as ended with 200.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_label")]
+    pub tool: Option<Label>,
     /// The most units that the call that waits can cost. They are reserved if the key has limits in
     /// units.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -186,12 +186,12 @@ pub struct Batch {
     /// Calls that passed on the local budget while the meter was out of reach.
     #[serde(default)]
     pub debts: u32,
-    /// Calls to tally: tool, status, how many. A tool that is not known here is left out.
-    #[serde(default, deserialize_with = "known_tools")]
-    pub ended: Vec<(Tool, u16, u32)>,
+    /// Calls to tally: label, status, how many. A label that is not known here is left out.
+    #[serde(default, deserialize_with = "known_labels")]
+    pub ended: Vec<(Label, u16, u32)>,
     /// Calls that were tallied as ended with 200, now or before, and ended with another status.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "known_tools")]
-    pub corrected: Vec<(Tool, u16, u32)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "known_labels")]
+    pub corrected: Vec<(Label, u16, u32)>,
     /// Calls that the gateway refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedCalls>,
@@ -293,7 +293,7 @@ pub struct MeterSnapshot {
     /// in units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub units: Option<SpentUnits>,
-    /// Today's ended calls by tool and status.
+    /// Today's ended calls by label and status.
     pub tally: Tally,
     /// The moment at which the last call was counted.
     pub last_used: Option<UnixMillis>,
@@ -400,8 +400,8 @@ pub enum AdminAttempt {
     Right,
 }
 
-pub(super) fn known_tool<'de, D: Deserializer<'de>>(tool: D) -> Result<Option<Tool>, D::Error> {
-    Ok(Option::<String>::deserialize(tool)?.and_then(|name| name.parse::<Tool>().ok()))
+pub(super) fn known_label<'de, D: Deserializer<'de>>(label: D) -> Result<Option<Label>, D::Error> {
+    Ok(Option::<String>::deserialize(label)?.and_then(|name| name.parse::<Label>().ok()))
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
@@ -423,8 +423,9 @@ const fn is_margin(ms: &u64) -> bool {
     *ms == MARGIN_MS
 }
 
-fn known_tools<'de, D: Deserializer<'de>>(ended: D) -> Result<Vec<(Tool, u16, u32)>, D::Error> {
+fn known_labels<'de, D: Deserializer<'de>>(ended: D) -> Result<Vec<(Label, u16, u32)>, D::Error> {
     let named = Vec::<(String, u16, u32)>::deserialize(ended)?;
-    let known = |(name, status, calls): (String, u16, u32)| Some((name.parse::<Tool>().ok()?, status, calls));
+    let known =
+        |(name, status, calls): (String, u16, u32)| Some((name.parse::<Label>().ok()?, status, calls));
     Ok(named.into_iter().filter_map(known).collect())
 }

@@ -287,8 +287,8 @@ impl Meter {
             |calls: &RefusedCalls| RefusedCalls { last_at: calls.last_at.min(now), ..calls.clone() };
         self.refused = batch.refused.iter().map(moved_back).collect();
         self.usage.spend(now, batch.debts);
-        for &(tool, status, calls) in &batch.ended {
-            self.tally.add(tool, status, calls);
+        for &(label, status, calls) in &batch.ended {
+            self.tally.add(label, status, calls);
         }
         for &reserved in batch.returned.iter().filter(|_| is_new) {
             self.units.give_back(reserved, reserved.units);
@@ -338,8 +338,8 @@ impl Meter {
             self.usage.spend(at, 1);
             reserved = priced.map(|units| self.units.reserve(units, at, self.usage.day()));
             self.last_used = Some(now);
-            if let Some(tool) = request.tool {
-                self.tally.add(tool, Tally::ASSUMED, 1);
+            if let Some(label) = request.tool {
+                self.tally.add(label, Tally::ASSUMED, 1);
             }
             Verdict::Allow
         };

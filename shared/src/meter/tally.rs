@@ -1,25 +1,25 @@
-//! Today's calls by tool and status, for the holder of the key to read. Nothing is decided by it.
+//! Today's calls by label and status, for the holder of the key to read. Nothing is decided by it.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::label::Label;
 use crate::time::UtcDay;
-use crate::tool::Tool;
 
-/// Today's finished calls by tool and by status.
+/// Today's finished calls by label and by status.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     day: UtcDay,
-    /// Calls of each tool.
-    #[serde(deserialize_with = "known_tools")]
-    pub by_tool: BTreeMap<Tool, u32>,
+    /// Calls by what they are counted by.
+    #[serde(deserialize_with = "known_labels")]
+    pub by_tool: BTreeMap<Label, u32>,
     /// Calls that ended with each HTTP status.
     pub by_status: BTreeMap<u16, u32>,
 }
 
 impl Tally {
-    /// Maximum number of distinct statuses: tools choose their statuses, and state is bounded.
+    /// Maximum number of distinct statuses: whoever responds chooses them, and state is bounded.
     const MAX_STATUSES: usize = 64;
 
     /// The status that an admitted call is counted with until another one is reported.
@@ -32,9 +32,9 @@ impl Tally {
         }
     }
 
-    /// Counts `n` calls of `tool` that ended with `status`.
-    pub fn add(&mut self, tool: Tool, status: u16, n: u32) {
-        let calls = self.by_tool.entry(tool).or_insert(0);
+    /// Counts `n` calls by `label` that ended with `status`.
+    pub fn add(&mut self, label: Label, status: u16, n: u32) {
+        let calls = self.by_tool.entry(label).or_insert(0);
         *calls = calls.saturating_add(n);
         self.add_status(status, n);
     }
@@ -48,9 +48,9 @@ impl Tally {
         self.add_status(status, n);
     }
 
-    /// Takes back a call of `tool` that was counted with [`Tally::ASSUMED`].
-    pub(super) fn remove(&mut self, tool: Tool) {
-        if let Some(calls) = self.by_tool.get_mut(&tool) {
+    /// Takes back a call by `label` that was counted with [`Tally::ASSUMED`].
+    pub(super) fn remove(&mut self, label: Label) {
+        if let Some(calls) = self.by_tool.get_mut(&label) {
             *calls = calls.saturating_sub(1);
         }
         if let Some(calls) = self.by_status.get_mut(&Self::ASSUMED) {
@@ -68,39 +68,42 @@ impl Tally {
     }
 }
 
-/// Skips unknown tools: one that only another version of the worker knows must not make a key's
+/// Skips unknown labels: one that only another version of the worker knows must not make a key's
 /// whole state unreadable.
-fn known_tools<'de, D: Deserializer<'de>>(stored: D) -> Result<BTreeMap<Tool, u32>, D::Error> {
+fn known_labels<'de, D: Deserializer<'de>>(stored: D) -> Result<BTreeMap<Label, u32>, D::Error> {
     let named = BTreeMap::<String, u32>::deserialize(stored)?;
     // Not collected: that sorts, with a copy of the sort for this type.
     let mut known = BTreeMap::new();
-    known.extend(named.into_iter().filter_map(|(name, calls)| Some((name.parse::<Tool>().ok()?, calls))));
+    known.extend(named.into_iter().filter_map(|(name, calls)| Some((name.parse::<Label>().ok()?, calls))));
     Ok(known)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool::Tool;
+
+    const QR: Label = Tool::Qr.label();
 
     #[test]
     fn tally_has_a_bounded_number_of_statuses() {
         let mut tally = Tally::default();
         for status in 200..300 {
-            tally.add(Tool::Qr, status, 1);
+            tally.add(QR, status, 1);
         }
-        tally.add(Tool::Qr, 263, 1);
-        assert_eq!((tally.by_status.len(), tally.by_status[&263], tally.by_tool[&Tool::Qr]), (64, 2, 101));
+        tally.add(QR, 263, 1);
+        assert_eq!((tally.by_status.len(), tally.by_status[&263], tally.by_tool[&QR]), (64, 2, 101));
     }
 
     #[test]
     fn corrected_and_removed_calls_leave_no_zeros() {
         let mut tally = Tally::default();
-        tally.add(Tool::Qr, Tally::ASSUMED, 2);
+        tally.add(QR, Tally::ASSUMED, 2);
         tally.correct(Tally::ASSUMED, 503, 1);
         assert_eq!(tally.by_status, [(200, 1), (503, 1)].into());
-        tally.remove(Tool::Qr);
-        assert_eq!((&tally.by_status, &tally.by_tool), (&[(503, 1)].into(), &[(Tool::Qr, 1)].into()));
-        tally.remove(Tool::Qr);
+        tally.remove(QR);
+        assert_eq!((&tally.by_status, &tally.by_tool), (&[(503, 1)].into(), &[(QR, 1)].into()));
+        tally.remove(QR);
         assert!(tally.by_tool.is_empty());
         tally.roll(UtcDay(0));
         assert!(!tally.by_status.is_empty(), "the same day");

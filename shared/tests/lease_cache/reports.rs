@@ -94,7 +94,7 @@ fn aborted_response_on_the_local_budget_is_no_debt() {
     pair.cache.record_outcome(Tool::Qr, 200, false, charge(&admission), NOON.plus(350));
     pair.cache.record_aborted(Tool::Qr, 200, charge(&admission), NOON.plus(400));
     let batch = pair.expect_request(1_300).batch.unwrap();
-    assert_eq!((batch.debts, batch.ended), (0, vec![(Tool::Qr, 503, 1)]));
+    assert_eq!((batch.debts, batch.ended), (0, vec![(Tool::Qr.label(), 503, 1)]));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn outcomes_are_reported_at_the_end_of_a_lease() {
     assert_eq!(request.batch.as_ref().unwrap().ended.iter().map(|(.., calls)| calls).sum::<u32>(), 2);
     pair.exchange(&request, 9_500);
     let tally = pair.snapshot(9_600).tally;
-    assert_eq!(tally.by_tool, [(Tool::Qr, 3)].into());
+    assert_eq!(tally.by_tool, [(Tool::Qr.label(), 3)].into());
     assert_eq!(tally.by_status, [(200, 1), (500, 2)].into());
     assert_eq!(pair.cache.flush_at(), None);
 }
@@ -177,7 +177,7 @@ fn response_of_an_older_meter_leaves_the_tally_to_the_cache() {
     let response = MeterResponse { tallied: false, ..pair.meter(&request, 10) };
     pair.cache.handle_response(&request, NOON, &response, NOON.plus(20));
     let batch = pair.cache.read(&pair.key, NOON.plus(30)).batch.unwrap();
-    assert_eq!((batch.ended, batch.refunds), (vec![(Tool::Qr, 200, 1)], 0));
+    assert_eq!((batch.ended, batch.refunds), (vec![(Tool::Qr.label(), 200, 1)], 0));
 }
 
 #[test]

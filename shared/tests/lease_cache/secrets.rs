@@ -7,7 +7,7 @@ use shared::secret::MacKeys;
 use shared::tier::Tier;
 use shared::tool::Tool;
 
-use crate::{NOON, Pair, allowed};
+use crate::{NOON, Pair, allowed, charge};
 
 impl Pair {
     /// Makes a named secret of the key. Returns what its text says.
@@ -37,14 +37,14 @@ impl Pair {
 }
 
 fn missing(tool: Tool) -> Admission {
-    Admission::Refuse(KeyError::OutOfScope(Scope::Tool(tool)))
+    Admission::Refuse(KeyError::OutOfScope(Scope::Tool(tool.label())))
 }
 
 #[test]
 fn new_secret_spends_the_leases_of_its_key() {
     let mut pair = Pair::new(Tier::Pro);
     assert!((0..3).all(|at| allowed(&pair.admit(at * 5))));
-    let ci = pair.with_secret(Scopes::NONE.with(Scope::Tool(Tool::Qr)), 20);
+    let ci = pair.with_secret(Scopes::NONE.with(Scope::Tool(Tool::Qr.label())), 20);
     let (first, asked) = pair.call_as(&ci, Tool::Qr, 30);
     assert!(allowed(&first) && asked, "the cache has not heard of it");
     let (second, asked) = pair.call_as(&ci, Tool::Qr, 60);
@@ -54,7 +54,7 @@ fn new_secret_spends_the_leases_of_its_key() {
 #[test]
 fn calls_beyond_the_scopes_ask_the_meter_once_and_keep_the_leases() {
     let mut pair = Pair::new(Tier::Pro);
-    let ci = pair.with_secret(Scopes::NONE.with(Scope::Tool(Tool::Qr)), 0);
+    let ci = pair.with_secret(Scopes::NONE.with(Scope::Tool(Tool::Qr.label())), 0);
     assert!((0..3).all(|at| allowed(&pair.admit(10 + at * 5))));
     assert_eq!(pair.call_as(&ci, Tool::Pdf, 40), (missing(Tool::Pdf), true));
     for (at, tool) in (0..100).zip([Tool::Pdf, Tool::Image, Tool::Seo].into_iter().cycle()) {

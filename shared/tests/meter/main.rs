@@ -69,7 +69,7 @@ fn batch(number: u32, refunds: u32) -> Batch {
         day: NOON.day(),
         refunds,
         debts: 0,
-        ended: vec![(Tool::Qr, 503, refunds)],
+        ended: vec![(Tool::Qr.label(), 503, refunds)],
         corrected: Vec::new(),
         refused: Vec::new(),
         returned: Vec::new(),

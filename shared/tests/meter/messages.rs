@@ -75,7 +75,7 @@ fn optional_fields_of_messages_and_state_have_defaults() {
 #[test]
 fn message_reads_back_with_every_field() {
     let sent = MeterRequest {
-        tool: Some(Tool::Qr),
+        tool: Some(Tool::Qr.label()),
         admit_within_ms: 5_000,
         retry: true,
         unread: true,

@@ -44,7 +44,7 @@ fn refusals_of_a_batch_are_taken_once_and_not_from_the_future() {
 #[test]
 fn last_use_is_the_last_report_of_ended_calls() {
     let mut meter = Meter::default();
-    for (number, ended, at) in [(1, vec![(Tool::Qr, 200, 1)], NOON), (2, vec![], NOON.plus(9_000))] {
+    for (number, ended, at) in [(1, vec![(Tool::Qr.label(), 200, 1)], NOON), (2, vec![], NOON.plus(9_000))] {
         let report = Some(Batch { ended, ..batch(number, 0) });
         let request = MeterRequest { want: false, batch: report, ..request(Tier::Free, 1, number) };
         send(&mut meter, &request, at);
@@ -67,7 +67,7 @@ fn unknown_key_is_refused_as_invalid_and_a_known_one_is_not() {
 
 #[test]
 fn call_without_a_tool_is_not_tallied() {
-    for tool in [None, Some(Tool::Qr)] {
+    for tool in [None, Some(Tool::Qr.label())] {
         let mut meter = Meter::default();
         let mut send = |seq| send(&mut meter, &MeterRequest { tool, ..request(Tier::Free, 1, seq) }, NOON);
         let responses: Vec<_> = (1..=11).map(&mut send).collect();

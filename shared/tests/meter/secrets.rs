@@ -14,7 +14,7 @@ use shared::tool::Tool;
 
 use crate::{NOON, key, record, request, restarted, send};
 
-const QR: Scope = Scope::Tool(Tool::Qr);
+const QR: Scope = Scope::Tool(Tool::Qr.label());
 
 /// Returns what verifying the text of a named secret says.
 fn named_key(number: u8) -> VerifiedKey {
@@ -53,7 +53,7 @@ fn add(meter: &mut Meter, number: u8, scopes: Scopes) -> ChangeOutcome {
 }
 
 fn call(meter: &mut Meter, key: VerifiedKey, tool: Tool, seq: u32, now: UnixMillis) -> Verdict {
-    let request = MeterRequest { key, tool: Some(tool), version: 9, ..request(Tier::Free, 1, seq) };
+    let request = MeterRequest { key, tool: Some(tool.label()), version: 9, ..request(Tier::Free, 1, seq) };
     send(meter, &request, now).verdict
 }
 
@@ -78,7 +78,7 @@ fn secrets_of_a_key_share_its_quota() {
 fn call_beyond_the_scopes_is_refused_and_not_counted() {
     let mut meter = meter();
     add(&mut meter, 2, Scopes::NONE.with(QR));
-    let missing = Verdict::Refuse(KeyError::OutOfScope(Scope::Tool(Tool::Pdf)));
+    let missing = Verdict::Refuse(KeyError::OutOfScope(Scope::Tool(Tool::Pdf.label())));
     for seq in 10..40 {
         assert_eq!(call(&mut meter, named_key(2), Tool::Pdf, seq, NOON), missing);
     }
@@ -186,7 +186,7 @@ fn scopes() -> impl Strategy<Value = Scopes> {
     let scope = prop::sample::select(vec![
         Scope::AllTools,
         QR,
-        Scope::Tool(Tool::Pdf),
+        Scope::Tool(Tool::Pdf.label()),
         Scope::BiolinkRead,
         Scope::BiolinkWrite,
         Scope::Keys,

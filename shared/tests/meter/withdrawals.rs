@@ -10,7 +10,12 @@ use crate::{MIDNIGHT, NOON, record, request, restarted, send, snapshot};
 /// Returns the request of a call that has `within_ms` to be let through.
 fn call(seq: u32, within_ms: u64) -> MeterRequest {
     let record = Some(record(Tier::Free, 1));
-    MeterRequest { tool: Some(Tool::Qr), admit_within_ms: within_ms, record, ..request(Tier::Free, 1, seq) }
+    MeterRequest {
+        tool: Some(Tool::Qr.label()),
+        admit_within_ms: within_ms,
+        record,
+        ..request(Tier::Free, 1, seq)
+    }
 }
 
 /// Returns a request that wants nothing and takes these calls back.
@@ -21,7 +26,7 @@ fn withdrawal(seq: u32, withdrawn: &[u32]) -> MeterRequest {
 /// Returns the calls of the minute, of the day, and of the tool today.
 fn counts(meter: &Meter, now: UnixMillis) -> (u32, u32, u32) {
     let snapshot = snapshot(meter, Tier::Free, now);
-    let tallied = snapshot.tally.by_tool.get(&Tool::Qr).copied().unwrap_or_default();
+    let tallied = snapshot.tally.by_tool.get(&Tool::Qr.label()).copied().unwrap_or_default();
     assert_eq!(snapshot.tally.by_status.get(&200).copied().unwrap_or_default(), tallied);
     (snapshot.minute_used, snapshot.day_used, tallied)
 }

@@ -84,10 +84,10 @@ async fn named_secret_follows_the_feed() {
     let direct = Direct::with(ToolBehavior::Describe, |config| asking(config, &edge)).await;
     let text = named(1);
     assert_eq!(code(&direct, &text).await.as_deref(), Some("key-invalid"), "not in the feed yet");
-    edge.push(with(3, Scopes::NONE.with(Scope::Tool(Tool::Qr))));
+    edge.push(with(3, Scopes::NONE.with(Scope::Tool(Tool::Qr.label()))));
     until("the secret is known", || async { code(&direct, &text).await.is_none() }).await;
     assert_eq!(code(&direct, &named(2)).await.as_deref(), Some("key-invalid"), "another one");
-    edge.push(with(4, Scopes::NONE.with(Scope::Tool(Tool::Pdf))));
+    edge.push(with(4, Scopes::NONE.with(Scope::Tool(Tool::Pdf.label()))));
     until("it is narrowed", || async { code(&direct, &text).await.is_some() }).await;
     assert_eq!(code(&direct, &text).await.as_deref(), Some("scope-missing"));
     edge.push(KeyRecord { version: 5, ..own.clone() });

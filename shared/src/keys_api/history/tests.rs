@@ -44,7 +44,7 @@ impl World {
     /// Makes calls of a tool, each asked for.
     fn call(&mut self, tool: Tool, calls: u32, now: UnixMillis) {
         for _ in 0..calls {
-            let request = MeterRequest { want: true, tool: Some(tool), rate: 0, ..self.request(now) };
+            let request = MeterRequest { want: true, tool: Some(tool.label()), rate: 0, ..self.request(now) };
             self.step(Message::Ask(request), now);
         }
     }
@@ -53,7 +53,8 @@ impl World {
     fn refund(&mut self, tool: Tool, day: UtcDay, now: UnixMillis) {
         let request = self.request(now);
         let number = self.seq;
-        let batch = Batch { number, day, refunds: 1, corrected: vec![(tool, 502, 1)], ..Batch::default() };
+        let batch =
+            Batch { number, day, refunds: 1, corrected: vec![(tool.label(), 502, 1)], ..Batch::default() };
         self.step(Message::Ask(MeterRequest { batch: Some(batch), ..request }), now);
     }
 

@@ -3,11 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::meter::message::known_tool;
+use crate::label::Label;
+use crate::meter::message::known_label;
 use crate::meter::{LeaseTerms, MeterRequest, MeterResponse, Verdict};
 use crate::quota::{MARGIN_MS, ReservedUnits};
 use crate::time::{UnixMillis, UtcDay};
-use crate::tool::Tool;
 
 /// Time for which a response is kept, in milliseconds: as long as a request may be sent again.
 const KEEP_MS: u64 = 5_000;
@@ -48,16 +48,16 @@ pub(super) struct CachedResponse {
     /// The units that are reserved for the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     units: Option<u32>,
-    /// The tool for which an admitted call is tallied.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_tool")]
-    tool: Option<Tool>,
+    /// The label by which an admitted call is tallied.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_label")]
+    tool: Option<Label>,
 }
 
 /// A call that was counted.
 pub(super) struct Counted {
     pub(super) at: UnixMillis,
     pub(super) day: UtcDay,
-    pub(super) tool: Option<Tool>,
+    pub(super) tool: Option<Label>,
     pub(super) units: Option<ReservedUnits>,
 }
 

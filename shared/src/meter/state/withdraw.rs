@@ -17,8 +17,8 @@ impl Meter {
             if let Some(reserved) = counted.units {
                 self.units.give_back(reserved, reserved.units);
             }
-            if let Some(tool) = counted.tool.filter(|_| counted.day == self.usage.day()) {
-                self.tally.remove(tool);
+            if let Some(label) = counted.tool.filter(|_| counted.day == self.usage.day()) {
+                self.tally.remove(label);
             }
         }
     }
