@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use shared::{
     action::Action,
     grant::Grant,
-    key::KeyId,
+    key::{KeyId, SecretId},
     origin_token::OriginToken,
     request_id::RequestId,
     route::{CallMethod, ToolCall},
@@ -23,23 +23,29 @@ static CALL: LazyLock<ToolCall<'static>> = LazyLock::new(|| ToolCall {
     action: Action::parse("generate").expect("an action"),
 });
 static GRANT: LazyLock<String> = LazyLock::new(|| {
-    let request_id = RequestId([4; 16]);
-    let grant = Grant { key_id: KeyId::new([3; 12]), tier: Tier::Pro, request_id, issued_at: NOW };
-    grant.sign(&CALL, TARGET, "fra", &KEYS).text
+    grant(None)
 });
+static NAMED: LazyLock<String> = LazyLock::new(|| grant(Some(SecretId::new([7; 8]))));
 static TOKEN: LazyLock<String> =
     LazyLock::new(|| OriginToken { data_centre: "fra-1".to_owned(), issued_at: NOW }.sign(&KEYS));
+
+fn grant(secret_id: Option<SecretId>) -> String {
+    let (key_id, request_id) = (KeyId::new([3; 12]), RequestId([4; 16]));
+    let grant = Grant { key_id, secret_id, tier: Tier::Pro, request_id, issued_at: NOW };
+    grant.sign(&CALL, TARGET, "fra", &KEYS).text
+}
 
 fuzz_target!(|data: &[u8]| {
     check(data);
     check(&mutated(&GRANT, data));
+    check(&mutated(&NAMED, data));
     check(&mutated(&TOKEN, data));
 });
 
-/// Oracle: the one text that was signed. It is valid, and any other is refused.
+/// Oracle: the texts that were signed. They are valid, and any other is refused.
 fn check(text: &[u8]) {
     let granted = Grant::verify(text, &CALL, TARGET, "fra", &KEYS, NOW).is_ok();
-    assert_eq!(granted, text == GRANT.as_bytes(), "{:?}", text.escape_ascii().to_string());
+    assert_eq!(granted, [&*GRANT, &*NAMED].iter().any(|signed| text == signed.as_bytes()), "{:?}", text.escape_ascii().to_string());
     let Ok(text) = str::from_utf8(text) else { return };
     let is_token = OriginToken::verify(Some(text), &KEYS, NOW).is_ok();
     // The name of a scheme has any case, and spaces may follow it (RFC 9110, section 11.4). Spaces and

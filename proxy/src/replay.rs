@@ -274,7 +274,8 @@ mod tests {
         let mut id = [0; 16];
         // An odd multiplier spreads small numbers over all bits, as in random ids.
         id[..8].copy_from_slice(&request.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
-        Grant { key_id: KeyId::new([1; 12]), tier: Tier::Free, request_id: RequestId(id), issued_at }
+        let (key_id, request_id) = (KeyId::new([1; 12]), RequestId(id));
+        Grant { key_id, secret_id: None, tier: Tier::Free, request_id, issued_at }
     }
 
     #[test]

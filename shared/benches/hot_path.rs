@@ -168,7 +168,8 @@ fn passage(c: &mut Criterion) {
     let call =
         ToolCall { method: CallMethod::Post, tool: Tool::Qr, action: Action::parse("generate").unwrap() };
     let request_id = RequestId([4; 16]);
-    let grant = Grant { key_id: KeyId::new([1; 12]), tier: Tier::Pro, request_id, issued_at: NOON };
+    let key_id = KeyId::new([1; 12]);
+    let grant = Grant { key_id, secret_id: None, tier: Tier::Pro, request_id, issued_at: NOON };
     c.bench_function(SIGN, |b| b.iter(|| grant.sign(black_box(&call), target, "fra", &signing)));
     let text = grant.sign(&call, target, "fra", &signing).text;
     c.bench_function(VERIFY, |b| {

@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use thiserror::Error;
 
-use crate::key::KeyId;
+use crate::key::{KeyId, SecretId};
 use crate::problem::{Problem, codes};
 use crate::proof::Proof;
 use crate::request_id::RequestId;
@@ -21,12 +21,17 @@ use crate::time::UnixMillis;
 /// Lifetime of a grant on either side of the moment it was issued, in milliseconds.
 pub const VALID_MS: u64 = 30_000;
 
+/// The version of a grant of a key's own secret.
 const VERSION: u8 = 1;
+/// The version of a grant that names a secret: its id follows what the other version has.
+const VERSION_NAMED: u8 = 2;
 const DOMAIN: &[u8] = b"utg.grant.v1";
 const SIGNED: usize = 56;
 const TAG: usize = 16;
 /// 72 bytes are 96 characters exactly: no spare bits in which two texts could mean the same grant.
 const LEN: usize = SIGNED + TAG;
+/// With the id of a secret there are spare bits, which the decoder requires to be zero.
+const MAX_LEN: usize = (LEN + SecretId::BYTES).next_multiple_of(3);
 
 /// The claims that the edge signs: a permission for one call, at one data center, for 30 seconds.
 ///
@@ -48,7 +53,7 @@ const LEN: usize = SIGNED + TAG;
 /// let action = Action::parse("generate").unwrap();
 /// let call = ToolCall { method: CallMethod::Post, tool: Tool::Qr, action };
 /// let (key_id, request_id) = (KeyId::new([3; 12]), RequestId([4; 16]));
-/// let grant = Grant { key_id, tier: Tier::Pro, request_id, issued_at: now };
+/// let grant = Grant { key_id, secret_id: None, tier: Tier::Pro, request_id, issued_at: now };
 ///
 /// // The edge signs it, and the proxy in Frankfurt verifies it and responds with the same proof.
 /// let signed = grant.sign(&call, "/v1/qr/generate", "fra", &keys);
@@ -65,6 +70,8 @@ const LEN: usize = SIGNED + TAG;
 pub struct Grant {
     /// The id of the calling key.
     pub key_id: KeyId,
+    /// The named secret of the key that was sent; `None` is the key's own.
+    pub secret_id: Option<SecretId>,
     /// The key's tier.
     pub tier: Tier,
     /// The request's id. It is accepted once.
@@ -109,17 +116,19 @@ pub enum GrantError {
 impl Grant {
     /// Signs the grant for one call: `target` is path and query exactly as the proxy will see them.
     pub fn sign(&self, call: &ToolCall<'_>, target: &str, data_centre: &str, keys: &MacKeys) -> SignedGrant {
-        let (version, mac) = keys.current();
+        let (key_version, mac) = keys.current();
+        let version = if self.secret_id.is_some() { VERSION_NAMED } else { VERSION };
         let digest = target_digest(target);
         let [_, issued_at @ ..] = self.issued_at.0.to_be_bytes();
-        let parts: [&[u8]; 5] = [
-            &[VERSION, version, self.tier.code(), call.tool.code(), method_code(call.method)],
+        let parts: [&[u8]; 6] = [
+            &[version, key_version, self.tier.code(), call.tool.code(), method_code(call.method)],
             self.key_id.as_bytes(),
             &digest,
             &self.request_id.0,
             &issued_at,
+            self.secret_id.as_ref().map_or(&[][..], |id| id.as_bytes().as_slice()),
         ];
-        let mut bytes = Vec::with_capacity(LEN);
+        let mut bytes = Vec::with_capacity(MAX_LEN);
         for part in parts {
             bytes.extend_from_slice(part);
         }
@@ -153,26 +162,29 @@ impl Grant {
         data_centre: &str,
         keys: &MacKeys,
     ) -> Option<(Self, Proof)> {
-        let mut bytes = [0; LEN];
-        let decoded = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
-        if decoded != LEN {
-            return None;
-        }
-        let (signed, tag) = bytes.split_at_checked(SIGNED)?;
+        let mut bytes = [0; MAX_LEN];
+        let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
+        let (signed, tag) = bytes.get(..length)?.split_at_checked(length.checked_sub(TAG)?)?;
         let (&[version, key_version, tier, tool, method], rest) = signed.split_first_chunk::<5>()?;
         let (key_id, rest) = rest.split_first_chunk::<12>()?;
         let (digest, rest) = rest.split_first_chunk::<16>()?;
         let (request_id, rest) = rest.split_first_chunk::<16>()?;
-        let issued_at = rest.iter().fold(0, |ms, &byte| ms << 8 | u64::from(byte));
+        let (issued_at, rest) = rest.split_first_chunk::<7>()?;
+        let secret_id = match (version, rest) {
+            (VERSION, []) => None,
+            (VERSION_NAMED, id) => Some(SecretId::new(id.try_into().ok()?)),
+            _ => return None,
+        };
+        let issued_at = issued_at.iter().fold(0, |ms, &byte| ms << 8 | u64::from(byte));
         let mac = keys.version(key_version)?.sign(&[DOMAIN, signed, data_centre.as_bytes()]);
         let (expected, proof) = Proof::split(mac);
         let authentic = equal(&expected, tag);
-        let same_request = version == VERSION
-            && tool == call.tool.code()
+        let same_request = tool == call.tool.code()
             && method == method_code(call.method)
             && *digest == target_digest(target);
         let grant = Self {
             key_id: KeyId::new(*key_id),
+            secret_id,
             tier: Tier::from_code(tier)?,
             request_id: RequestId(*request_id),
             issued_at: UnixMillis(issued_at),
@@ -224,11 +236,19 @@ mod tests {
 
     fn grant() -> Grant {
         let request_id = RequestId([4; 16]);
-        Grant { key_id: KeyId::new([3; 12]), tier: Tier::Pro, request_id, issued_at: NOW }
+        Grant { key_id: KeyId::new([3; 12]), secret_id: None, tier: Tier::Pro, request_id, issued_at: NOW }
+    }
+
+    fn named() -> Grant {
+        Grant { secret_id: Some(SecretId::new([255; 8])), ..grant() }
     }
 
     fn signed() -> String {
-        grant().sign(&call(CallMethod::Post, Tool::Qr), TARGET, "fra", &secret()).text
+        text_of(&grant())
+    }
+
+    fn text_of(grant: &Grant) -> String {
+        grant.sign(&call(CallMethod::Post, Tool::Qr), TARGET, "fra", &secret()).text
     }
 
     fn verify(
@@ -288,12 +308,28 @@ mod tests {
     fn grant_of_another_length_is_refused() {
         let text = signed();
         assert_eq!(text.len(), LEN / 3 * 4);
-        for other in
-            [&text[..92], &text[..95], &format!("{text}A"), &format!("{text}AAAA"), &format!("{text}=")]
-        {
+        let named = text_of(&named());
+        for other in [
+            &text[..92],
+            &text[..95],
+            &format!("{text}A"),
+            &format!("{text}AAAA"),
+            &format!("{text}AAAAAAAAAAA"),
+            &format!("{text}="),
+            &named[..96],
+            &named[..106],
+            &format!("{named}A"),
+        ] {
             let verified = verify(other, CallMethod::Post, Tool::Qr, TARGET, "fra", NOW.0);
             assert_eq!(verified, Err(GrantError::Invalid), "{other}");
         }
+    }
+
+    #[test]
+    fn grant_names_a_secret_only_if_there_is_one_to_name() {
+        let text = text_of(&named());
+        assert_eq!((text.len(), signed().len()), (107, 96));
+        assert_eq!(verify(&text, CallMethod::Post, Tool::Qr, TARGET, "fra", NOW.0), Ok(named()));
     }
 
     #[test]
@@ -326,9 +362,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn grant_reads_back_as_itself(id: [u8; 12], request: [u8; 16], ms in 0u64..(1 << 56), tier in 0u8..3) {
+        fn grant_reads_back_as_itself(
+            id: [u8; 12],
+            named: Option<[u8; 8]>,
+            request: [u8; 16],
+            ms in 0u64..(1 << 56),
+            tier in 0u8..3,
+        ) {
             let grant = Grant {
                 key_id: KeyId::new(id),
+                secret_id: named.map(SecretId::new),
                 tier: Tier::from_code(tier).unwrap(),
                 request_id: RequestId(request),
                 issued_at: UnixMillis(ms),
@@ -338,8 +381,13 @@ mod tests {
         }
 
         #[test]
-        fn grant_with_one_changed_character_is_refused(place in 0usize..96, replacement in "[ -~]") {
-            let mut text = signed();
+        fn grant_with_one_changed_character_is_refused(
+            is_named: bool,
+            place: proptest::sample::Index,
+            replacement in "[ -~]",
+        ) {
+            let mut text = text_of(&if is_named { named() } else { grant() });
+            let place = place.index(text.len());
             prop_assume!(text[place..=place] != replacement);
             text.replace_range(place..=place, &replacement);
             prop_assert_eq!(

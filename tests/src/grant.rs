@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use shared::{
     grant::Grant,
     headers::GRANT,
-    key::KeyId,
+    key::{KeyId, SecretId},
     request_id::RequestId,
     route::{Route, ToolCall},
     secret::MacKeys,
@@ -24,6 +24,7 @@ pub struct Signer {
     pub secret: String,
     pub data_centre: String,
     pub key_id: KeyId,
+    pub secret_id: Option<SecretId>,
     pub tier: Tier,
     /// The age of the grant in milliseconds. A negative one is issued in the future.
     pub age_ms: i64,
@@ -35,6 +36,7 @@ impl Default for Signer {
             secret: GRANT_SECRET.to_owned(),
             data_centre: "test".to_owned(),
             key_id: KeyId::new([5; 12]),
+            secret_id: None,
             tier: Tier::Pro,
             age_ms: 0,
         }
@@ -67,6 +69,7 @@ impl Signer {
         id[8..].copy_from_slice(&u64::from(std::process::id()).to_be_bytes());
         let grant = Grant {
             key_id: self.key_id,
+            secret_id: self.secret_id,
             tier: self.tier,
             request_id: RequestId(id),
             issued_at: UnixMillis(now().0.saturating_add_signed(-self.age_ms)),

@@ -184,8 +184,8 @@ fn call_tool<'a>(
         Mode::Edge(edge) => {
             let of = (called, target.path_and_query);
             match grant::verify(state, edge, record, raw, of, &config.server.data_centre)? {
-                GrantStep::Verified(Grant { key_id, tier, .. }) => {
-                    Admitted { key_id, secret_id: None, tier, charged: None, denied: None }
+                GrantStep::Verified(Grant { key_id, secret_id, tier, .. }) => {
+                    Admitted { key_id, secret_id, tier, charged: None, denied: None }
                 }
                 GrantStep::Wait(stored) => return Ok(RequestAction::Wait(AdmissionWait::Store(stored))),
             }

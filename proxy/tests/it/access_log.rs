@@ -3,11 +3,11 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use serde_json::Value;
-use shared::tool::Tool;
+use shared::{key::SecretId, tool::Tool};
 
 use tests::{
     Client, FakeTool, Request, ToolBehavior,
-    grant::call,
+    grant::{Signer, call},
     http2::Http2Client,
     proxy::{Proxy, ProxyConfig},
     until,
@@ -115,5 +115,24 @@ async fn json_lines_have_the_chosen_fields() {
     assert!(line["duration_ms"].is_f64(), "{line}");
     for field in ["client_address", "path", "protocol", "referer", "user_agent", "request_bytes"] {
         assert_eq!(line[field], Value::Null, "{field}");
+    }
+}
+
+#[tokio::test]
+async fn line_behind_an_edge_names_the_secret_of_the_grant() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("access.log");
+    let (_tool, _config, proxy) = start(&file, "").await;
+    let secret_id = SecretId::new([7; 8]);
+    for (action, secret_id) in [("own", None), ("named", Some(secret_id))] {
+        let signer = Signer { secret_id, ..Signer::default() };
+        let call = signer.granted(Request::new("GET", &format!("/v1/qr/{action}")));
+        assert_eq!(proxy.send(call).await.status, 200, "{action}");
+    }
+    let found = lines(&file, 2).await;
+    for (action, named) in [("own", Value::Null), ("named", secret_id.to_string().into())] {
+        let json = found.iter().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let line = json.into_iter().find(|line| line["action"] == action).unwrap();
+        assert_eq!(line["secret_id"], named, "{line}");
     }
 }

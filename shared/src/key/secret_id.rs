@@ -6,6 +6,13 @@ crate::id! {
     SecretId "sec_" 8
 }
 
+impl SecretId {
+    /// Returns the id's bytes, for signed payloads.
+    pub const fn as_bytes(&self) -> &[u8; Self::BYTES] {
+        &self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -108,6 +108,7 @@ impl RequestWriter {
         let id = u128::from(self.count).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
         let grant = Grant {
             key_id: KeyId::new([low, high, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+            secret_id: None,
             tier: Tier::Pro,
             request_id: RequestId(id.to_be_bytes()),
             issued_at: UnixMillis(

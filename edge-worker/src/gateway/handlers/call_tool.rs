@@ -42,7 +42,8 @@ pub(crate) async fn handle(
         Admission::Allow { degraded, charge, .. } => {
             access.degraded = degraded;
             headers.extend(degraded.then(|| (headers::DEGRADED.into(), "meter".into())));
-            let grant = |issued_at| Grant { key_id: key.id, tier, request_id: context.request.id, issued_at };
+            let request_id = context.request.id;
+            let grant = |issued_at| Grant { key_id: key.id, secret_id, tier, request_id, issued_at };
             let outcome = boxed(origin::forward(context, call, &grant, access)).await;
             let refusal = outcome.as_ref().ok().and_then(proxy_refusal);
             let ended = outlined(|| call_outcome(context, call, price, &outcome, refusal.is_some()));
