@@ -390,7 +390,8 @@ impl LeaseCache {
     fn spend(&mut self, key: &VerifiedKey, label: Option<Label>, now: UnixMillis) -> Option<Admission> {
         let day = self.leases.spend(now)?;
         self.assume_success(label, now);
-        Some(self.allow(key, Charge::on(day), now))
+        let charge = self.pending.count_secret(Charge::on(day).by(self.secret_id(key)));
+        Some(self.allow(key, charge, now))
     }
 
     /// Tallies an admitted call that the meter has not tallied.

@@ -52,6 +52,7 @@ mod lease;
 mod message;
 mod nested;
 mod refusals;
+mod secret_calls;
 mod secret_change;
 mod state;
 mod tally;
@@ -67,6 +68,7 @@ pub use message::{
     Verdict,
 };
 pub use refusals::{RefusalLog, RefusedCalls};
+pub use secret_calls::SecretCalls;
 pub use secret_change::{SecretChange, SecretError};
 pub use state::Meter;
 pub use tally::Tally;

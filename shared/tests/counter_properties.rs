@@ -150,6 +150,7 @@ impl Pair {
             corrected: Vec::new(),
             refused: Vec::new(),
             returned: Vec::new(),
+            secrets: Vec::new(),
         };
         let request = self.request(false, Some(batch));
         self.meter.handle(Message::Ask(request), UnixMillis(self.machine));

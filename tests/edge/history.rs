@@ -58,3 +58,18 @@ fn history_is_free_and_comes_as_a_table_too() {
     assert_eq!((wrong.status, wrong.code().as_str()), (422, "fields-invalid"));
     assert_eq!(Request::get("/v1/usage").send(edge.addr).code(), "key-missing");
 }
+
+#[test]
+fn calls_are_counted_by_secret() {
+    let World { edge, .. } = &World::start();
+    let (key, _) = edge.issue("free");
+    let body = json!({ "name": "CI", "scopes": { "tools": ["idea"] } });
+    let made = Request::post("/v1/keys/me/secrets", &body).key(&key).send(edge.addr);
+    assert_eq!(made.status, 201, "{}", made.text());
+    let (id, named) = (made.json()["id"].clone(), made.json()["key"].as_str().unwrap().to_owned());
+    call(edge, &key, 2);
+    call(edge, &named, 3);
+    let secrets = read(edge, &named, "interval=1d&group_by=secret");
+    let expected = json!([{ "secret": null, "calls": 2 }, { "secret": id, "calls": 3 }]);
+    assert_eq!((&secrets["data"], &secrets["calls"]), (&expected, &json!(5)));
+}

@@ -6,8 +6,13 @@ use serde_json::Value;
 use super::chart::{Series, bar};
 use super::parts::{Row, count, heading, label, list, parameter, select, table, text};
 
-const GROUPS: [(&str, &str); 4] =
-    [("day", "By day"), ("hour", "By hour"), ("tool", "By tool"), ("status", "By status")];
+const GROUPS: [(&str, &str); 5] = [
+    ("day", "By day"),
+    ("hour", "By hour"),
+    ("tool", "By tool"),
+    ("status", "By status"),
+    ("secret", "By secret"),
+];
 const INTERVALS: [(&str, &str); 5] =
     [("30d", "30 days"), ("7d", "7 days"), ("2d", "2 days"), ("1d", "Today"), ("", "As far as it goes")];
 
@@ -50,14 +55,19 @@ fn over_time(history: &Value, period: &str) -> Markup {
 fn sums(history: &Value, group: &str) -> Markup {
     let rows = list(history, "/data");
     let highest = rows.iter().map(|row| count(row, "/calls")).max().unwrap_or_default();
-    let name = |row: &Value| match row.get(group).and_then(Value::as_str) {
-        Some(tool) => tool.to_owned(),
-        None => count(row, &format!("/{group}")).to_string(),
+    let name = |row: &Value| match row.get(group) {
+        Some(Value::String(name)) => name.clone(),
+        Some(Value::Null) => "the key's own".to_owned(),
+        _ => count(row, &format!("/{group}")).to_string(),
     };
     let row = |row: &Value| {
         vec![html! { (name(row)) }, bar(count(row, "/calls"), highest), html! { (count(row, "/calls")) }]
     };
     let cells: Vec<Row> = rows.iter().map(row).collect();
-    let column = if group == "tool" { "Tool" } else { "Status" };
+    let column = match group {
+        "tool" => "Tool",
+        "secret" => "Secret",
+        _ => "Status",
+    };
     table("Calls", &[column, "Share", "Calls"], &cells, "None yet.")
 }

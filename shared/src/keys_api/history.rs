@@ -37,6 +37,7 @@ enum Group {
     Day,
     Tool,
     Status,
+    Secret,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,9 +53,11 @@ struct Counted {
     calls: u32,
     by_tool: Named,
     by_status: Named,
+    /// As charged, the key's own secret without a name.
+    by_secret: Named,
 }
 
-/// Calls by the name of a tool or status, in the order of the names.
+/// Calls by the name of a tool, status or secret, in the order of the names.
 #[derive(Default)]
 struct Named(Vec<(String, u32)>);
 
@@ -82,7 +85,7 @@ impl HistoryRequest {
         }
         let interval = interval.unwrap_or(match group {
             Group::Hour => Interval::Hours(MAX_HOURS),
-            Group::Day | Group::Tool | Group::Status => Interval::Days(MAX_DAYS),
+            Group::Day | Group::Tool | Group::Status | Group::Secret => Interval::Days(MAX_DAYS),
         });
         match (group, interval) {
             (Group::Hour, Interval::Days(days)) if days * 24 > MAX_HOURS => {
@@ -129,11 +132,16 @@ impl HistoryRequest {
     fn object(&self, counted: &[Counted], now: UnixMillis) -> Value {
         let data: Vec<Value> = match self.group {
             Group::Hour | Group::Day => counted.iter().map(Counted::describe).collect(),
-            Group::Tool | Group::Status => {
+            Group::Tool | Group::Status | Group::Secret => {
                 let name = self.group_name();
                 let row = |(of, calls): (String, u32)| {
-                    // A status is a number, as in a response's status line.
-                    let of = of.parse::<u16>().map_or_else(|_| Value::from(of), Value::from);
+                    let of = match self.group {
+                        // A number, as in a response's status line.
+                        Group::Status => json!(of.parse::<u16>().ok()),
+                        // The key's own secret has no id.
+                        _ if of.is_empty() => Value::Null,
+                        _ => Value::from(of),
+                    };
                     json!({ name: of, "calls": calls })
                 };
                 self.sums(counted).0.into_iter().map(row).collect()
@@ -155,7 +163,7 @@ impl HistoryRequest {
             Group::Hour | Group::Day => {
                 counted.iter().map(|counted| (counted.start.to_rfc3339(), counted.calls)).collect()
             }
-            Group::Tool | Group::Status => self.sums(counted).0,
+            Group::Tool | Group::Status | Group::Secret => self.sums(counted).0,
         };
         let name = self.group_name();
         let lines: String = rows.iter().map(|(of, calls)| format!("{of},{calls}\r\n")).collect();
@@ -172,7 +180,11 @@ impl HistoryRequest {
     fn sums(&self, counted: &[Counted]) -> Named {
         let mut sums = Named::default();
         for counted in counted {
-            let by = if self.group == Group::Tool { &counted.by_tool } else { &counted.by_status };
+            let by = match self.group {
+                Group::Tool => &counted.by_tool,
+                Group::Secret => &counted.by_secret,
+                Group::Hour | Group::Day | Group::Status => &counted.by_status,
+            };
             by.0.iter().for_each(|(name, calls)| sums.add(name, *calls));
         }
         sums
@@ -219,7 +231,16 @@ impl Counted {
             let known = before.and_then(|before| before.tally.by_status.get(status)).copied();
             by_status.add(&status.to_string(), calls.saturating_sub(known.unwrap_or(0)));
         }
-        Self { start, calls, by_tool, by_status }
+        let mut by_secret = Named::default();
+        let mut own = calls;
+        for (secret, calls) in &end.tally.by_secret {
+            let known = before.and_then(|before| before.tally.by_secret.get(secret)).copied();
+            let calls = calls.saturating_sub(known.unwrap_or(0));
+            by_secret.add(&secret.to_string(), calls);
+            own = own.saturating_sub(calls);
+        }
+        by_secret.add("", own);
+        Self { start, calls, by_tool, by_status, by_secret }
     }
 
     fn describe(&self) -> Value {
@@ -263,7 +284,7 @@ fn not_an_interval() -> Problem {
 }
 
 fn not_a_group() -> Problem {
-    invalid("group_by is hour, day, tool or status")
+    invalid("group_by is hour, day, tool, status or secret")
 }
 
 #[cfg(test)]

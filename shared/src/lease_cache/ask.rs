@@ -124,7 +124,7 @@ impl LeaseCache {
             if !response.tallied {
                 self.assume_success(request.tool, now);
             }
-            let charge = Charge::of(response.day, response.reserved);
+            let charge = Charge::of(response.day, response.reserved).by(self.secret_id(&request.key));
             return Some(self.allow(&request.key, charge, now));
         }
         if !self.waiting.is_open(request.seq) {

@@ -5,8 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::key::SecretId;
 use crate::label::Label;
-use crate::meter::{Batch, RefusedCalls, Tally};
+use crate::meter::{Batch, RefusedCalls, SecretCalls, Tally};
 use crate::quota::ReservedUnits;
 use crate::time::{UnixMillis, UtcDay};
 
@@ -31,7 +32,12 @@ const ASSUMED: u16 = Tally::ASSUMED;
 /// A record of where an admitted call is counted, to pass to
 /// [`LeaseCache::record_outcome`](super::LeaseCache::record_outcome).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Charge(Place);
+pub struct Charge {
+    place: Place,
+    /// The named secret that made the call; `None` is the key's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    secret: Option<SecretId>,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Place {
@@ -60,20 +66,25 @@ struct Gathering {
 
 impl Charge {
     pub(super) const fn on(day: UtcDay) -> Self {
-        Self(Place::Day(day))
+        Self { place: Place::Day(day), secret: None }
     }
 
     /// Returns the charge of a call that the meter has counted on `day`.
     pub(super) const fn of(day: UtcDay, reserved: Option<ReservedUnits>) -> Self {
         match reserved {
-            Some(reserved) => Self(Place::Units(reserved)),
+            Some(reserved) => Self { place: Place::Units(reserved), secret: None },
             None => Self::on(day),
         }
     }
 
+    /// Returns the charge of a call that this secret has made.
+    pub(super) const fn by(self, secret: Option<SecretId>) -> Self {
+        Self { secret, ..self }
+    }
+
     /// Returns the units that are reserved for the call.
     pub const fn units(&self) -> u32 {
-        match self.0 {
+        match self.place {
             Place::Units(reserved) => reserved.units,
             Place::Day(_) | Place::Debt => 0,
         }
@@ -81,7 +92,7 @@ impl Charge {
 
     /// Returns the day of the meter's on which the call is counted, if it is counted.
     const fn day(&self) -> Option<UtcDay> {
-        match self.0 {
+        match self.place {
             Place::Day(day) | Place::Units(ReservedUnits { day, .. }) => Some(day),
             Place::Debt => None,
         }
@@ -96,10 +107,18 @@ impl Pending {
     }
 
     /// Counts a call on the local budget, which the meter has yet to count.
-    pub(super) fn add_debt(&mut self, now: UnixMillis) -> Charge {
+    pub(super) fn add_debt(&mut self, secret: Option<SecretId>, now: UnixMillis) -> Charge {
         self.gathering.batch.debts = self.gathering.batch.debts.saturating_add(1);
         self.gathering.expect_report(now.plus(DEBT_AFTER_MS));
-        Charge(Place::Debt)
+        self.count_secret(Charge { place: Place::Debt, secret })
+    }
+
+    /// Counts a call, which the meter has not admitted, for its secret. Returns its charge.
+    pub(super) fn count_secret(&mut self, charge: Charge) -> Charge {
+        if let Some(secret) = charge.secret {
+            SecretCalls::charge(&mut self.gathering.batch.secrets, secret);
+        }
+        charge
     }
 
     /// Records the outcome of an admitted call. Nothing is assumed of a call on the local budget.
@@ -148,9 +167,18 @@ impl Pending {
         let _all_returned = self.return_units(charge, 0, now);
         let gathered = &mut self.gathering;
         match charge.day() {
-            None => gathered.batch.debts = gathered.batch.debts.saturating_sub(1),
+            None if gathered.batch.debts == 0 => {}
+            None => {
+                gathered.batch.debts -= 1;
+                if let Some(secret) = charge.secret {
+                    SecretCalls::take(&mut gathered.batch.secrets, secret);
+                }
+            }
             Some(day) if gathered.begin(day) => {
                 gathered.batch.refunds = gathered.batch.refunds.saturating_add(1);
+                if let Some(secret) = charge.secret {
+                    SecretCalls::refund(&mut gathered.batch.secrets, secret);
+                }
                 gathered.expect_report(now.plus(REFUND_AFTER_MS));
             }
             Some(_) => {}
@@ -159,7 +187,7 @@ impl Pending {
 
     /// Returns the units that are reserved for a call beyond `spent`. Returns the charge that is left.
     pub(super) fn return_units(&mut self, charge: Charge, spent: u32, now: UnixMillis) -> Charge {
-        let Place::Units(reserved) = charge.0 else { return charge };
+        let Place::Units(reserved) = charge.place else { return charge };
         let units = reserved.units.saturating_sub(spent);
         let gathered = &mut self.gathering;
         // What does not fit stays charged.
@@ -168,7 +196,7 @@ impl Pending {
         }
         gathered.batch.returned.push(ReservedUnits { units, ..reserved });
         gathered.expect_report(now.plus(REFUND_AFTER_MS));
-        Charge(Place::Units(ReservedUnits { units: spent, ..reserved }))
+        Charge { place: Place::Units(ReservedUnits { units: spent, ..reserved }), ..charge }
     }
 
     /// Records a refused call.
@@ -232,14 +260,25 @@ impl Pending {
 
 impl Gathering {
     const fn is_empty(&self) -> bool {
-        let Batch { number: _, since: _, day: _, refunds, debts, ended, corrected, refused, returned } =
-            &self.batch;
+        let Batch {
+            number: _,
+            since: _,
+            day: _,
+            refunds,
+            debts,
+            ended,
+            corrected,
+            refused,
+            returned,
+            secrets,
+        } = &self.batch;
         *refunds == 0
             && *debts == 0
             && ended.is_empty()
             && corrected.is_empty()
             && refused.is_empty()
             && returned.is_empty()
+            && secrets.is_empty()
     }
 
     /// Begins the refunds and corrections of a day. A batch holds those of one day. Returns false if
@@ -251,6 +290,7 @@ impl Gathering {
             // Refunds of the former day that were sent with the new one would raise its limit.
             batch.refunds = 0;
             batch.corrected.clear();
+            SecretCalls::clear_refunds(&mut batch.secrets);
         }
         day == batch.day
     }
@@ -287,6 +327,8 @@ mod tests {
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 
+    const DEBT: Charge = Charge { place: Place::Debt, secret: None };
+
     type Record = fn(&mut Pending);
 
     fn today() -> Charge {
@@ -320,8 +362,8 @@ mod tests {
             (|pending| pending.assume_success(QR, NOW), 25_000),
             (|pending| pending.record_outcome(QR, 503, today(), NOW), 25_000),
             (|pending| pending.refund(today(), NOW), 5_000),
-            (|pending| assert_eq!(pending.add_debt(NOW), Charge(Place::Debt)), 1_000),
-            (|pending| pending.record_outcome(QR, 503, Charge(Place::Debt), NOW), 1_000),
+            (|pending| assert_eq!(pending.add_debt(None, NOW), DEBT), 1_000),
+            (|pending| pending.record_outcome(QR, 503, DEBT, NOW), 1_000),
         ];
         for (record, after_ms) in cases {
             let mut pending = Pending::default();
@@ -353,6 +395,26 @@ mod tests {
     }
 
     #[test]
+    fn calls_of_a_secret_are_counted_with_their_refunds() {
+        let secret = SecretId::new([2; 8]);
+        let (by, own) = (|charge: Charge| charge.by(Some(secret)), today());
+        let mut pending = Pending::default();
+        for charge in [by(today()), by(today()), own] {
+            assert_eq!(pending.count_secret(charge), charge);
+        }
+        let debt = pending.add_debt(Some(secret), NOW);
+        for charge in [by(yesterday()), by(today()), own, debt] {
+            pending.refund(charge, NOW);
+        }
+        let batch = pending.batch(NOW, NOW).unwrap();
+        assert_eq!(batch.secrets, [SecretCalls { id: secret, charged: 2, refunded: 1 }]);
+        assert_eq!((batch.debts, batch.refunds), (0, 2));
+        pending.refund(debt, NOW);
+        pending.acknowledge(1);
+        assert_eq!(pending.batch(NOW, NOW), None, "a debt that was sent stays");
+    }
+
+    #[test]
     fn refusals_alike_are_one_entry_of_a_bounded_number() {
         let mut pending = Pending::default();
         for round in 0..2 {
@@ -370,7 +432,7 @@ mod tests {
     #[test]
     fn aborted_debt_is_tallied_once_and_one_in_flight_stays() {
         let mut pending = Pending::default();
-        let debt = pending.add_debt(NOW);
+        let debt = pending.add_debt(None, NOW);
         pending.record_outcome(QR, 201, debt, NOW);
         pending.correct_outcome(QR, 201, 503, debt, NOW);
         assert_eq!(pending.batch(NOW, NOW).unwrap().ended, [(QR, 503, 1)]);

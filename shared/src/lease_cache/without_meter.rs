@@ -44,7 +44,10 @@ impl LeaseCache {
             }
         };
         match continued {
-            Some(quota) => Admission::Allow { quota, degraded: true, charge: self.pending.add_debt(now) },
+            Some(quota) => {
+                let charge = self.pending.add_debt(record.secret_id(key), now);
+                Admission::Allow { quota, degraded: true, charge }
+            }
             None => Admission::Unavailable { retry_ms: self.backoff.remaining_ms(now) },
         }
     }

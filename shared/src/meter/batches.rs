@@ -118,13 +118,8 @@ mod tests {
         since: UnixMillis,
         now: UnixMillis,
     ) -> BatchOutcome {
-        let (day, ended, corrected) = (now.day(), Vec::new(), Vec::new());
-        let (refused, returned) = (Vec::new(), Vec::new());
-        batches.take(
-            holder,
-            &Batch { number, since, day, refunds: 1, debts: 0, ended, corrected, refused, returned },
-            now,
-        )
+        let batch = Batch { number, since, day: now.day(), refunds: 1, ..Batch::default() };
+        batches.take(holder, &batch, now)
     }
 
     #[test]

@@ -6,15 +6,15 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
-    Alert, HeldShare, HourCounts, LeaseReport, LeaseTerms, RefusedCalls, SecretChange, SecretError, Tally,
-    nested,
+    Alert, HeldShare, HourCounts, LeaseReport, LeaseTerms, RefusedCalls, SecretCalls, SecretChange,
+    SecretError, Tally, nested,
 };
 use crate::idempotency::{IssueStep, IssueTurn};
 use crate::key::{
     BiolinkPlan, KeyError, KeyHolder, KeyRecord, SecretHash, VerifiedKey, WhenMeterUnreachable,
 };
-use crate::policy::{LimitOverrides, Window};
 use crate::label::Label;
+use crate::policy::{LimitOverrides, Window};
 use crate::quota::{Decision, Denial, MARGIN_MS, QuotaStatus, ReservedUnits, SpentUnits};
 use crate::tier::Tier;
 use crate::time::{UnixMillis, UtcDay};
@@ -198,6 +198,9 @@ pub struct Batch {
     /// Units that were reserved for calls and not spent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub returned: Vec<ReservedUnits>,
+    /// Calls of named secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<SecretCalls>,
 }
 
 /// A meter's response to a [`MeterRequest`].

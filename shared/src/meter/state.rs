@@ -19,7 +19,7 @@ use super::{
 };
 use crate::caller;
 use crate::idempotency::IssueOnce;
-use crate::key::{KeyError, KeyRecord, Scope};
+use crate::key::{KeyError, KeyRecord, Scope, SecretId};
 use crate::policy::{Policy, UnitLimits};
 use crate::quota::{Counts, Decision, Denial, QuotaStatus, UnitUsage, Usage};
 use crate::tier::Tier;
@@ -232,7 +232,7 @@ impl Meter {
         let response = self.decide(request, now);
         let refused = matches!(response.verdict, Verdict::Refuse(_));
         if response.lease.is_some() || request.want && !refused {
-            self.responses.store(request, &response, now);
+            self.responses.store(request, &response, self.secret_id(request), now);
         }
         response
     }
@@ -290,6 +290,9 @@ impl Meter {
         for &(label, status, calls) in &batch.ended {
             self.tally.add(label, status, calls);
         }
+        for calls in &batch.secrets {
+            self.tally.charge(calls.id, calls.charged);
+        }
         for &reserved in batch.returned.iter().filter(|_| is_new) {
             self.units.give_back(reserved, reserved.units);
         }
@@ -297,6 +300,9 @@ impl Meter {
             self.usage.refund(batch.day, batch.refunds);
             for &(_, status, calls) in &batch.corrected {
                 self.tally.correct(Tally::ASSUMED, status, calls);
+            }
+            for calls in &batch.secrets {
+                self.tally.refund(calls.id, calls.refunded);
             }
         }
         if !batch.ended.is_empty() {
@@ -340,6 +346,9 @@ impl Meter {
             self.last_used = Some(now);
             if let Some(label) = request.tool {
                 self.tally.add(label, Tally::ASSUMED, 1);
+            }
+            if let Some(secret) = self.secret_id(request) {
+                self.tally.charge(secret, 1);
             }
             Verdict::Allow
         };
@@ -396,6 +405,11 @@ impl Meter {
             0 => None,
             budget => self.budget.grant(request, budget, now),
         }
+    }
+
+    /// Returns the named secret that the request's key is of.
+    fn secret_id(&self, request: &MeterRequest) -> Option<SecretId> {
+        self.record.as_ref().and_then(|record| record.secret_id(&request.key))
     }
 
     fn attempt(&mut self, attempt: AdminAttempt, now: UnixMillis) -> Decision {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::key::SecretId;
 use crate::label::Label;
 use crate::time::UtcDay;
 
@@ -16,11 +17,18 @@ pub struct Tally {
     pub by_tool: BTreeMap<Label, u32>,
     /// Calls that ended with each HTTP status.
     pub by_status: BTreeMap<u16, u32>,
+    /// Calls charged to each named secret. The others are charged to the key's own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_secret: BTreeMap<SecretId, u32>,
 }
 
 impl Tally {
     /// Maximum number of distinct statuses: whoever responds chooses them, and state is bounded.
     const MAX_STATUSES: usize = 64;
+
+    /// Maximum number of named secrets of a day, revoked ones among them. Calls of further ones are left
+    /// to the key's own.
+    const MAX_SECRETS: usize = 64;
 
     /// The status that an admitted call is counted with until another one is reported.
     pub(crate) const ASSUMED: u16 = 200;
@@ -60,6 +68,23 @@ impl Tally {
         self.by_status.retain(|_, calls| *calls > 0);
     }
 
+    /// Charges `n` calls to a named secret.
+    pub(super) fn charge(&mut self, secret: SecretId, n: u32) {
+        let has_room = self.by_secret.len() < Self::MAX_SECRETS || self.by_secret.contains_key(&secret);
+        if n > 0 && has_room {
+            let calls = self.by_secret.entry(secret).or_insert(0);
+            *calls = calls.saturating_add(n);
+        }
+    }
+
+    /// Takes back `n` calls that were charged to a named secret.
+    pub(super) fn refund(&mut self, secret: SecretId, n: u32) {
+        if let Some(calls) = self.by_secret.get_mut(&secret) {
+            *calls = calls.saturating_sub(n);
+        }
+        self.by_secret.retain(|_, calls| *calls > 0);
+    }
+
     fn add_status(&mut self, status: u16, n: u32) {
         if self.by_status.len() < Self::MAX_STATUSES || self.by_status.contains_key(&status) {
             let calls = self.by_status.entry(status).or_insert(0);
@@ -93,6 +118,19 @@ mod tests {
         }
         tally.add(QR, 263, 1);
         assert_eq!((tally.by_status.len(), tally.by_status[&263], tally.by_tool[&QR]), (64, 2, 101));
+    }
+
+    #[test]
+    fn tally_has_a_bounded_number_of_secrets_and_keeps_no_zeros() {
+        let mut tally = Tally::default();
+        for number in 0..100 {
+            tally.charge(SecretId::new([number; 8]), 2);
+        }
+        assert_eq!(tally.by_secret.len(), 64);
+        for number in 0..64 {
+            tally.refund(SecretId::new([number; 8]), if number == 7 { 1 } else { 2 });
+        }
+        assert_eq!(tally.by_secret, [(SecretId::new([7; 8]), 1)].into());
     }
 
     #[test]

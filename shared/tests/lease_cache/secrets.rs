@@ -99,3 +99,56 @@ fn widened_secret_is_admitted_once_the_refusal_is_forgotten() {
     pair.change(Change::Secret(SecretChange::Patch { id, name, scopes, expires_at }), 100);
     assert!(allowed(&pair.call_as(&ci, Tool::Qr, 5_200).0));
 }
+
+/// Calls of two secrets on the leases of one cache, of which some fail at their tool.
+#[test]
+fn calls_are_charged_to_the_secret_that_made_them() {
+    let mut pair = Pair::new(Tier::Pro);
+    let ci = pair.with_secret(Scopes::ALL, 0);
+    let (id, own) = (SecretId::new([2; 8]), pair.key);
+    let mut from_leases = 0;
+    for turn in 0..20 {
+        let at = 100 + turn * 30;
+        let (admission, asked) = pair.call_as(if turn % 4 == 0 { &own } else { &ci }, Tool::Qr, at);
+        from_leases += u32::from(!asked);
+        let (status, fails) = if turn % 5 == 0 { (503, true) } else { (200, false) };
+        pair.cache.record_outcome(Tool::Qr, status, fails, charge(&admission), NOON.plus(at + 25));
+    }
+    assert!((5..20).contains(&from_leases), "{from_leases} calls from leases");
+    let report = pair.cache.give_back(&pair.key, NOON.plus(1_000)).unwrap();
+    pair.exchange(&report, 1_000);
+    // What was gathered while a batch was in flight goes with the next one.
+    let report = pair.cache.read(&pair.key, NOON.plus(1_100));
+    pair.exchange(&report, 1_100);
+    let snapshot = pair.snapshot(1_200);
+    assert_eq!((snapshot.day_used, snapshot.tally.by_secret), (16, [(id, 12)].into()));
+}
+
+#[test]
+fn withdrawn_call_is_charged_to_no_secret() {
+    let mut pair = Pair::new(Tier::Free);
+    let ci = pair.with_secret(Scopes::ALL, 0);
+    let Step::Ask(request, _) = pair.cache.call(&ci, Tool::Qr, NOON.plus(100)) else { panic!("decided") };
+    pair.meter(&request, 110);
+    assert_eq!(pair.snapshot(120).tally.by_secret, [(SecretId::new([2; 8]), 1)].into());
+    assert!(pair.cache.handle_failure(&request, NOON.plus(4_000)).is_some_and(|gone| !allowed(&gone)));
+    let report = pair.cache.read(&pair.key, NOON.plus(4_100));
+    pair.meter(&report, 4_110);
+    let snapshot = pair.snapshot(4_200);
+    assert_eq!((snapshot.day_used, snapshot.tally.by_secret), (0, [].into()));
+}
+
+/// A key with one secret has messages and state as before.
+#[test]
+fn calls_of_the_own_secret_make_no_message_longer() {
+    let mut pair = Pair::new(Tier::Pro);
+    for at in 0..10 {
+        assert!(allowed(&pair.admit(at * 30)));
+    }
+    let report = pair.cache.read(&pair.key, NOON.plus(9_000));
+    pair.meter(&report, 9_010);
+    for text in [serde_json::to_string(&report).unwrap(), serde_json::to_string(&pair.meter).unwrap()] {
+        // The record names the secret's hash and the list of named ones, which is left out.
+        assert!(!text.contains("secrets") && !text.contains("by_secret"), "{text}");
+    }
+}

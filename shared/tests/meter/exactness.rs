@@ -99,6 +99,7 @@ impl Caches {
                 corrected: Vec::new(),
                 refused: Vec::new(),
                 returned: Vec::new(),
+                secrets: Vec::new(),
             }
         })
     }

@@ -73,6 +73,7 @@ fn batch(number: u32, refunds: u32) -> Batch {
         corrected: Vec::new(),
         refused: Vec::new(),
         returned: Vec::new(),
+        secrets: Vec::new(),
     }
 }
 

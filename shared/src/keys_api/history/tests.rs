@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey};
+use crate::key::{ApiKey, KeyEnv, KeyId, KeyRecord, NamedSecret, Scopes, SecretHash, SecretId, VerifiedKey};
 use crate::lease_cache::LeaseCache;
 use crate::meter::{Batch, Message, Meter, MeterRequest, Reply};
 use crate::secret::MacKeys;
@@ -10,6 +10,7 @@ use crate::tool::Tool;
 
 /// 2025-11-21T08:00:00Z
 const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
+const SECRET: SecretId = SecretId::new([2; 8]);
 const DAY_MS: u64 = 24 * HOUR_MS;
 
 /// A key's meter, and the hours that its shell has kept.
@@ -26,7 +27,16 @@ impl World {
         let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
         let (_, key) = ApiKey::mint(KeyEnv::Live, KeyId::new([7; 12]), Tier::Pro, NOW, [9; 16], &keys);
         let mut cache = LeaseCache::new(1);
-        cache.learn(KeyRecord { version: 1, ..KeyRecord::provisional(&key) });
+        let secrets = vec![NamedSecret {
+            id: SECRET,
+            name: "CI".to_owned(),
+            scopes: Scopes::ALL,
+            hash: SecretHash::of(&[2; 16]),
+            former: None,
+            created_at: NOW,
+            expires_at: None,
+        }];
+        cache.learn(KeyRecord { version: 1, secrets, ..KeyRecord::provisional(&key) });
         Self { key, cache, meter: Meter::default(), kept: BTreeMap::new(), seq: 0 }
     }
 
@@ -47,6 +57,12 @@ impl World {
             let request = MeterRequest { want: true, tool: Some(tool.label()), rate: 0, ..self.request(now) };
             self.step(Message::Ask(request), now);
         }
+    }
+
+    /// Makes the calls that follow with the named secret, or with the key's own again.
+    fn use_secret(&mut self, is_named: bool) {
+        let secret = SecretHash::of(&[if is_named { 2 } else { 9 }; 16]);
+        self.key = VerifiedKey { is_named, secret, ..self.key };
     }
 
     /// Reports that a call, counted as ended with 200, has failed at its tool and is refunded.
@@ -134,6 +150,25 @@ fn refunded_call_is_not_charged_to_its_day() {
 }
 
 #[test]
+fn calls_are_counted_by_the_secret_that_made_them() {
+    let mut world = World::new();
+    world.call(Tool::Qr, 3, NOW);
+    world.use_secret(true);
+    world.call(Tool::Qr, 2, NOW);
+    let now = NOW.plus(HOUR_MS);
+    world.call(Tool::Image, 4, now);
+    world.use_secret(false);
+    world.call(Tool::Image, 1, now);
+    world.refund(Tool::Qr, NOW.day(), now);
+    let rows = |own: u32, named: u32| json!([{ "secret": null, "calls": own }, { "secret": SECRET.to_string(), "calls": named }]);
+    assert_eq!(world.json("interval=1d&group_by=secret", now)["data"], rows(3, 6));
+    let table = world.read("interval=1d&group_by=secret&format=csv", now).body;
+    assert_eq!(table, format!("secret,calls\r\n,3\r\n{SECRET},6\r\n"));
+    let last_hour = world.json("interval=1h&group_by=secret", now.plus(HOUR_MS - 1));
+    assert_eq!(last_hour["data"], json!([{ "secret": SECRET.to_string(), "calls": 4 }]), "{last_hour}");
+}
+
+#[test]
 fn hour_that_ends_twice_is_kept_once() {
     let mut world = World::new();
     world.call(Tool::Qr, 3, NOW);
@@ -164,7 +199,7 @@ fn query_out_of_bounds_is_refused_with_what_is_expected() {
         ("interval=%C3%A4", "1d to 30d"),
         ("interval=", "1d to 30d"),
         ("interval=7", "1d to 30d"),
-        ("group_by=month", "hour, day, tool or status"),
+        ("group_by=month", "hour, day, tool, status or secret"),
         ("group_by=hour&interval=3d", "at most 48h or 2d"),
         ("interval=24h", "in days"),
         ("format=xml", "json or csv"),

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::key::SecretId;
 use crate::label::Label;
 use crate::meter::message::known_label;
 use crate::meter::{LeaseTerms, MeterRequest, MeterResponse, Verdict};
@@ -51,6 +52,9 @@ pub(super) struct CachedResponse {
     /// The label by which an admitted call is tallied.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_label")]
     tool: Option<Label>,
+    /// The named secret to which an admitted call is charged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    secret: Option<SecretId>,
 }
 
 /// A call that was counted.
@@ -58,6 +62,7 @@ pub(super) struct Counted {
     pub(super) at: UnixMillis,
     pub(super) day: UtcDay,
     pub(super) tool: Option<Label>,
+    pub(super) secret: Option<SecretId>,
     pub(super) units: Option<ReservedUnits>,
 }
 
@@ -73,7 +78,13 @@ impl ResponseCache {
     }
 
     /// Keeps a response. Drops the oldest ones if there are too many, denials first.
-    pub(super) fn store(&mut self, request: &MeterRequest, response: &MeterResponse, now: UnixMillis) {
+    pub(super) fn store(
+        &mut self,
+        request: &MeterRequest,
+        response: &MeterResponse,
+        secret: Option<SecretId>,
+        now: UnixMillis,
+    ) {
         let &MeterResponse { verdict, lease, recheck_ms, day, reserved, .. } = response;
         let units = reserved.map(|reserved| reserved.units);
         let &MeterRequest { holder, seq, admit_within_ms, tool, .. } = request;
@@ -92,6 +103,7 @@ impl ResponseCache {
             day,
             units,
             tool,
+            secret,
         });
     }
 
@@ -101,8 +113,9 @@ impl ResponseCache {
         if let Some(cached) = self.0.iter_mut().find(|cached| cached.is_to(holder, seq)) {
             let counted = cached.verdict == Verdict::Allow && !cached.withdrawn;
             cached.withdrawn = true;
-            let &mut CachedResponse { day, tool, .. } = cached;
-            return counted.then(|| Counted { at: cached.counted_at(), day, tool, units: cached.reserved() });
+            let &mut CachedResponse { day, tool, secret, .. } = cached;
+            let (at, units) = (cached.counted_at(), cached.reserved());
+            return counted.then_some(Counted { at, day, tool, secret, units });
         }
         self.push(CachedResponse {
             at: now,
@@ -116,6 +129,7 @@ impl ResponseCache {
             day: now.day(),
             units: None,
             tool: None,
+            secret: None,
         });
         None
     }

@@ -17,8 +17,14 @@ impl Meter {
             if let Some(reserved) = counted.units {
                 self.units.give_back(reserved, reserved.units);
             }
-            if let Some(label) = counted.tool.filter(|_| counted.day == self.usage.day()) {
+            if counted.day != self.usage.day() {
+                continue;
+            }
+            if let Some(label) = counted.tool {
                 self.tally.remove(label);
+            }
+            if let Some(secret) = counted.secret {
+                self.tally.refund(secret, 1);
             }
         }
     }
