@@ -250,6 +250,9 @@ async fn respond_keys(
         KeysRoute::Change(id) => boxed(change_key::patch(context, &id, access)).await,
         KeysRoute::Revoke(id) => boxed(change_key::revoke(context, &id, access)).await,
         KeysRoute::Rotate(id) => boxed(change_key::rotate(context, &id, access)).await,
+        KeysRoute::RevokeSecret(id, secret) => {
+            boxed(change_key::revoke_secret(context, &id, secret, access)).await
+        }
     }
 }
 

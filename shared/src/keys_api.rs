@@ -18,6 +18,6 @@ pub use changes::{ChangesError, ChangesMessage, ChangesPage, ChangesRequest, Cur
 pub use history::HistoryRequest;
 pub use issue::{IssueRequest, IssuedKey, MAX_BODY, NewKey, describe};
 pub use list::{KeyFilter, ListRequest, Position, describe_page, includes_usage};
-pub use secrets::describe_secrets;
+pub use secrets::{NewSecret, created_secret, describe_secrets, with_secrets};
 pub use usage::describe_usage;
 pub use values::{MAX_EMAIL, MAX_NAME};

@@ -18,7 +18,7 @@ pub use target::{MAX_TARGET, Target};
 pub use tools_route::ToolsRoute;
 
 use crate::action::Action;
-use crate::key::KeyId;
+use crate::key::{KeyId, SecretId};
 use crate::method::{Method, Methods};
 use crate::problem::{Problem, codes};
 use crate::tool::Tool;
@@ -122,6 +122,8 @@ pub enum KeysRoute {
     Revoke(KeyId),
     /// `POST /v1/keys/{id}/rotate`
     Rotate(KeyId),
+    /// `DELETE /v1/keys/{id}/secrets/{secret_id}`
+    RevokeSecret(KeyId, SecretId),
 }
 
 impl<'a> Route<'a> {
@@ -206,6 +208,7 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::Key(id), Method::Patch) => keys(KeysRoute::Change(id)),
         (Place::KeyRevoke(id), Method::Post) => keys(KeysRoute::Revoke(id)),
         (Place::KeyRotate(id), Method::Post) => keys(KeysRoute::Rotate(id)),
+        (Place::KeySecret(id, secret), Method::Delete) => keys(KeysRoute::RevokeSecret(id, secret)),
         (Place::KeyChanges, Method::Get) => Some(Route::KeyChanges),
         (Place::Meters, Method::Post) => Some(Route::Meters),
         (Place::Health, Method::Get) => Some(Route::Health),

@@ -163,3 +163,76 @@ fn biolink_scope_says_who_reads_and_who_writes() {
     let written = send(&edge, "POST", "/pages", &writer, Some(&page));
     assert_ne!(written.code(), "scope-missing", "{}", written.text());
 }
+
+#[test]
+fn repeated_creation_under_an_idempotency_key_makes_one_secret() {
+    let stack = Stack::shared();
+    let edge = &stack.edge;
+    let ((key, _), (other, _)) = (edge.issue("free"), edge.issue("free"));
+    let create = |key: &str, name: &str| {
+        let body = json!({ "name": name, "scopes": { "tools": ["idea"] } });
+        Request::post(SECRETS, &body).key(key).header("Idempotency-Key", "order-17").send(edge.addr)
+    };
+    let first = create(&key, "CI");
+    assert_eq!(first.status, 201, "{}", first.text());
+    let text = first.json()["key"].as_str().unwrap().to_owned();
+    let again = create(&key, "CI");
+    assert_eq!((again.status, again.header("location")), (201, first.header("location")));
+    assert_eq!(again.body, first.body);
+    let reused = create(&key, "CD");
+    assert_eq!((reused.status, reused.code().as_str()), (422, "idempotency-key-reused"));
+    let of_other = create(&other, "CI");
+    assert_eq!(of_other.status, 201, "another key has names of its own");
+    assert_ne!(of_other.body, first.body);
+    assert_missing(&create(&text, "CI"), "keys");
+    let listed = send(edge, "GET", SECRETS, &key, None).json();
+    assert_eq!(listed["secrets"].as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(send(edge, "DELETE", first.header("location").unwrap(), &key, None).status, 204);
+    assert_eq!(create(&key, "CI").body, first.body, "what became of it since stays");
+    assert_eq!(call(&stack, "idea", &text).code(), "key-invalid");
+}
+
+/// A request that fails holds its name for no other.
+#[test]
+fn failed_creation_under_an_idempotency_key_can_be_repeated() {
+    let edge = Edge::shared();
+    let (key, _) = edge.issue("free");
+    let (_, path) = secret(&edge, &key, &json!({}));
+    let body = json!({ "name": "for {}", "scopes": {} });
+    let create = || Request::post(SECRETS, &body).key(&key).header("Idempotency-Key", "one").send(edge.addr);
+    assert_eq!(create().code(), "key-conflict", "the name is taken");
+    assert_eq!(send(&edge, "DELETE", &path, &key, None).status, 204);
+    let made = create();
+    assert_eq!((made.status, create().body), (201, made.body));
+}
+
+#[test]
+fn administrator_sees_the_secrets_of_a_key_and_ends_one() {
+    let stack = Stack::shared();
+    let edge = &stack.edge;
+    let (key, id) = edge.issue("free");
+    let (named, path) = secret(edge, &key, &json!({ "tools": ["idea"] }));
+    let administer = |method: &str, path: &str| {
+        let bearer = format!("Bearer {}", keys::ADMIN_SECRET);
+        Request::new(method, path).header("Authorization", &bearer).send(edge.addr)
+    };
+    for query in ["", "?include=usage"] {
+        let shown = administer("GET", &format!("/v1/keys/{id}{query}"));
+        let secrets = &shown.json()["secrets"];
+        assert_eq!((&secrets[0]["scopes"]["tools"], &secrets[1]), (&json!(["idea"]), &Value::Null));
+        assert!(!shown.text().contains("utg_") && !shown.text().contains("hash"), "{}", shown.text());
+    }
+    let own = send(edge, "GET", "/v1/keys/me", &named, None).json();
+    assert_eq!(own.get("secrets"), None, "a secret without the scope `keys` sees no other");
+
+    let secret_id = path.rsplit('/').next().unwrap();
+    let path = format!("/v1/keys/{id}/secrets/{secret_id}");
+    let refused = send(edge, "DELETE", &path, &key, None);
+    assert_eq!((refused.status, refused.code().as_str()), (401, "admin-required"));
+    assert_eq!(call(&stack, "idea", &named).status, 200);
+    assert_eq!(administer("DELETE", &path).status, 204);
+    assert_eq!(call(&stack, "idea", &named).code(), "key-invalid", "from the next call on");
+    let again = administer("DELETE", &path);
+    assert_eq!((again.status, again.code().as_str()), (404, "secret-unknown"));
+    assert_eq!(call(&stack, "idea", &key).status, 200, "the key goes on");
+}

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::parts::{
     Change, Row, constant, count, expiry, heading, list, moment, pager, parameter, select, table, text,
 };
+use super::secrets;
 use super::usage::{badge, holder, key_facts, live, rotation};
 
 const ANY: (&str, &str) = ("", "any");
@@ -85,6 +86,10 @@ pub(super) fn one(key: &Value) -> Markup {
         (key_facts(key))
         p { a href=(format!("#/admin/accounts/{}", text(key, "/account"))) { "Pages of its account" } }
         @if key.get("usage").is_some() { h3 { "Usage" } (live(key)) }
+        @if !list(key, "/secrets").is_empty() {
+            h3 { "Secrets" }
+            (secrets::of_key(key, &path))
+        }
         @if !is_revoked {
             h3 { "Change" }
             (changes(key, &path))

@@ -9,20 +9,29 @@ use super::parts::{Change, Row, expiry, flag, heading, list, moment, select, tab
 const BIOLINK: [(&str, &str); 3] = [("none", "nothing"), ("read", "read"), ("write", "read and change")];
 const KEYS: [(&str, &str); 2] = [("false", "no"), ("true", "yes")];
 
+const COLUMNS: [&str; 7] = ["Name", "Id", "Tools", "Pages", "Keys", "Expires", "Change"];
+
 /// Returns the view.
 pub(super) fn all(secrets: &Value) -> Markup {
+    let row = |secret| row(secret, changes(&format!("/v1/keys/me/secrets/{}", text(secret, "/id"))));
     let rows: Vec<Row> = list(secrets, "/secrets").iter().map(row).collect();
-    let columns = ["Name", "Id", "Tools", "Pages", "Keys", "Expires", "Change"];
     html! {
         (heading("Secrets"))
         p.soft { "Each program can have a secret of its own. All of them are this key: they share its limits." }
-        (table("Secrets", &columns, &rows, "None yet. Make one below, for a program that needs less than the key can do."))
+        (table("Secrets", &COLUMNS, &rows, "None yet. Make one below, for a program that needs less than the key can do."))
         h3 { "New secret" }
         (create())
     }
 }
 
-fn row(secret: &Value) -> Row {
+/// Returns the secrets of a key at this path, for an administrator, who can end them.
+pub(super) fn of_key(key: &Value, path: &str) -> Markup {
+    let row = |secret| row(secret, revoke(&format!("{path}/secrets/{}", text(secret, "/id"))).button());
+    let rows: Vec<Row> = list(key, "/secrets").iter().map(row).collect();
+    table("Secrets", &COLUMNS, &rows, "None.")
+}
+
+fn row(secret: &Value, changes: Markup) -> Row {
     let tools = list(secret, "/scopes/tools").iter().filter_map(Value::as_str).collect::<Vec<_>>();
     let may_keys = if flag(secret, "/scopes/keys") { "yes" } else { "no" };
     vec![
@@ -32,17 +41,20 @@ fn row(secret: &Value) -> Row {
         html! { (text(secret, "/scopes/biolink")) },
         html! { (may_keys) },
         moment(secret, "/expires_at"),
-        changes(&format!("/v1/keys/me/secrets/{}", text(secret, "/id"))),
+        changes,
     ]
 }
 
 fn changes(path: &str) -> Markup {
     let rotate = Change::new("POST", format!("{path}/rotate"), "Rotate")
         .asking("Replace this secret? The new one is shown once, and the present one stays valid for a day.");
-    let revoke = Change::new("DELETE", path, "Revoke")
+    html! { div.actions { (rotate.button()) (revoke(path).button()) } }
+}
+
+fn revoke(path: &str) -> Change<'_> {
+    Change::new("DELETE", path, "Revoke")
         .asking("Revoke this secret for good? The program that uses it stops working.")
-        .dangerous(true);
-    html! { div.actions { (rotate.button()) (revoke.button()) } }
+        .dangerous(true)
 }
 
 fn create() -> Markup {

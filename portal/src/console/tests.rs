@@ -140,7 +140,7 @@ fn holder_sees_usage_and_calls_of_today() {
 }
 
 #[test]
-fn holder_sees_past_calls_by_hour_and_by_tool() {
+fn holder_sees_past_calls_by_hour_tool_and_secret() {
     let hours = json!({ "object": "usage", "group_by": "hour", "calls": 5, "from": "2026-01-05T08:00:00Z",
         "to": "2026-01-05T09:42:00Z", "data": [
             { "start": "2026-01-05T08:00:00Z", "calls": 3, "by_tool": { "qr": 3 }, "by_status": { "200": 3 } },
@@ -154,6 +154,13 @@ fn holder_sees_past_calls_by_hour_and_by_tool() {
         "to": "2026-01-05T09:42:00Z", "data": [{ "tool": "qr", "calls": 5 }] });
     let html = view("/console/v1/usage?group_by=tool", &tools);
     assert!(html.contains("<th scope=\"row\">qr</th>") && html.contains("class=\"bar-of\""), "{html}");
+    let secrets = json!({ "object": "usage", "group_by": "secret", "calls": 5, "from": "2026-01-05T00:00:00Z",
+        "to": "2026-01-05T09:42:00Z",
+        "data": [{ "secret": null, "calls": 2 }, { "secret": "sec_0123456789a", "calls": 3 }] });
+    let html = view("/console/v1/usage?group_by=secret", &secrets);
+    for text in ["the key's own</th>", "sec_0123456789a</th>", "value=\"secret\" selected"] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
 }
 
 #[test]
@@ -189,6 +196,22 @@ fn holder_is_told_of_a_day_that_is_used_up_and_of_an_expiry() {
     let disabled =
         json!({ "data": [{ "id": "whe_1", "url": "https://a.example/", "disabled_reason": "failing" }] });
     assert!(view("/console/webhooks", &disabled).contains("https://a.example/ was disabled: failing."));
+}
+
+#[test]
+fn administrator_sees_the_secrets_of_a_key_and_can_revoke_them() {
+    let path = "/console/v1/keys/key_0bPELAU4eqF07yhS3";
+    assert!(!view(path, &key()).contains("Build server"));
+    for status in ["active", "revoked"] {
+        let mut of_key = key();
+        of_key["status"] = json!(status);
+        of_key["secrets"] = json!([secret()]);
+        let html = view(path, &of_key);
+        let address = "/v1/keys/key_0123456789abcdefg/secrets/sec_0123456789a";
+        let revoke = format!(r#"data-method="DELETE" data-action="{address}""#);
+        assert!(html.contains("Build server") && html.contains(&revoke), "{html}");
+        assert!(!html.contains("sec_0123456789a/rotate"), "only its holder gets a new text");
+    }
 }
 
 /// Of a hundred calls, 12 were made and 23 are lent. Nothing says that the rest ends at a time.

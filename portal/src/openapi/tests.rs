@@ -73,6 +73,7 @@ fn is_described(endpoint: Endpoint) -> bool {
         | Endpoint::ChangeKey
         | Endpoint::RevokeKey
         | Endpoint::RotateKey
+        | Endpoint::RevokeKeySecret
         | Endpoint::Health
         | Endpoint::Status
         | Endpoint::Asset(Asset::OpenApi | Asset::Docs(DocsPage::Start))

@@ -151,6 +151,7 @@ impl<'a> OwnRequest<'a> {
             KeysRoute::Change(id) => keys::patch(context, &id, incoming).await,
             KeysRoute::Revoke(id) => keys::revoke(context, &id).await,
             KeysRoute::Rotate(id) => keys::rotate(context, &id, incoming).await,
+            KeysRoute::RevokeSecret(id, secret) => keys::revoke_secret(context, &id, secret).await,
         };
         response.map(Reply::from)
     }

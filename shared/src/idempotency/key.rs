@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::key::KeyId;
 use crate::problem::{Problem, codes};
 use crate::secret::sha256;
 
@@ -9,6 +10,8 @@ use crate::secret::sha256;
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 const NAME_DOMAIN: &[u8] = b"utg.idempotency.v1";
+const SECRET_DOMAIN: &[u8] = b"utg.idempotency-secret.v1";
+
 /// The value of `Idempotency-Key`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey<'a>(&'a str);
@@ -39,7 +42,17 @@ impl<'a> IdempotencyKey<'a> {
 
     /// Returns the name under which its state is kept. It does not reveal the header's text.
     pub fn name(&self) -> String {
-        let digest = sha256(&[NAME_DOMAIN, self.0.as_bytes()]);
+        self.name_within(&[NAME_DOMAIN])
+    }
+
+    /// Returns the same for a secret of this key: another key's holder may send the same header.
+    pub fn name_of_secret(&self, key: &KeyId) -> String {
+        self.name_within(&[SECRET_DOMAIN, key.as_bytes()])
+    }
+
+    fn name_within(&self, space: &[&[u8]]) -> String {
+        let parts: Vec<&[u8]> = space.iter().copied().chain([self.0.as_bytes()]).collect();
+        let digest = sha256(&parts);
         digest.iter().take(16).fold("issue_".to_owned(), |mut name, byte| {
             // Writing to a text cannot fail.
             let _written = write!(name, "{byte:02x}");

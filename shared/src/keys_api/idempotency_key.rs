@@ -1,18 +1,17 @@
-//! `Idempotency-Key` of `POST /v1/keys/issue`: a retry gets the same key again, though no key is
-//! stored.
+//! `Idempotency-Key` of `POST /v1/keys/issue` and `POST /v1/keys/me/secrets`: a retry gets the same
+//! key again, though no key is stored.
 //!
-//! The key's id and secret are derived from the signing secret, the client's `Idempotency-Key` and
-//! a nonce. Only the nonce is stored, for a day, with the moment of issuing and a MAC of the
-//! request. So a retry can make the response anew, and nothing at rest reveals the key without the
+//! Its id and secret are derived from the signing secret, the client's `Idempotency-Key` and a nonce.
+//! Only the nonce is stored, for a day, with the moment of issuing and a MAC of the request. So a retry can make the response anew, and nothing at rest reveals the key without the
 //! signing secret and the client's header.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::idempotency::{IdempotencyKey, IssueAttempt};
 use crate::key::KeyEntropy;
-use crate::keys_api::NewKey;
+use crate::keys_api::{NewKey, NewSecret};
 use crate::secret::MacKeys;
 
 const ENTROPY_DOMAIN: &[u8] = b"utg.issue.v1";
@@ -29,11 +28,13 @@ impl IdempotencyKey<'_> {
             new.biolink_plan,
             new.account,
             new.when_meter_unreachable,
-        ])
-        .to_string();
-        let (signing, key) = keys.current();
-        let fingerprint = URL_SAFE_NO_PAD.encode(key.sign(&[REQUEST_DOMAIN, request.as_bytes()]));
-        IssueAttempt::new(URL_SAFE_NO_PAD.encode(drawn), fingerprint, signing)
+        ]);
+        attempt(&request, drawn, keys)
+    }
+
+    /// Returns a request to make the secret `new`, as [`IdempotencyKey::attempt`].
+    pub fn attempt_secret(new: &NewSecret, drawn: [u8; 16], keys: &MacKeys) -> IssueAttempt {
+        attempt(&json!([new.name, new.scopes, new.expires_at]), drawn, keys)
     }
 
     /// Returns the randomness of the key that is issued under this nonce.
@@ -45,6 +46,12 @@ impl IdempotencyKey<'_> {
         let secret = rest.first_chunk().copied().unwrap_or_default();
         KeyEntropy { id: [a, b, c, d, e, f, g, h, i, j, k, l], secret }
     }
+}
+
+fn attempt(request: &Value, drawn: [u8; 16], keys: &MacKeys) -> IssueAttempt {
+    let (signing, key) = keys.current();
+    let fingerprint = key.sign(&[REQUEST_DOMAIN, request.to_string().as_bytes()]);
+    IssueAttempt::new(URL_SAFE_NO_PAD.encode(drawn), URL_SAFE_NO_PAD.encode(fingerprint), signing)
 }
 
 #[cfg(test)]

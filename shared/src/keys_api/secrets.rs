@@ -16,10 +16,10 @@ use crate::tool::Tool;
 
 /// A request to make a named secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct NewSecret {
-    name: String,
-    scopes: Scopes,
-    expires_at: Option<UnixMillis>,
+pub struct NewSecret {
+    pub(super) name: String,
+    pub(super) scopes: Scopes,
+    pub(super) expires_at: Option<UnixMillis>,
 }
 
 impl NewSecret {
@@ -27,7 +27,7 @@ impl NewSecret {
     ///
     /// # Errors
     /// Returns `body-malformed`, or `fields-invalid` with every error.
-    fn read(body: &[u8], now: UnixMillis) -> Result<Self, Problem> {
+    pub fn read(body: &[u8], now: UnixMillis) -> Result<Self, Problem> {
         let mut fields = Fields::read(body)?;
         let name = fields.required("name", parse_name);
         if !fields.contains("scopes") {
@@ -43,10 +43,16 @@ impl NewSecret {
         }
     }
 
-    /// Returns the secret as the record keeps it.
-    fn into_secret(self, id: SecretId, hash: SecretHash, now: UnixMillis) -> NamedSecret {
+    /// Returns the change that checks whether the caller may make it, and makes nothing.
+    pub const fn check(&self) -> SecretChange {
+        SecretChange::Check { scopes: self.scopes }
+    }
+
+    /// Returns the secret as the record keeps it. It is made of what was drawn, at this moment.
+    pub fn make(self, drawn: &KeyEntropy, at: UnixMillis) -> NamedSecret {
+        let (id, hash) = (drawn.secret_id(), SecretHash::of(&drawn.secret));
         let Self { name, scopes, expires_at } = self;
-        NamedSecret { id, name, scopes, hash, former: None, created_at: now, expires_at }
+        NamedSecret { id, name, scopes, hash, former: None, created_at: at, expires_at }
     }
 }
 
@@ -103,13 +109,26 @@ fn parse_biolink(value: &Value) -> Result<Option<Scope>, ValueError> {
 
 /// Returns the list of a key's named secrets, the oldest first.
 pub fn describe_secrets(record: &KeyRecord) -> Value {
-    json!({ "secrets": record.secrets.iter().map(describe).collect::<Value>() })
+    with_secrets(json!({}), record)
+}
+
+/// Returns the description of a key with its named secrets, for an administrator.
+pub fn with_secrets(mut key: Value, record: &KeyRecord) -> Value {
+    if let Some(members) = key.as_object_mut() {
+        members.insert("secrets".to_owned(), record.secrets.iter().map(describe).collect());
+    }
+    key
 }
 
 impl SecretCall {
     /// Returns true if the request may have a body.
     pub const fn has_body(self) -> bool {
         !matches!(self, Self::Revoke(_))
+    }
+
+    /// Returns true if a retry of the request can name the first one.
+    pub const fn takes_idempotency_key(self) -> bool {
+        matches!(self, Self::Create)
     }
 
     /// Reads the body. Returns the id of the secret and its change. `drawn` becomes a new secret.
@@ -125,8 +144,8 @@ impl SecretCall {
         let hash = SecretHash::of(&drawn.secret);
         Ok(match self {
             Self::Create => {
-                let id = drawn.secret_id();
-                (id, SecretChange::Add(NewSecret::read(body, now)?.into_secret(id, hash, now)))
+                let secret = NewSecret::read(body, now)?.make(drawn, now);
+                (secret.id, SecretChange::Add(secret))
             }
             Self::Change(id) => (id, read_secret_change(id, body, now)?),
             Self::Revoke(id) => (id, SecretChange::Revoke { id }),
@@ -149,20 +168,32 @@ impl SecretCall {
             return Ok(Response::no_content());
         }
         let secret = record.secrets.iter().find(|secret| secret.id == id).ok_or_else(secret_unknown)?;
-        let mut body = describe(secret);
-        let members = body.as_object_mut().filter(|_| !matches!(self, Self::Change(_)));
-        if let Some(members) = members {
-            members.insert("key".to_owned(), Value::from(mint().reveal()));
-            if matches!(self, Self::Rotate(_)) {
-                let until = secret.former.map(|former| former.until.to_rfc3339());
-                members.insert("rotation".to_owned(), json!({ "former_key_valid_until": until }));
-            }
-        }
         Ok(match self {
-            Self::Create => Response::created(body.to_string(), format!("/v1/keys/me/secrets/{id}")),
-            _ => Response::json(body.to_string()),
+            Self::Create => created_secret(secret, &mint()),
+            Self::Rotate(_) => {
+                let until = secret.former.map(|former| former.until.to_rfc3339());
+                let rotation = json!({ "former_key_valid_until": until });
+                let key = json!(mint().reveal());
+                Response::json(with_members(secret, [("key", key), ("rotation", rotation)]))
+            }
+            Self::Change(_) | Self::Revoke(_) => Response::json(with_members(secret, [])),
         })
     }
+}
+
+/// Returns the response with a new secret, whose text is shown this once.
+pub fn created_secret(secret: &NamedSecret, key: &ApiKey) -> Response {
+    let body = with_members(secret, [("key", json!(key.reveal()))]);
+    Response::created(body, format!("/v1/keys/me/secrets/{}", secret.id))
+}
+
+/// Returns a secret as JSON, with further members.
+fn with_members<const N: usize>(secret: &NamedSecret, members: [(&str, Value); N]) -> String {
+    let mut body = describe(secret);
+    if let Some(object) = body.as_object_mut() {
+        object.extend(members.map(|(name, value)| (name.to_owned(), value)));
+    }
+    body.to_string()
 }
 
 fn describe(secret: &NamedSecret) -> Value {
@@ -182,7 +213,11 @@ fn describe(secret: &NamedSecret) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::idempotency::IdempotencyKey;
+    use crate::key::{KeyEnv, KeyId};
     use crate::request_id::RequestId;
+    use crate::secret::MacKeys;
+    use crate::tier::Tier;
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
     const ID: SecretId = SecretId::new([7; 8]);
@@ -196,7 +231,8 @@ mod tests {
     #[test]
     fn new_secret_has_the_scopes_that_it_names_and_no_others() {
         let body = br#"{"name":" CI ","scopes":{"tools":["qr","pdf"],"biolink":"read"}}"#;
-        let secret = NewSecret::read(body, NOW).unwrap().into_secret(ID, SecretHash::of(&[1; 16]), NOW);
+        let secret =
+            NewSecret::read(body, NOW).unwrap().make(&KeyEntropy { id: [7; 12], secret: [1; 16] }, NOW);
         let shown = describe(&secret);
         assert_eq!(shown["name"], "CI");
         let scopes = json!({"tools": ["pdf", "qr"], "biolink": "read", "keys": false});
@@ -205,6 +241,45 @@ mod tests {
             NewSecret::read(br#"{"name":"x","scopes":{"tools":["all"],"biolink":"write","keys":true}}"#, NOW);
         assert_eq!(all.unwrap().scopes, Scopes::ALL);
         assert_eq!(NewSecret::read(br#"{"name":"x","scopes":{}}"#, NOW).unwrap().scopes, Scopes::NONE);
+    }
+
+    #[test]
+    fn replayed_response_is_the_first_byte_for_byte() {
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let header = IdempotencyKey::read(Some("order-17")).unwrap().unwrap();
+        let made = |now| {
+            let new = NewSecret::read(br#"{"name":"CI","scopes":{"tools":["qr"]}}"#, now).unwrap();
+            let drawn = header.entropy("n", &keys);
+            let secret = new.make(&drawn, NOW);
+            let (id, tier) = (KeyId::new([1; 12]), Tier::Pro);
+            let (text, _) = ApiKey::mint_named(KeyEnv::Live, id, tier, NOW, drawn.secret, &keys);
+            created_secret(&secret, &text).body
+        };
+        assert_eq!(made(NOW), made(NOW.plus(60_000)));
+        let name = |header: &str, key: u8| {
+            IdempotencyKey::read(Some(header)).unwrap().unwrap().name_of_secret(&KeyId::new([key; 12]))
+        };
+        assert_eq!(name("order-17", 1), name("order-17", 1));
+        assert_ne!(name("order-17", 1), name("order-18", 1));
+        assert_ne!(name("order-17", 1), name("order-17", 2), "another holder may send the same");
+        assert_ne!(name("order-17", 1), header.name());
+    }
+
+    #[test]
+    fn request_for_other_scopes_is_another_one() {
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let attempt = |body: &str| {
+            IdempotencyKey::attempt_secret(&NewSecret::read(body.as_bytes(), NOW).unwrap(), [1; 16], &keys)
+        };
+        let first = attempt(r#"{"name":"CI","scopes":{"tools":["qr"]}}"#);
+        assert_eq!(attempt(r#"{"scopes":{"tools":["qr"],"keys":false},"name":"CI"}"#), first);
+        for other in [
+            r#"{"name":"CI","scopes":{"tools":["all"]}}"#,
+            r#"{"name":"CD","scopes":{"tools":["qr"]}}"#,
+            r#"{"name":"CI","scopes":{"tools":["qr"]},"expires_at":"2099-01-01T00:00:00Z"}"#,
+        ] {
+            assert_ne!(attempt(other), first, "{other}");
+        }
     }
 
     #[test]

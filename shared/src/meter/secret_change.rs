@@ -11,6 +11,11 @@ use crate::time::UnixMillis;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SecretChange {
+    /// Nothing: whether the caller may make a secret with these scopes is checked.
+    Check {
+        /// The scopes.
+        scopes: Scopes,
+    },
     /// A new one.
     Add(NamedSecret),
     /// Another name, scopes or expiry.
@@ -66,6 +71,7 @@ impl SecretChange {
             secrets.iter().find(|secret| secret.id == *id).map_or(Scopes::NONE, |secret| secret.scopes)
         };
         let others = match self {
+            Self::Check { scopes } => *scopes,
             Self::Add(secret) => secret.scopes,
             Self::Patch { id, scopes, .. } => of(id).and(scopes.unwrap_or(Scopes::NONE)),
             Self::Rotate { id, .. } | Self::Revoke { id } => of(id),
@@ -79,6 +85,7 @@ impl SecretChange {
     /// Returns why it cannot be made.
     pub(super) fn apply(&self, secrets: &mut Vec<NamedSecret>, now: UnixMillis) -> Result<(), SecretError> {
         match self {
+            Self::Check { .. } => Ok(()),
             Self::Add(added) => add(secrets, added),
             Self::Patch { id, name, scopes, expires_at } => {
                 if let Some(name) = name {

@@ -25,6 +25,7 @@ pub(super) enum Place<'a> {
     Key(KeyId),
     KeyRevoke(KeyId),
     KeyRotate(KeyId),
+    KeySecret(KeyId, SecretId),
     KeyChanges,
     Meters,
     Health,
@@ -80,6 +81,9 @@ impl<'a> Place<'a> {
             [Some(segment), None, ..] => id(segment).map(Self::Key),
             [Some(segment), Some("revoke"), None, _] => id(segment).map(Self::KeyRevoke),
             [Some(segment), Some("rotate"), None, _] => id(segment).map(Self::KeyRotate),
+            [Some(segment), Some("secrets"), Some(named), None] => {
+                Ok(Self::KeySecret(id(segment)?, secret(named)?))
+            }
             _ => Err(unknown_route()),
         }
     }
@@ -114,6 +118,7 @@ impl<'a> Place<'a> {
             Self::Key(_) => Methods::of([Get, Patch]).with_head(),
             Self::Secrets => Methods::of([Get, Post]).with_head(),
             Self::Secret(_) => Methods::of([Patch, Delete]),
+            Self::KeySecret(..) => Methods::of([Delete]),
             Self::Issue
             | Self::OwnRotate
             | Self::SecretRotate(_)

@@ -114,6 +114,22 @@ proptest! {
 }
 
 #[test]
+fn administrator_ends_a_secret_below_its_key() {
+    let (key, id) = (KeyId::new([1; 12]), SecretId::new([7; 8]));
+    let path = format!("/v1/keys/{key}/secrets/{id}");
+    assert_eq!(Route::parse("DELETE", &path), Ok(Route::Keys(KeysRoute::RevokeSecret(key, id))));
+    for (method, path, code) in [
+        ("GET", path.as_str(), codes::METHOD_NOT_ALLOWED),
+        ("DELETE", &format!("/v1/keys/{key}/secrets/{key}"), codes::ROUTE_UNKNOWN),
+        ("DELETE", &format!("/v1/keys/{id}/secrets/{id}"), codes::ROUTE_UNKNOWN),
+        ("DELETE", &format!("/v1/keys/{key}/secrets"), codes::ROUTE_UNKNOWN),
+        ("DELETE", &format!("{path}/rotate"), codes::ROUTE_UNKNOWN),
+    ] {
+        assert_eq!(Route::parse(method, path).unwrap_err().code(), code, "{method} {path}");
+    }
+}
+
+#[test]
 fn named_secrets_lie_below_the_own_key() {
     let id = SecretId::new([7; 8]);
     let route = |method, path: &str| match Route::parse(method, &format!("/v1/keys/me/secrets{path}")) {

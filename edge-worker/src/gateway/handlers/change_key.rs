@@ -4,11 +4,12 @@
 //! The key's meter makes every change. So concurrent changes do not undo each other, and a change
 //! applies from the next call on. The meter updates KV by itself.
 
-use shared::key::{ApiKey, KeyId, KeyRecord, SecretHash, Subject};
+use shared::key::{ApiKey, KeyId, KeyRecord, SecretHash, SecretId, Subject};
 use shared::keys_api::{
     MAX_BODY, describe, describe_rotated, describe_usage, includes_usage, read_change, read_grace,
+    with_secrets,
 };
-use shared::meter::Change;
+use shared::meter::{Change, SecretChange};
 use shared::problem::Problem;
 use shared::response::Response;
 
@@ -30,13 +31,14 @@ pub(crate) async fn read(
         access.key_id = Some(*id);
         let record = meter_client::read_record(context, id).await?;
         access.tier = Some(record.tier);
-        return Ok(Response::json(describe(&record).to_string()));
+        return Ok(Response::json(with_secrets(describe(&record), &record).to_string()));
     }
     access.key_id = Some(*id);
     let snapshot = meter_client::read_as_admin(context, id).await?;
     access.tier = snapshot.record.as_ref().map(|record| record.tier);
-    let usage = describe_usage(&snapshot, clock::now()).ok_or_else(key_store::unavailable)?;
-    Ok(Response::json(usage.to_string()))
+    let usage = describe_usage(&snapshot, clock::now()).zip(snapshot.record.as_ref());
+    let (usage, record) = usage.ok_or_else(key_store::unavailable)?;
+    Ok(Response::json(with_secrets(usage, record).to_string()))
 }
 
 /// `POST /v1/keys/{id}/revoke`
@@ -71,6 +73,19 @@ pub(crate) async fn rotate(
 ) -> Result<Response, Problem> {
     admin::authorize(context).await?;
     rotate_secret(context, Subject::Named(id), access).await
+}
+
+/// `DELETE /v1/keys/{id}/secrets/{secret_id}`
+pub(crate) async fn revoke_secret(
+    context: &RequestContext<'_>,
+    id: &KeyId,
+    secret: SecretId,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    admin::authorize(context).await?;
+    let wanted = Change::Secret(SecretChange::Revoke { id: secret });
+    change(context, Subject::Named(id), wanted, access).await?;
+    Ok(Response::no_content())
 }
 
 /// `DELETE /v1/keys/me`

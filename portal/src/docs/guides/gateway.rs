@@ -107,7 +107,7 @@ pub(super) fn retries() -> Markup {
 pub(super) fn idempotency(source: &Source<'_>) -> Markup {
     html! {
         p {
-            "Name a " code { "POST" } " that issues a key"
+            "Name a " code { "POST" } " that issues a key or makes a secret"
             @if source.host == Host::Edge {
                 ", or that makes or publishes a page, or makes links, a product source, a domain or a webhook,"
             }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use shared::caller;
 use shared::idempotency::{IdempotencyKey, IssueStep};
-use shared::key::{ApiKey, KeyEntropy, KeyEnv, KeyId, KeyRecord, Subject, VerifiedKey};
+use shared::key::{ApiKey, KeyEntropy, KeyEnv, KeyId, KeyRecord, SecretId, Subject, VerifiedKey};
 use shared::keys_api::{
     IssueRequest, ListRequest, MAX_BODY, describe, describe_page, describe_rotated, describe_usage,
-    includes_usage, key_unknown, read_change, read_grace,
+    includes_usage, key_unknown, read_change, read_grace, with_secrets,
 };
-use shared::meter::Change;
+use shared::meter::{Change, SecretChange};
 use shared::problem::{Problem, codes};
 use shared::quota::QuotaStatus;
 use shared::request::{stalled, too_large, too_slow};
@@ -109,11 +109,12 @@ pub(super) async fn read(context: &Context<'_>, id: &KeyId) -> Result<Response, 
     authorize(context)?;
     if includes_usage(context.query)? {
         let snapshot = context.direct.show(id, context.counted_at).await?.ok_or_else(key_unknown)?;
-        let usage = describe_usage(&snapshot, context.now).ok_or_else(unavailable)?;
-        return Ok(Response::json(usage.to_string()));
+        let usage = describe_usage(&snapshot, context.now).zip(snapshot.record.as_ref());
+        let (usage, record) = usage.ok_or_else(unavailable)?;
+        return Ok(Response::json(with_secrets(usage, record).to_string()));
     }
     let record = context.direct.change(Subject::Named(id), Change::None, context.now)?;
-    Ok(Response::json(describe(&record).to_string()))
+    Ok(Response::json(with_secrets(describe(&record), &record).to_string()))
 }
 
 /// `PATCH /v1/keys/{id}`
@@ -142,6 +143,18 @@ pub(super) async fn rotate(
     let environment = authorize(context)?;
     let tier = context.direct.change(Subject::Named(id), Change::None, context.now)?.tier;
     renew(context, Subject::Named(id), tier, environment, incoming).await
+}
+
+/// `DELETE /v1/keys/{id}/secrets/{secret_id}`
+pub(super) async fn revoke_secret(
+    context: &Context<'_>,
+    id: &KeyId,
+    secret: SecretId,
+) -> Result<Response, Problem> {
+    authorize(context)?;
+    let wanted = Change::Secret(SecretChange::Revoke { id: secret });
+    changed(context, Subject::Named(id), wanted).await?;
+    Ok(Response::no_content())
 }
 
 pub(super) fn own(context: &Context<'_>) -> Result<VerifiedKey, Problem> {
@@ -175,9 +188,15 @@ pub(super) async fn changed(
     change: Change,
 ) -> Result<KeyRecord, Problem> {
     let record = context.direct.change(subject, change, clock::now())?;
-    store(context).await?;
-    context.direct.publish(&record).await;
+    save(context, &record).await?;
     Ok(record)
+}
+
+/// Saves the records, one of which has changed, and publishes that one.
+pub(super) async fn save(context: &Context<'_>, record: &KeyRecord) -> Result<(), Problem> {
+    store(context).await?;
+    context.direct.publish(record).await;
+    Ok(())
 }
 
 /// Saves the records before the response that depends on them is sent.

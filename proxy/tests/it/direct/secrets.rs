@@ -96,3 +96,33 @@ async fn named_secret_follows_the_feed() {
     let made = direct.send("GET", SECRETS, &key, Value::Null).await;
     assert_eq!(made.json()["code"], "route-unknown", "secrets are made at the edge");
 }
+
+#[tokio::test]
+async fn repeated_creation_under_an_idempotency_key_makes_one_secret() {
+    let direct = Direct::issuing().await;
+    let (key, id) = direct.issue(json!({})).await;
+    let create = async |direct: &Direct, key: &str, name: &str| {
+        let body = json!({ "name": name, "scopes": { "tools": ["qr"] } }).to_string();
+        let request = Request::new("POST", SECRETS).header("X-API-Key", key);
+        direct.proxy.send(request.header("Idempotency-Key", "order-17").json(&body)).await
+    };
+    let first = create(&direct, &key, "CI").await;
+    assert_eq!(first.status, 201, "{first:?}");
+    let text = first.json()["key"].as_str().unwrap().to_owned();
+    assert_eq!(create(&direct, &key, "CI").await.body, first.body);
+    assert_eq!(create(&direct, &key, "CD").await.json()["code"], "idempotency-key-reused");
+    assert_eq!(create(&direct, &text, "CI").await.json()["scope"], "keys");
+    let direct = direct.restart("KILL").await;
+    assert_eq!(create(&direct, &key, "CI").await.body, first.body);
+    assert_eq!(direct.call(&text).await.status, 200);
+
+    let shown = direct.administer("GET", &format!("/v1/keys/{id}"), None).await.json();
+    assert_eq!((&shown["secrets"][0]["name"], &shown["secrets"][1]), (&json!("CI"), &Value::Null));
+    let path = format!("/v1/keys/{id}/secrets/{}", shown["secrets"][0]["id"].as_str().unwrap());
+    let refused = direct.send("DELETE", &path, &key, Value::Null).await;
+    assert_eq!(refused.json()["code"], "admin-required");
+    assert_eq!(direct.administer("DELETE", &path, None).await.status, 204);
+    assert_eq!(direct.call(&text).await.json()["code"], "key-invalid");
+    assert_eq!(direct.administer("DELETE", &path, None).await.json()["code"], "secret-unknown");
+    assert_eq!(create(&direct, &key, "CI").await.body, first.body, "what became of it since stays");
+}
