@@ -1,11 +1,13 @@
 //! The access log: one JSON line for each request. It never contains a key, a secret, a query, an
-//! address or a user agent. Field names are those of the proxy's access log.
+//! address or a user agent. Field names are those of the proxy's access log. The log of a key's calls,
+//! which its holder reads, has less of the same.
 
 use portal::endpoint::Endpoint;
 use portal::route::Route;
 use serde::Serialize;
 use shared::json;
 use shared::key::{KeyId, SecretId, VerifiedKey};
+use shared::meter::LoggedCall;
 use shared::method::Method;
 use shared::origin::Origin;
 use shared::problem::Code;
@@ -51,6 +53,17 @@ pub(crate) struct AccessRecord {
     pub(crate) call: Option<CallResult>,
     /// The code of the problem that the response is.
     pub(crate) code: Option<Code>,
+    /// Whether the call is in the log of its key.
+    pub(crate) is_logged: bool,
+}
+
+/// The end of a call, for the log of its key.
+pub(crate) struct CallEnded<'a> {
+    pub(crate) status: u16,
+    /// The code of the problem with which the call was refused.
+    pub(crate) code: Option<&'a str>,
+    /// Bytes of the response's body, if a tool has stated them.
+    pub(crate) response_bytes: Option<u64>,
 }
 
 /// The result of a call that another request stands for.
@@ -94,6 +107,30 @@ impl AccessRecord {
         let total = now.since(request.now);
         let origin = self.origin_times.map(|(sent, responded)| responded.since(sent));
         (total.saturating_sub(origin.unwrap_or(0)).saturating_sub(self.body_wait_ms), origin)
+    }
+
+    /// Returns the entry of the log of the key.
+    pub(crate) fn logged_call(
+        &self,
+        request: &ClientRequest,
+        request_bytes: Option<u64>,
+        ended: &CallEnded<'_>,
+        now: UnixMillis,
+    ) -> LoggedCall {
+        let (edge_ms, tool_ms) = self.durations(request, now);
+        let path = self.endpoint.filter(|_| self.tool.is_none()).map(Endpoint::path);
+        LoggedCall {
+            tool: self.tool.map(|tool| tool.as_str().to_owned()),
+            action: self.action.clone(),
+            path,
+            code: ended.code.map(str::to_owned),
+            secret_id: self.secret_id,
+            tool_ms,
+            edge_ms: Some(edge_ms),
+            request_bytes,
+            response_bytes: ended.response_bytes,
+            ..LoggedCall::new(request.id, request.now, ended.status)
+        }
     }
 
     /// Writes the line, unless the sampling leaves it out.

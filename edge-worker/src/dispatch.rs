@@ -13,15 +13,15 @@ use shared::route::{KeysRoute, Target};
 use shared::url::Address;
 use worker::{Context, Env};
 
-use crate::access_log::AccessRecord;
+use crate::access_log::{AccessRecord, CallEnded};
 use crate::bindings::Bindings;
 use crate::biolink::domains;
 use crate::biolink::handlers::visit::{self, VisitHost};
 use crate::biolink::handlers::{administer_pages, images, pages_api, preview, push_products, webhooks};
 use crate::context::RequestContext;
 use crate::gateway::handlers::{
-    call_tool, change_key, issue_key, key_changes, list_keys, meters, read_history, read_own_key, secrets,
-    status, tools,
+    call_tool, change_key, issue_key, key_changes, list_keys, meters, read_calls, read_history, read_own_key,
+    secrets, status, tools,
 };
 use crate::gateway::meter_client;
 use crate::portal::assets;
@@ -184,15 +184,17 @@ async fn show(
     })
 }
 
-/// Logs a refusal for the holder of the key, whoever has refused.
+/// Logs a refusal for the holder of the key, whoever has refused. A call that was admitted has been
+/// logged with its outcome.
 fn log_refusal(
     context: &RequestContext<'_>,
     outcome: &Result<ClientResponse, Problem>,
     access: &AccessRecord,
 ) {
-    let code = problem_of(outcome).or_else(|| access.call?.code);
-    if let (Some(key), Some(code), Some(endpoint)) = (&access.key, code, access.endpoint) {
-        meter_client::record_refusal(context, key, code, endpoint);
+    let Some(key) = access.key.as_ref().filter(|_| !access.is_logged) else { return };
+    if let Some(code) = problem_of(outcome).or_else(|| access.call?.code) {
+        let ended = CallEnded { status: code.status(), code: Some(code.as_str()), response_bytes: None };
+        meter_client::log_call(context, key, &ended, access);
     }
 }
 
@@ -241,6 +243,7 @@ async fn respond_keys(
         KeysRoute::Issue => boxed(issue_key::handle(context, access)).await,
         KeysRoute::ReadOwn => boxed(read_own_key::handle(context, access)).await,
         KeysRoute::ReadHistory => boxed(read_history::handle(context, query, access)).await,
+        KeysRoute::ReadCalls => boxed(read_calls::handle(context, query, access)).await,
         KeysRoute::RotateOwn => boxed(change_key::rotate_own(context, access)).await,
         KeysRoute::RevokeOwn => boxed(change_key::revoke_own(context, access)).await,
         KeysRoute::ListSecrets => boxed(secrets::list(context, access)).await,

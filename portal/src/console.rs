@@ -3,6 +3,7 @@
 //! text of a user.
 
 mod analytics;
+mod calls;
 mod chart;
 mod domains;
 mod history;
@@ -51,6 +52,7 @@ fn render(call: &ConsoleCall<'_>, query: Option<&str>, value: &Value, etag: &str
     match call.view {
         ConsoleView::OwnKey => usage::own_key(value),
         ConsoleView::History => history::history(query, value),
+        ConsoleView::Calls => calls::all(path, query, value),
         ConsoleView::Secrets => secrets::all(value),
         ConsoleView::Keys => keys::all(path, query, value),
         ConsoleView::Key => keys::one(value),

@@ -21,6 +21,7 @@ pub enum Endpoint {
     RotateOwnKey,
     RevokeOwnKey,
     ReadHistory,
+    ReadCalls,
     ListSecrets,
     CreateSecret,
     ChangeSecret,
@@ -67,6 +68,7 @@ impl Endpoint {
             Route::Keys(KeysRoute::RotateOwn) => Self::RotateOwnKey,
             Route::Keys(KeysRoute::RevokeOwn) => Self::RevokeOwnKey,
             Route::Keys(KeysRoute::ReadHistory) => Self::ReadHistory,
+            Route::Keys(KeysRoute::ReadCalls) => Self::ReadCalls,
             Route::Keys(KeysRoute::ListSecrets) => Self::ListSecrets,
             Route::Keys(KeysRoute::Secret(SecretCall::Create)) => Self::CreateSecret,
             Route::Keys(KeysRoute::Secret(SecretCall::Change(_))) => Self::ChangeSecret,
@@ -113,6 +115,7 @@ impl Endpoint {
             Endpoint::RotateOwnKey,
             Endpoint::RevokeOwnKey,
             Endpoint::ReadHistory,
+            Endpoint::ReadCalls,
             Endpoint::ListSecrets,
             Endpoint::CreateSecret,
             Endpoint::ChangeSecret,
@@ -181,6 +184,7 @@ impl Endpoint {
             Self::Session(call) => call.method(),
             Self::ReadOwnKey
             | Self::ReadHistory
+            | Self::ReadCalls
             | Self::ListSecrets
             | Self::ListKeys
             | Self::ReadKey
@@ -209,6 +213,7 @@ impl Endpoint {
             Self::ReadOwnKey | Self::RevokeOwnKey => "/v1/keys/me",
             Self::RotateOwnKey => "/v1/keys/me/rotate",
             Self::ReadHistory => "/v1/usage",
+            Self::ReadCalls => "/v1/usage/calls",
             Self::ListSecrets | Self::CreateSecret => "/v1/keys/me/secrets",
             Self::ChangeSecret | Self::RevokeSecret => "/v1/keys/me/secrets/{secret_id}",
             Self::RotateSecret => "/v1/keys/me/secrets/{secret_id}/rotate",

@@ -107,6 +107,7 @@ impl Counter {
             last_used: Some(self.last_used).filter(|at| *at > UnixMillis::default()),
             refusals: None,
             hours: Vec::new(),
+            calls: None,
         }
     }
 

@@ -3,6 +3,7 @@
 //! [`key`](crate::key) holds what a key is. The shells authenticate the caller, read the body, and
 //! store what is decided here.
 
+mod calls;
 mod change;
 mod changes;
 mod history;
@@ -13,6 +14,7 @@ mod secrets;
 mod usage;
 mod values;
 
+pub use calls::CallsRequest;
 pub use change::{changed, describe_rotated, key_unknown, read_change, read_grace};
 pub use changes::{ChangesError, ChangesMessage, ChangesPage, ChangesRequest, Cursor};
 pub use history::HistoryRequest;

@@ -51,9 +51,10 @@ use waiting::Waiting;
 
 use crate::key::{KeyError, KeyRecord, Scope, SecretId, VerifiedKey};
 use crate::label::Label;
-use crate::meter::{MeterRequest, RefusedCalls};
-use crate::problem::{Code, codes};
+use crate::meter::{LoggedCall, MeterRequest};
+use crate::problem::codes;
 use crate::quota::{CallEnd, MARGIN_MS, QuotaStatus, is_uncharged};
+use crate::request_id::RequestId;
 use crate::tier::Tier;
 use crate::time::UnixMillis;
 
@@ -264,12 +265,23 @@ impl LeaseCache {
         }
     }
 
-    /// Records a refused call for the key's log. A refusal of the key itself (401) is left out: the
-    /// holder of such a key cannot read the log.
-    pub fn record_refusal(&mut self, code: Code, route: &str, now: UnixMillis) {
-        if code.status() != 401 {
+    /// Logs a call that has ended so, if the log takes it: a failed one, or one of a sample. Only then is
+    /// `call` made. A refusal of the key itself (401) is left out: the holder of such a key cannot read
+    /// the log.
+    pub fn log_call(
+        &mut self,
+        id: RequestId,
+        status: u16,
+        now: UnixMillis,
+        call: impl FnOnce(UnixMillis) -> LoggedCall,
+    ) {
+        if !self.pending.takes_call(id, status) {
+            return;
+        }
+        let call = call(now);
+        if !call.is_of_refused_key() {
             let now = self.observe(now);
-            self.pending.record_refusal(RefusedCalls::one(code, route, now), now);
+            self.pending.log_call(call, now);
         }
     }
 

@@ -46,12 +46,12 @@ mod alerts;
 mod batches;
 mod budget_shares;
 mod bulk;
+mod call_log;
 mod held_share;
 mod hour_counts;
 mod lease;
 mod message;
 mod nested;
-mod refusals;
 mod secret_calls;
 mod secret_change;
 mod state;
@@ -59,6 +59,7 @@ mod tally;
 
 pub use alerts::{Alert, AlertCause, EXPIRY_DAYS, THRESHOLDS};
 pub use bulk::{BulkError, BulkReplies, BulkReply, BulkRequest, HolderAsk, MeterFailure};
+pub use call_log::{CallBatch, CallFilter, CallLog, CallPage, CallRow, LoggedCall, RefusedCalls, oldest};
 pub use held_share::HeldShare;
 pub use hour_counts::HourCounts;
 pub(crate) use lease::SLOT_MS;
@@ -67,7 +68,6 @@ pub use message::{
     AdminAttempt, Batch, Change, ChangeOutcome, Message, MeterRequest, MeterResponse, MeterSnapshot, Reply,
     Verdict,
 };
-pub use refusals::{RefusalLog, RefusedCalls};
 pub use secret_calls::SecretCalls;
 pub use secret_change::{SecretChange, SecretError};
 pub use state::Meter;

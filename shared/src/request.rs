@@ -144,6 +144,11 @@ impl<'a> Head<'a> {
         Err(Problem::new(codes::MEDIA_TYPE_UNSUPPORTED, detail).with_header("accept-encoding", "identity"))
     }
 
+    /// Returns the bytes of the body: 0 without one, and `None` if it comes in chunks.
+    pub fn body_length(&self) -> Option<u64> {
+        (!self.chunked).then(|| self.content_length.unwrap_or(0))
+    }
+
     /// Returns true if the request states no body.
     fn is_empty(&self) -> bool {
         !self.chunked && self.content_length.unwrap_or(0) == 0

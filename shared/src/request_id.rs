@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
 use crate::hex;
 
 /// 128 random bits, written as 32 lower-case hexadecimal digits, so that it can serve as a trace id
 /// too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub [u8; 16]);
 
 impl RequestId {
@@ -21,11 +23,30 @@ impl RequestId {
         let Self([_, _, _, _, _, _, _, _, half @ ..]) = self;
         half
     }
+
+    /// Returns the place of the request among all, by which a sample is drawn.
+    pub(crate) const fn place(self) -> u32 {
+        let Self([a, b, c, d, ..]) = self;
+        u32::from_be_bytes([a, b, c, d])
+    }
 }
 
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         hex::write(&self.0, f)
+    }
+}
+
+impl Serialize for RequestId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for RequestId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| D::Error::custom("not a request id"))
     }
 }
 

@@ -7,7 +7,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use shared::counter::{Counter, CounterError};
 use shared::key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey};
-use shared::meter::{Batch, HeldShare, Message, Meter, MeterRequest, MeterSnapshot, Reply, Verdict};
+use shared::meter::{
+    Batch, CallBatch, HeldShare, Message, Meter, MeterRequest, MeterSnapshot, Reply, Verdict,
+};
 use shared::policy::LimitOverrides;
 use shared::quota::{Clock, Counts as _, Decision, QuotaStatus};
 use shared::secret::MacKeys;
@@ -148,7 +150,7 @@ impl Pair {
             debts: 0,
             ended: vec![(tool.label(), status, 1)],
             corrected: Vec::new(),
-            refused: Vec::new(),
+            calls: CallBatch::default(),
             returned: Vec::new(),
             secrets: Vec::new(),
         };

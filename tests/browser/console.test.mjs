@@ -394,7 +394,7 @@ function views() {
   const { page, webhook, delivery, source, id } = made;
   return {
     [page.key]: {
-      usage: "/v1/keys/me", history: "/v1/usage?group_by=hour", secrets: "/v1/keys/me/secrets", pages: "/pages", page: `/pages/${page.id}`, revisions: `/pages/${page.id}/revisions`,
+      usage: "/v1/keys/me", history: "/v1/usage?group_by=hour", calls: "/v1/usage/calls", secrets: "/v1/keys/me/secrets", pages: "/pages", page: `/pages/${page.id}`, revisions: `/pages/${page.id}/revisions`,
       sources: `/pages/${page.id}/product-sources`, source: `/pages/${page.id}/product-sources/${source.id}`, runs: `/pages/${page.id}/product-sources/${source.id}/runs`, analytics: REPORT, account: "/account", webhooks: "/webhooks",
       webhook: `/webhooks/${webhook.id}`, deliveries: `/webhooks/${webhook.id}/deliveries`, delivery: `/webhooks/${webhook.id}/deliveries/${delivery.id}`,
     },

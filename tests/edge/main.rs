@@ -6,6 +6,7 @@ mod administration;
 mod alerts;
 mod analytics;
 mod bindings;
+mod calls;
 mod campaigns;
 mod configuration;
 mod console;

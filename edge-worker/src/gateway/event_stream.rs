@@ -5,15 +5,16 @@
 
 use std::cell::Cell;
 
-use portal::endpoint::Endpoint;
 use serde::{Deserialize, Serialize};
 use shared::headers;
 use shared::json;
-use shared::key::VerifiedKey;
+use shared::key::{SecretId, VerifiedKey};
 use shared::lease_cache::Charge;
+use shared::meter::LoggedCall;
 use shared::problem::{codes, response_aborted};
 use shared::request_id::RequestId;
-use shared::route::{CallMethod, ToolCall};
+use shared::route::ToolCall;
+use shared::time::UnixMillis;
 use shared::tool::Tool;
 use wasm_bindgen::prelude::Closure;
 use wasm_bindgen::{JsCast, JsValue};
@@ -33,10 +34,11 @@ thread_local! {
 /// of it if the runtime drops both.
 #[derive(Serialize, Deserialize)]
 struct StreamedCall {
-    request: [u8; 16],
+    request: RequestId,
     key: VerifiedKey,
+    secret_id: Option<SecretId>,
     tool: Tool,
-    is_post: bool,
+    action: String,
     status: u16,
     charge: Charge,
     origin: Option<String>,
@@ -47,7 +49,7 @@ struct StreamedCall {
 pub(crate) fn follow(
     context: &RequestContext<'_>,
     call: &ToolCall<'_>,
-    key: &VerifiedKey,
+    (key, secret_id): (&VerifiedKey, Option<SecretId>),
     charge: Charge,
     origin: Option<&str>,
     response: StreamedResponse,
@@ -59,10 +61,11 @@ pub(crate) fn follow(
         listen();
     }
     let streamed = StreamedCall {
-        request: context.request.id.0,
+        request: context.request.id,
         key: *key,
+        secret_id,
         tool: call.tool,
-        is_post: call.method == CallMethod::Post,
+        action: call.action.as_str().to_owned(),
         status: response.status,
         charge,
         origin: origin.map(str::to_owned),
@@ -104,7 +107,7 @@ fn record_aborted(call: &str, execution: JsValue) {
     let (Ok(call), Some(bindings)) = (serde_json::from_str::<StreamedCall>(call), Bindings::known()) else {
         return;
     };
-    let StreamedCall { request, key, tool, is_post, status, charge, origin } = call;
+    let StreamedCall { request, key, secret_id, tool, action, status, charge, origin } = call;
     let origin = origin.unwrap_or_default();
     let fields: [log::Field<'_>; 5] = [
         ("by", &"upstream"),
@@ -113,9 +116,14 @@ fn record_aborted(call: &str, execution: JsValue) {
         ("key_id", &key.id),
         ("origin", &origin),
     ];
-    log::error("response aborted", Some(RequestId(request)), &fields);
-    let method = if is_post { CallMethod::Post } else { CallMethod::Get };
+    log::error("response aborted", Some(request), &fields);
     let execution = Context::new(execution.unchecked_into::<worker_sys::Context>());
-    let endpoint = Endpoint::CallTool(tool, method);
-    meter_client::record_aborted(&bindings.meter, &execution, &key, endpoint, tool, status, charge);
+    let broken = LoggedCall {
+        tool: Some(tool.as_str().to_owned()),
+        action: Some(action),
+        code: Some(codes::RESPONSE_ABORTED.as_str().to_owned()),
+        secret_id,
+        ..LoggedCall::new(request, UnixMillis::default(), codes::RESPONSE_ABORTED.status())
+    };
+    meter_client::record_aborted(&bindings.meter, &execution, &key, tool, status, charge, broken);
 }

@@ -6,6 +6,7 @@ pub(crate) mod issue_key;
 pub(crate) mod key_changes;
 pub(crate) mod list_keys;
 pub(crate) mod meters;
+pub(crate) mod read_calls;
 pub(crate) mod read_history;
 pub(crate) mod read_own_key;
 pub(crate) mod secrets;

@@ -6,7 +6,8 @@ use shared::problem::Problem;
 use crate::access_log::AccessRecord;
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
-use crate::gateway::{key_store, meter_client};
+use crate::gateway::key_store;
+use crate::gateway::meter_client::{self, SnapshotPart};
 use crate::runtime::outline::{boxed, outlined};
 
 /// Authenticates the request for what needs a scope. Returns the record of its key, which the access
@@ -21,8 +22,8 @@ pub(crate) async fn read(
 ) -> Result<KeyRecord, Problem> {
     let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
-    let record =
-        boxed(meter_client::read(context, &key, None)).await?.record.ok_or_else(key_store::unavailable)?;
+    let snapshot = boxed(meter_client::read(context, &key, SnapshotPart::State)).await?;
+    let record = snapshot.record.ok_or_else(key_store::unavailable)?;
     access.tier = Some(record.tier);
     access.secret_id = record.secret_id(&key);
     record.permit(&key, Some(scope), context.request.now)?;

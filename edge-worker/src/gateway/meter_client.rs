@@ -22,5 +22,5 @@ pub(crate) use admission::{CallDecision, admit};
 pub(crate) use change::{change, read_record};
 pub(crate) use idempotency::issue;
 pub(crate) use relay::relay;
-pub(crate) use report::{CallOutcome, record_aborted, record_outcome, record_refusal};
-pub(crate) use snapshot::{read, read_as_admin};
+pub(crate) use report::{CallOutcome, log_call, record_aborted, record_outcome};
+pub(crate) use snapshot::{SnapshotPart, read, read_as_admin};

@@ -20,7 +20,7 @@ use crate::access_log::{AccessRecord, CallResult};
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::handlers::tools;
-use crate::gateway::meter_client;
+use crate::gateway::meter_client::{self, SnapshotPart};
 use crate::portal::assets;
 use crate::respond::{ClientResponse, problem_of};
 use crate::runtime::client_request::ClientRequest;
@@ -177,7 +177,7 @@ async fn usable(
     context: &RequestContext<'_>,
     access: &mut AccessRecord,
 ) -> Result<Option<KeyRecord>, Problem> {
-    match meter_client::read(context, &authenticate(context)?, None).await {
+    match meter_client::read(context, &authenticate(context)?, SnapshotPart::State).await {
         Ok(snapshot) => {
             access.tier = snapshot.record.as_ref().map(|record| record.tier);
             Ok(snapshot.record)

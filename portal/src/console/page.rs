@@ -55,6 +55,7 @@ fn menu() -> Markup {
             span data-role="key" hidden {
                 a href="#/v1/keys/me" { "Usage" }
                 a href="#/v1/usage" { "Past usage" }
+                a href="#/v1/usage/calls" { "Calls" }
                 a href="#/v1/keys/me/secrets" { "Secrets" }
                 a href="#/pages" { "Pages" }
                 a href=(format!("#{}", super::analytics::address(None, "30d"))) { "Analytics" }

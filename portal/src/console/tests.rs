@@ -50,11 +50,26 @@ fn secret() -> Value {
     })
 }
 
+fn calls() -> Value {
+    let refused = json!({
+        "time": "2026-01-05T09:41:07Z", "request_id": "7e4c1b6a90d24d1f8f3c5a2b6d7e8f90", "tool": "qr", "action": "generate",
+        "path": null, "status": 429, "code": "quota-exceeded", "secret_id": "sec_0123456789a", "tool_ms": null, "edge_ms": 0,
+        "request_bytes": 48, "response_bytes": null, "sampled": 1, "repeated": 11,
+    });
+    let sampled = json!({
+        "time": "2026-01-05T09:41:02Z", "request_id": "1f0c9a5e3b7d42c68e5f7a9b1c2d3e4f", "tool": null, "action": null,
+        "path": "/pages", "status": 200, "code": null, "secret_id": null, "tool_ms": 12, "edge_ms": 1,
+        "request_bytes": 0, "response_bytes": 2310, "sampled": 8, "repeated": 0,
+    });
+    json!({ "object": "calls", "calls": [refused, sampled], "dropped": 3, "cursor": "1-2" })
+}
+
 /// Returns every view of the pages API with its example.
 fn examples() -> impl Iterator<Item = (String, Value)> {
     let own = [
         ConsoleView::OwnKey,
         ConsoleView::History,
+        ConsoleView::Calls,
         ConsoleView::Secrets,
         ConsoleView::Keys,
         ConsoleView::Key,
@@ -96,7 +111,7 @@ fn every_example_of_the_api_has_a_view() {
         assert!(!html.contains("<script") && !html.contains("style="), "{target}: the policy forbids both");
         shown += 1;
     }
-    assert_eq!(shown, ConsoleView::ALL.len() - 6);
+    assert_eq!(shown, ConsoleView::ALL.len() - 7);
 }
 
 #[test]
@@ -115,6 +130,7 @@ fn text_of_a_user_is_escaped_in_every_view() {
         ("/console/v1/keys/key_0bPELAU4eqF07yhS3".to_owned(), key()),
         ("/console/v1/keys".to_owned(), json!({ "keys": [key()], "cursor": "x" })),
         ("/console/v1/keys/me/secrets".to_owned(), json!({ "secrets": [secret()] })),
+        ("/console/v1/usage/calls".to_owned(), calls()),
         (
             "/console/v1/usage".to_owned(),
             json!({ "group_by": "tool", "data": [{ "tool": "x", "calls": 1 }] }),
@@ -161,6 +177,30 @@ fn holder_sees_past_calls_by_hour_tool_and_secret() {
     for text in ["the key's own</th>", "sec_0123456789a</th>", "value=\"secret\" selected"] {
         assert!(html.contains(text), "{text}: {html}");
     }
+}
+
+#[test]
+fn holder_sees_the_last_calls_and_what_is_missing() {
+    let html = view("/console/v1/usage/calls?status=4xx&tool=qr", &calls());
+    for text in [
+        "2026-01-05 09:41:07 UTC",
+        "href=\"/problems/quota-exceeded\"",
+        "and 11 more alike",
+        "one of 8",
+        "qr / generate",
+        "sec_0123456789a",
+        "48 / –",
+        "0 / 2310",
+        "3 failed calls are missing",
+        "<option value=\"4xx\" selected>",
+        "name=\"tool\" value=\"qr\"",
+        "href=\"#/v1/usage/calls?cursor=1-2&amp;status=4xx&amp;tool=qr\"",
+    ] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    let empty = json!({ "object": "calls", "calls": [], "dropped": 0, "cursor": null });
+    let html = view("/console/v1/usage/calls", &empty);
+    assert!(html.contains("None yet.") && !html.contains("missing") && !html.contains("Next page"), "{html}");
 }
 
 #[test]

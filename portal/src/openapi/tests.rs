@@ -63,6 +63,7 @@ fn is_described(endpoint: Endpoint) -> bool {
         | Endpoint::RotateOwnKey
         | Endpoint::RevokeOwnKey
         | Endpoint::ReadHistory
+        | Endpoint::ReadCalls
         | Endpoint::ListSecrets
         | Endpoint::CreateSecret
         | Endpoint::ChangeSecret

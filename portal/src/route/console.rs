@@ -30,6 +30,7 @@ pub enum ConsoleRead<'a> {
 pub enum ConsoleView {
     OwnKey,
     History,
+    Calls,
     Secrets,
     Keys,
     Key,
@@ -73,6 +74,7 @@ pub(super) const fn keys_view(route: KeysRoute) -> Option<ConsoleView> {
     match route {
         KeysRoute::ReadOwn => Some(ConsoleView::OwnKey),
         KeysRoute::ReadHistory => Some(ConsoleView::History),
+        KeysRoute::ReadCalls => Some(ConsoleView::Calls),
         KeysRoute::ListSecrets => Some(ConsoleView::Secrets),
         KeysRoute::List => Some(ConsoleView::Keys),
         KeysRoute::Read(_) => Some(ConsoleView::Key),
@@ -94,13 +96,14 @@ pub(super) fn biolink_view(read: &biolink_route::Route<'_>) -> Option<ConsoleVie
 
 impl ConsoleView {
     /// Every view once.
-    pub const ALL: [Self; 22] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; 23] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the path of the read, with parameters in braces.
     pub const fn api_path(self) -> &'static str {
         match self {
             Self::OwnKey => "/v1/keys/me",
             Self::History => "/v1/usage",
+            Self::Calls => "/v1/usage/calls",
             Self::Secrets => "/v1/keys/me/secrets",
             Self::Keys => "/v1/keys",
             Self::Key => "/v1/keys/{id}",

@@ -182,8 +182,8 @@ mod tests {
     #[test]
     fn refusals_and_the_former_secret_are_shown_while_they_last() {
         let mut snapshot = snapshot(Tier::Pro, 1);
-        let refused = RefusedCalls::one(crate::problem::codes::KEY_EXPIRED, "/v1/qr/{action}", NOW);
-        snapshot.refusals = Some(vec![refused]);
+        let (code, route) = ("key-expired".to_owned(), "/v1/qr/{action}".to_owned());
+        snapshot.refusals = Some(vec![RefusedCalls { code, route, count: 1, last_at: NOW }]);
         let record = snapshot.record.as_mut().unwrap();
         record.former = Some(crate::key::FormerSecret { hash: record.secret, until: NOW.plus(1_000) });
         let body = describe_usage(&snapshot, NOW).unwrap();

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::key::SecretId;
 use crate::label::Label;
-use crate::meter::{Batch, RefusedCalls, SecretCalls, Tally};
+use crate::meter::{Batch, LoggedCall, SecretCalls, Tally};
 use crate::quota::ReservedUnits;
+use crate::request_id::RequestId;
 use crate::time::{UnixMillis, UtcDay};
 
 /// Time after which outcomes are reported unless another request carries them before, in
@@ -20,9 +21,6 @@ const REFUND_AFTER_MS: u64 = 5_000;
 const DEBT_AFTER_MS: u64 = 1_000;
 /// Time after which a batch without an acknowledgment is sent again, in milliseconds.
 const RESEND_AFTER_MS: u64 = 5_000;
-
-/// Maximum number of reasons and routes in a batch. Further ones are not reported.
-const MAX_REFUSED: usize = 16;
 
 /// Maximum number of calls whose units a batch returns. Those of further ones stay charged.
 const MAX_RETURNED: usize = 1_024;
@@ -199,18 +197,21 @@ impl Pending {
         Charge { place: Place::Units(ReservedUnits { units: spent, ..reserved }), ..charge }
     }
 
-    /// Records a refused call.
-    pub(super) fn record_refusal(&mut self, call: RefusedCalls, now: UnixMillis) {
-        let refused = &mut self.gathering.batch.refused;
-        let is_full = refused.len() >= MAX_REFUSED;
-        match refused.iter_mut().find(|calls| calls.is_alike(&call)) {
-            Some(calls) => calls.merge(&call),
-            None if is_full => return,
-            None => refused.push(call),
-        }
-        self.gathering.expect_report(now.plus(REPORT_AFTER_MS));
+    /// Returns true if the log takes a call that has ended so.
+    pub(super) const fn takes_call(&self, id: RequestId, status: u16) -> bool {
+        self.gathering.batch.calls.takes(id, status)
     }
 
+    /// Adds a call to the log. A success waits for a message that is sent anyway.
+    pub(super) fn log_call(&mut self, call: LoggedCall, now: UnixMillis) {
+        let calls = &mut self.gathering.batch.calls;
+        calls.add(call);
+        if calls.has_failed() {
+            self.gathering.expect_report(now.plus(REPORT_AFTER_MS));
+        }
+    }
+
+    /// Returns true if nothing is lost with it but successes of the log.
     pub(super) const fn is_empty(&self) -> bool {
         self.sending.is_none() && self.gathering.is_empty()
     }
@@ -229,7 +230,7 @@ impl Pending {
             // Sent again as it was. The meter takes each number once, so what was added would be
             // lost.
             Some((batch, _)) => batch,
-            None if self.gathering.is_empty() => return None,
+            None if self.gathering.is_empty() && self.gathering.batch.calls.is_empty() => return None,
             None => self.seal(since),
         };
         self.sending = Some((batch.clone(), now));
@@ -259,6 +260,7 @@ impl Pending {
 }
 
 impl Gathering {
+    /// Returns true if there is nothing to report. A success of the log alone is no reason to.
     const fn is_empty(&self) -> bool {
         let Batch {
             number: _,
@@ -268,7 +270,7 @@ impl Gathering {
             debts,
             ended,
             corrected,
-            refused,
+            calls,
             returned,
             secrets,
         } = &self.batch;
@@ -276,7 +278,7 @@ impl Gathering {
             && *debts == 0
             && ended.is_empty()
             && corrected.is_empty()
-            && refused.is_empty()
+            && !calls.has_failed()
             && returned.is_empty()
             && secrets.is_empty()
     }
@@ -320,7 +322,6 @@ fn take(calls: &mut Vec<(Label, u16, u32)>, label: Label, status: u16) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::codes;
     use crate::tool::Tool;
 
     const QR: Label = Tool::Qr.label();
@@ -357,7 +358,7 @@ mod tests {
 
     #[test]
     fn each_outcome_is_due_at_its_time_and_at_once_after_a_step_of_the_clock() {
-        let call = |at| RefusedCalls::one(codes::QUOTA_EXCEEDED, "/v1/qr/{action}", at);
+        let call = |status| LoggedCall::new(RequestId([7; 16]), NOW, status);
         let cases: [(Record, u64); 5] = [
             (|pending| pending.assume_success(QR, NOW), 25_000),
             (|pending| pending.record_outcome(QR, 503, today(), NOW), 25_000),
@@ -368,7 +369,9 @@ mod tests {
         for (record, after_ms) in cases {
             let mut pending = Pending::default();
             assert_eq!((pending.is_empty(), pending.due()), (true, None));
-            pending.record_refusal(call(NOW), NOW);
+            pending.log_call(call(200), NOW);
+            assert_eq!((pending.is_empty(), pending.due()), (true, None), "a success can wait");
+            pending.log_call(call(429), NOW);
             assert_eq!((pending.is_empty(), pending.due()), (false, Some(NOW.plus(25_000))));
             record(&mut pending);
             assert_eq!(pending.due(), Some(NOW.plus(after_ms)));
@@ -415,18 +418,14 @@ mod tests {
     }
 
     #[test]
-    fn refusals_alike_are_one_entry_of_a_bounded_number() {
+    fn success_travels_with_what_is_sent_anyway() {
         let mut pending = Pending::default();
-        for round in 0..2 {
-            for route in 0..=MAX_REFUSED {
-                let at = NOW.plus(round * 1_000);
-                pending
-                    .record_refusal(RefusedCalls::one(codes::QUOTA_EXCEEDED, &format!("/{route}"), at), at);
-            }
-        }
-        let refused = pending.batch(NOW, NOW).unwrap().refused;
-        assert_eq!(refused.len(), MAX_REFUSED);
-        assert!(refused.iter().all(|calls| (calls.count, calls.last_at) == (2, NOW.plus(1_000))));
+        let call = LoggedCall::new(RequestId([7; 16]), NOW, 200);
+        pending.log_call(call.clone(), NOW);
+        assert!(pending.is_empty());
+        let batch = pending.batch(NOW, NOW).unwrap();
+        assert!(!batch.calls.is_empty() && !batch.calls.has_failed());
+        assert_eq!(pending.due(), Some(NOW.plus(5_000)), "what was sent is sent until it has arrived");
     }
 
     #[test]

@@ -6,8 +6,8 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
-    Alert, HeldShare, HourCounts, LeaseReport, LeaseTerms, RefusedCalls, SecretCalls, SecretChange,
-    SecretError, Tally, nested,
+    Alert, CallBatch, CallFilter, CallPage, HeldShare, HourCounts, LeaseReport, LeaseTerms, RefusedCalls,
+    SecretCalls, SecretChange, SecretError, Tally, nested,
 };
 use crate::idempotency::{IssueStep, IssueTurn};
 use crate::key::{
@@ -34,6 +34,13 @@ pub enum Message {
         request: MeterRequest,
         /// The first hour, counted from the epoch.
         since: u64,
+    },
+    /// The same, with a page of the log of the last calls.
+    Calls {
+        /// The request.
+        request: MeterRequest,
+        /// What the page has.
+        filter: CallFilter,
     },
     /// An administrator or the key's holder changes the record. `record` is what KV holds, for a
     /// meter that has not met the key yet.
@@ -72,6 +79,7 @@ impl Message {
         match self {
             Self::Read(_)
             | Self::History { .. }
+            | Self::Calls { .. }
             | Self::Show { .. }
             | Self::Alerts { .. }
             | Self::Attempt(_) => true,
@@ -88,7 +96,7 @@ impl Message {
 pub enum Reply {
     /// To [`Message::Ask`].
     Ask(MeterResponse),
-    /// To [`Message::Read`] and [`Message::History`].
+    /// To [`Message::Read`], [`Message::History`] and [`Message::Calls`].
     Read(MeterSnapshot),
     /// To [`Message::Change`].
     Change(ChangeOutcome),
@@ -192,9 +200,9 @@ pub struct Batch {
     /// Calls that were tallied as ended with 200, now or before, and ended with another status.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "known_labels")]
     pub corrected: Vec<(Label, u16, u32)>,
-    /// Calls that the gateway refused.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub refused: Vec<RefusedCalls>,
+    /// Calls for the log.
+    #[serde(default, skip_serializing_if = "CallBatch::is_empty")]
+    pub calls: CallBatch,
     /// Units that were reserved for calls and not spent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub returned: Vec<ReservedUnits>,
@@ -306,6 +314,9 @@ pub struct MeterSnapshot {
     /// The hours that have ended, the first one first, if they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hours: Vec<HourCounts>,
+    /// A page of the log of the last calls, if it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<CallPage>,
 }
 
 /// A change of a key's record. Absent fields stay as they are.

@@ -14,7 +14,7 @@ use super::batches::{BatchOutcome, Batches};
 use super::budget_shares::BudgetShares;
 use super::lease::Lease;
 use super::{
-    AdminAttempt, Batch, HourCounts, Message, MeterRequest, MeterResponse, RefusedCalls, Reply, Tally,
+    AdminAttempt, Batch, CallLog, CallRow, HourCounts, Message, MeterRequest, MeterResponse, Reply, Tally,
     Verdict,
 };
 use crate::caller;
@@ -75,9 +75,12 @@ pub struct Meter {
     /// The hour that has ended with the last message, for the shell to keep.
     #[serde(skip)]
     ended_hour: Option<HourCounts>,
-    /// Refusals that came with the last message, for the shell to log.
+    /// The last calls. A message that brings some is stored anyway.
+    #[serde(skip_serializing_if = "CallLog::is_empty")]
+    calls: CallLog,
+    /// The rows of calls that are full since the last message, for the shell to store.
     #[serde(skip)]
-    refused: Vec<RefusedCalls>,
+    full_rows: Vec<CallRow>,
     /// Set in a meter whose subject is an `Idempotency-Key`.
     #[serde(skip_serializing_if = "Option::is_none")]
     issue: Option<IssueOnce>,
@@ -132,7 +135,9 @@ impl Meter {
                 let response = self.respond(&request, now);
                 Reply::Ask(MeterResponse { budget: self.grant_budget(&request, now), ..response })
             }
-            Message::Read(request) | Message::History { request, .. } => Reply::Read(self.read(request, now)),
+            Message::Read(request) | Message::History { request, .. } | Message::Calls { request, .. } => {
+                Reply::Read(self.read(request, now))
+            }
             Message::Change { record, by, change } => {
                 self.adopt(record.as_ref());
                 self.roll(now);
@@ -177,10 +182,15 @@ impl Meter {
         self.record.as_ref().and_then(|record| self.alerts.due(record))
     }
 
-    /// Takes the refusals that came with the last message, for the shell to add to the
-    /// [`RefusalLog`](super::RefusalLog).
-    pub fn take_refused(&mut self) -> Vec<RefusedCalls> {
-        std::mem::take(&mut self.refused)
+    /// Returns the last calls that are in no row yet.
+    pub const fn calls(&self) -> &CallLog {
+        &self.calls
+    }
+
+    /// Takes the rows of calls that are full since the last message, for the shell to store with the
+    /// state.
+    pub fn take_full_rows(&mut self) -> Vec<CallRow> {
+        std::mem::take(&mut self.full_rows)
     }
 
     /// Takes the hour that has ended with the last message, for the shell to store by its number before
@@ -283,9 +293,7 @@ impl Meter {
             BatchOutcome::New => true,
             BatchOutcome::Untracked => false,
         };
-        let moved_back =
-            |calls: &RefusedCalls| RefusedCalls { last_at: calls.last_at.min(now), ..calls.clone() };
-        self.refused = batch.refused.iter().map(moved_back).collect();
+        self.full_rows.extend(self.calls.add(&batch.calls, now));
         self.usage.spend(now, batch.debts);
         for &(label, status, calls) in &batch.ended {
             self.tally.add(label, status, calls);

@@ -19,6 +19,7 @@ pub(super) enum Place<'a> {
     Own,
     OwnRotate,
     Usage,
+    Calls,
     Secrets,
     Secret(SecretId),
     SecretRotate(SecretId),
@@ -45,6 +46,7 @@ impl<'a> Place<'a> {
             [Some("internal"), Some("keys"), Some("changes"), None, ..] => Ok(Some(Self::KeyChanges)),
             [Some("internal"), Some("meter"), None, ..] => Ok(Some(Self::Meters)),
             [Some("v1"), Some("usage"), None, ..] => Ok(Some(Self::Usage)),
+            [Some("v1"), Some("usage"), Some("calls"), None, ..] => Ok(Some(Self::Calls)),
             [Some("v1"), Some("status"), None, ..] => Ok(Some(Self::Status)),
             [Some("tools"), rest @ ..] => Self::parse_tools(rest).map(Some),
             [Some("v1"), Some("keys"), rest @ ..] => Self::parse_keys(rest).map(Some),
@@ -125,9 +127,13 @@ impl<'a> Place<'a> {
             | Self::KeyRevoke(_)
             | Self::KeyRotate(_)
             | Self::Meters => Methods::of([Post]),
-            Self::Keys | Self::Usage | Self::KeyChanges | Self::Health | Self::Status | Self::Tools(_) => {
-                Methods::of([Get]).with_head()
-            }
+            Self::Keys
+            | Self::Usage
+            | Self::Calls
+            | Self::KeyChanges
+            | Self::Health
+            | Self::Status
+            | Self::Tools(_) => Methods::of([Get]).with_head(),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! What a cache reports to the meter.
 
 use shared::lease_cache::LeaseCache;
-use shared::meter::MeterResponse;
-use shared::problem::codes;
+use shared::meter::{CallFilter, LoggedCall, MeterResponse};
+use shared::problem::{Code, codes};
+use shared::request_id::RequestId;
 use shared::tier::Tier;
 use shared::tool::Tool;
 
@@ -192,19 +193,50 @@ fn young_paid_key_without_a_stored_record_spends_its_lease() {
     assert!(allowed(&pair.expect_decision(100)));
 }
 
+fn refuse(cache: &mut LeaseCache, id: u8, code: Code) {
+    let call = LoggedCall::new(RequestId([id; 16]), NOON, code.status());
+    let call = LoggedCall { code: Some(code.as_str().to_owned()), ..call };
+    cache.log_call(call.request_id, call.status, NOON, |_| call);
+}
+
+fn succeed(cache: &mut LeaseCache, id: u8) {
+    let call = LoggedCall::new(RequestId([id; 16]), NOON, 200);
+    cache.log_call(call.request_id, call.status, NOON, |_| call);
+}
+
+impl Pair {
+    /// Returns the requests of the log with their statuses, the latest first.
+    fn logged(&mut self, at: u64) -> Vec<(u8, u16)> {
+        let filter = CallFilter { limit: 9, ..CallFilter::default() };
+        let page = filter.page(self.meter.calls().unstored(), NOON.plus(at));
+        page.calls.iter().map(|call| (call.request_id.0[0], call.status)).collect()
+    }
+}
+
+/// The next call carries it.
+#[test]
+fn logged_success_causes_no_message() {
+    let mut pair = Pair::new(Tier::Free);
+    pair.admit(0);
+    succeed(&mut pair.cache, 1);
+    assert_eq!((pair.cache.flush_at(), pair.logged(100)), (None, vec![]));
+    pair.admit(200);
+    assert_eq!((pair.cache.flush_at(), pair.logged(300)), (None, vec![(1, 200)]));
+}
+
 #[test]
 fn cache_is_idle_without_leases_reports_and_withdrawals() {
     let mut pair = Pair::new(Tier::Free);
     assert!(pair.cache.is_idle());
-    let route = "/v1/qr/{action}";
-    pair.cache.record_refusal(codes::KEY_REVOKED, route, NOON);
+    refuse(&mut pair.cache, 1, codes::KEY_REVOKED);
     assert!(pair.cache.is_idle(), "who cannot read the log has none");
-    pair.cache.record_refusal(codes::BODY_TOO_LARGE, route, NOON);
+    succeed(&mut pair.cache, 2);
+    assert!(pair.cache.is_idle(), "a success of the log is no reason to keep it");
+    refuse(&mut pair.cache, 3, codes::BODY_TOO_LARGE);
     assert!(!pair.cache.is_idle());
     let report = pair.cache.read(&pair.key, NOON.plus(100));
-    let refused = &report.batch.as_ref().unwrap().refused;
-    assert_eq!((refused.len(), refused[0].code.as_str()), (1, "body-too-large"));
     pair.exchange(&report, 100);
+    assert_eq!(pair.logged(200), [(3, 413), (2, 200)]);
     assert!(pair.cache.is_idle());
 
     let lost = pair.expect_request(200);

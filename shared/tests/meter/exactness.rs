@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use shared::meter::{Batch, LeaseReport, Meter, MeterRequest, MeterResponse, Verdict};
+use shared::meter::{Batch, CallBatch, LeaseReport, Meter, MeterRequest, MeterResponse, Verdict};
 use shared::tier::Tier;
 use shared::time::{UnixMillis, UtcDay};
 
@@ -97,7 +97,7 @@ impl Caches {
                 debts: step.debts,
                 ended: vec![],
                 corrected: Vec::new(),
-                refused: Vec::new(),
+                calls: CallBatch::default(),
                 returned: Vec::new(),
                 secrets: Vec::new(),
             }

@@ -15,8 +15,8 @@ mod withdrawals;
 use serde_json::{Value, json};
 use shared::key::{ApiKey, KeyEnv, KeyId, KeyRecord, VerifiedKey};
 use shared::meter::{
-    Batch, Change, ChangeOutcome, HeldShare, Message, Meter, MeterRequest, MeterResponse, MeterSnapshot,
-    Reply,
+    Batch, CallBatch, Change, ChangeOutcome, HeldShare, Message, Meter, MeterRequest, MeterResponse,
+    MeterSnapshot, Reply,
 };
 use shared::secret::MacKeys;
 use shared::tier::Tier;
@@ -71,7 +71,7 @@ fn batch(number: u32, refunds: u32) -> Batch {
         debts: 0,
         ended: vec![(Tool::Qr.label(), 503, refunds)],
         corrected: Vec::new(),
-        refused: Vec::new(),
+        calls: CallBatch::default(),
         returned: Vec::new(),
         secrets: Vec::new(),
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use shared::key::KeyRecord;
 use shared::lease_cache::{Admission, LeaseCache, Step};
-use shared::meter::{Batch, Message, Meter, MeterRequest, RefusedCalls};
+use shared::meter::{Batch, CallFilter, LoggedCall, Message, Meter, MeterRequest};
 use shared::policy::LimitOverrides;
-use shared::problem::codes;
+use shared::request_id::RequestId;
 use shared::tier::Tier;
 use shared::tool::Tool;
 
@@ -31,14 +31,45 @@ fn batch_is_taken_once_and_acknowledged_every_time() {
     assert_eq!(snapshot.tally.by_status.get(&503), Some(&3));
 }
 
+/// Returns the batch of this number, with as many failed calls.
+fn batch_of_calls(number: u32, calls: u8) -> Batch {
+    let mut batch = batch(number, 0);
+    for id in 0..calls {
+        batch.calls.add(LoggedCall::new(RequestId([id; 16]), NOON.plus(9_000), 503));
+    }
+    batch
+}
+
 #[test]
-fn refusals_of_a_batch_are_taken_once_and_not_from_the_future() {
+fn calls_of_a_batch_are_logged_once_and_survive_a_restart() {
     let mut meter = Meter::default();
-    let refused = |at| RefusedCalls::one(codes::QUOTA_EXCEEDED, "/v1/qr/{action}", at);
-    let batch = Batch { refused: vec![refused(NOON.plus(9_000)), refused(NOON.minus(9_000))], ..batch(1, 0) };
-    send(&mut meter, &MeterRequest { batch: Some(batch), ..request(Tier::Free, 1, 1) }, NOON);
-    assert_eq!(meter.take_refused(), [refused(NOON), refused(NOON.minus(9_000))]);
-    assert_eq!(meter.take_refused(), []);
+    for seq in 1..=3 {
+        let batch = Some(batch_of_calls(1, 2));
+        send(&mut meter, &MeterRequest { batch, ..request(Tier::Free, 1, seq) }, NOON);
+    }
+    let filter = CallFilter { limit: 9, ..CallFilter::default() };
+    for meter in [meter.clone(), restarted(&meter)] {
+        let page = filter.page(meter.calls().unstored(), NOON);
+        let moments: Vec<_> = page.calls.iter().map(|call| call.at).collect();
+        assert_eq!(moments, [NOON, NOON], "no call is from the future");
+    }
+    assert_eq!(meter.take_full_rows(), []);
+}
+
+/// Whatever the shell does with them: the state has no more than what is not full.
+#[test]
+fn full_row_of_calls_leaves_the_state() {
+    let mut meter = Meter::default();
+    for number in 1..=2 {
+        let batch = Some(batch_of_calls(number, 32));
+        send(&mut meter, &MeterRequest { batch, ..request(Tier::Free, 1, number) }, NOON);
+    }
+    let rows = meter.take_full_rows();
+    assert_eq!((rows.len(), meter.take_full_rows().len()), (1, 0));
+    let filter = CallFilter { limit: 99, ..CallFilter::default() };
+    assert_eq!(filter.page(meter.calls().unstored(), NOON).calls, []);
+    // Both batches name the same requests.
+    assert_eq!(filter.page(rows, NOON).calls.len(), 32);
 }
 
 #[test]

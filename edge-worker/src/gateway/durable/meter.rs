@@ -16,7 +16,7 @@ use std::cell::{Cell, RefCell};
 use futures_util::future::join;
 use shared::json;
 use shared::key::KeyRecord;
-use shared::meter::{Message, Meter as State, Reply};
+use shared::meter::{CallFilter, Message, Meter as State, MeterSnapshot, Reply};
 use shared::time::UnixMillis;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -25,8 +25,7 @@ use worker::{
 };
 
 use super::alert_outbox::AlertOutbox;
-use super::kept_hours;
-use super::refusal_log::StoredRefusals;
+use super::{kept_calls, kept_hours};
 use crate::bindings;
 use crate::gateway::{key_change_feed, key_store};
 use crate::runtime::message::parse;
@@ -63,7 +62,6 @@ pub struct Meter {
     /// `None` until the first message and after a failed write: the row is then read again.
     /// Boxed, because a step takes it out and puts it back.
     state: RefCell<Option<Box<State>>>,
-    refusals: StoredRefusals,
     alerts: AlertOutbox,
 }
 
@@ -82,7 +80,6 @@ impl DurableObject for Meter {
             is_stored: Cell::default(),
             is_expiry_armed: Cell::default(),
             state: RefCell::new(None),
-            refusals: StoredRefusals::default(),
             alerts: AlertOutbox::default(),
         }
     }
@@ -245,25 +242,21 @@ impl Meter {
     /// Handles a message in one synchronous step, so that no other message sees the state in
     /// between. A message that changes nothing writes no row. Returns the reply as JSON.
     fn step(&self, message: Message) -> Result<String> {
-        let since = match &message {
-            Message::History { since, .. } => Some(*since),
-            _ => None,
-        };
+        let wanted = Wanted::of(&message);
         let mut place = self.state.borrow_mut();
         let mut next = match place.take() {
             Some(state) => state,
             None => self.load()?,
         };
         let (mut reply, is_changed) = outlined(|| next.step(message, clock::now()));
-        self.refusals.add(&self.sql, next.take_refused());
+        for row in next.take_full_rows() {
+            kept_calls::keep(&self.sql, &row, clock::now());
+        }
         if let Some(ended) = next.take_ended_hour() {
             kept_hours::keep(&self.sql, &ended)?;
         }
         if let Reply::Read(snapshot) | Reply::Show(Some(snapshot)) = &mut reply {
-            snapshot.refusals = Some(self.refusals.groups(&self.sql));
-            if let Some(since) = since {
-                snapshot.hours = kept_hours::load(&self.sql, since)?;
-            }
+            outlined(|| self.complete(snapshot, wanted, &next))?;
         }
         let reply = outlined(|| json::to_string(&reply))?;
         // Of a subject that was refused at once, nothing matters: a row would be deleted again.
@@ -279,6 +272,19 @@ impl Meter {
         Ok(reply)
     }
 
+    /// Adds what is stored beside the state.
+    fn complete(&self, snapshot: &mut MeterSnapshot, wanted: Wanted, state: &State) -> Result<()> {
+        let now = clock::now();
+        match wanted {
+            Wanted::State => snapshot.refusals = Some(kept_calls::refusals(&self.sql, state.calls(), now)),
+            Wanted::Hours { since } => snapshot.hours = kept_hours::load(&self.sql, since)?,
+            Wanted::Calls(filter) => {
+                snapshot.calls = Some(kept_calls::page(&self.sql, state.calls(), &filter, now));
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the stored state. An unreadable one is an error, because a new one would give every
     /// call back.
     fn load(&self) -> Result<Box<State>> {
@@ -291,6 +297,26 @@ impl Meter {
             None => Ok(Box::default()),
             Some(worker::SqlStorageValue::String(text)) => parse(&text).map(Box::new),
             Some(_) => Err("the stored state is not text".into()),
+        }
+    }
+}
+
+/// What a snapshot has beside the state.
+enum Wanted {
+    /// The groups of refused calls.
+    State,
+    Hours {
+        since: u64,
+    },
+    Calls(CallFilter),
+}
+
+impl Wanted {
+    fn of(message: &Message) -> Self {
+        match message {
+            Message::History { since, .. } => Self::Hours { since: *since },
+            Message::Calls { filter, .. } => Self::Calls(filter.clone()),
+            _ => Self::State,
         }
     }
 }

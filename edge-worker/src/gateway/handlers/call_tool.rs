@@ -8,7 +8,7 @@ use shared::problem::{Problem, codes};
 use shared::quota::{CallEnd, QuotaStatus, is_uncharged};
 use shared::route::ToolCall;
 
-use crate::access_log::AccessRecord;
+use crate::access_log::{AccessRecord, CallEnded};
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::event_stream;
@@ -46,9 +46,15 @@ pub(crate) async fn handle(
             let grant = |issued_at| Grant { key_id: key.id, secret_id, tier, request_id, issued_at };
             let outcome = boxed(origin::forward(context, call, &grant, access)).await;
             let refusal = outcome.as_ref().ok().and_then(proxy_refusal);
-            let ended = outlined(|| call_outcome(context, call, price, &outcome, refusal.is_some()));
-            access.units = (price != Price::FREE && !ended.uncharged).then_some(ended.units);
-            let charge = outlined(|| meter_client::record_outcome(context, &key, call.tool, &ended, charge));
+            let counted = outlined(|| call_outcome(context, call, price, &outcome, refusal.is_some()));
+            access.units = (price != Price::FREE && !counted.uncharged).then_some(counted.units);
+            access.is_logged = true;
+            let charge = outlined(|| {
+                meter_client::record_outcome(context, &key, call.tool, &counted, charge, |now| {
+                    let ended = call_ended(&outcome, refusal.as_deref());
+                    access.logged_call(context.request, context.head.body_length(), &ended, now)
+                })
+            });
             headers.extend(
                 access
                     .proxy_status()
@@ -58,7 +64,7 @@ pub(crate) async fn handle(
             headers.extend(refusal.map(|code| (headers::PROBLEM.into(), code.into())));
             let origin = access.origin.as_deref();
             let followed = outcome.map(|response| {
-                outlined(|| event_stream::follow(context, call, &key, charge, origin, response))
+                outlined(|| event_stream::follow(context, call, (&key, secret_id), charge, origin, response))
             });
             followed.map_err(|error| error.problem)
         }
@@ -81,6 +87,23 @@ fn refusal(admission: &Admission) -> Problem {
 /// is the tool's.
 fn proxy_refusal(response: &StreamedResponse) -> Option<String> {
     response.header(headers::PROBLEM).map(str::to_owned)
+}
+
+/// Returns the end of a call for the log of its key. A response of unstated length has no bytes yet.
+fn call_ended<'a>(
+    outcome: &Result<StreamedResponse, ForwardError>,
+    refusal: Option<&'a str>,
+) -> CallEnded<'a> {
+    match outcome {
+        Ok(response) => {
+            let length = response.header("content-length").and_then(|length| length.parse().ok());
+            CallEnded { status: response.status, code: refusal, response_bytes: length }
+        }
+        Err(error) => {
+            let code = Some(error.problem.code().as_str());
+            CallEnded { status: error.problem.status(), code, response_bytes: None }
+        }
+    }
 }
 
 /// Returns the outcome of a call. `is_refused` is whether the response is the proxy's.

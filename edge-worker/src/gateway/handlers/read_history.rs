@@ -8,7 +8,7 @@ use shared::response::Response;
 use crate::access_log::AccessRecord;
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
-use crate::gateway::meter_client;
+use crate::gateway::meter_client::{self, SnapshotPart};
 use crate::runtime::clock;
 use crate::runtime::outline::{boxed, outlined};
 
@@ -21,7 +21,7 @@ pub(crate) async fn handle(
     access.record_key(&key);
     let request = outlined(|| HistoryRequest::read(query))?;
     let since = request.since_kept(clock::now());
-    let snapshot = boxed(meter_client::read(context, &key, Some(since))).await?;
+    let snapshot = boxed(meter_client::read(context, &key, SnapshotPart::Hours { since })).await?;
     access.tier = snapshot.record.as_ref().map(|record| record.tier);
     let headers = snapshot.response.quota.as_ref().map(QuotaStatus::headers);
     let response = outlined(|| request.response(&snapshot, clock::now()));

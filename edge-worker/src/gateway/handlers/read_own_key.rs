@@ -9,7 +9,8 @@ use shared::response::Response;
 use crate::access_log::AccessRecord;
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
-use crate::gateway::{key_store, meter_client};
+use crate::gateway::key_store;
+use crate::gateway::meter_client::{self, SnapshotPart};
 use crate::runtime::clock;
 use crate::runtime::outline::{boxed, outlined};
 
@@ -19,7 +20,7 @@ pub(crate) async fn handle(
 ) -> Result<Response, Problem> {
     let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
-    let snapshot = boxed(meter_client::read(context, &key, None)).await?;
+    let snapshot = boxed(meter_client::read(context, &key, SnapshotPart::State)).await?;
     access.tier = snapshot.record.as_ref().map(|record| record.tier);
     let usage = outlined(|| describe_usage(&snapshot, clock::now())).ok_or_else(key_store::unavailable)?;
     outlined(|| {

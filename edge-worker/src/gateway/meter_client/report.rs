@@ -1,15 +1,14 @@
 //! Background reports to a key's meter: outcomes of calls, spent leases, and renewals.
 
-use portal::endpoint::Endpoint;
 use shared::key::VerifiedKey;
 use shared::lease_cache::{Charge, ReportTurn};
-use shared::meter::{Message, MeterRequest, Reply};
-use shared::problem::{Code, codes};
+use shared::meter::{LoggedCall, Message, MeterRequest, Reply};
 use shared::time::UnixMillis;
 use shared::tool::Tool;
 use worker::{Context, ObjectNamespace};
 
 use super::rpc;
+use crate::access_log::{AccessRecord, CallEnded};
 use crate::context::RequestContext;
 use crate::gateway::lease_caches;
 use crate::runtime::durable_rpc::{self, RpcError};
@@ -27,17 +26,19 @@ pub(crate) struct CallOutcome {
     pub(crate) units: u32,
 }
 
-/// Records the outcome of a call that was admitted with `charge`. The meter gets it in the
-/// background. Returns the charge that is left.
+/// Records the outcome of a call that was admitted with `charge`, and logs the `call` if the log takes it.
+/// The meter gets both in the background. Returns the charge that is left.
 pub(crate) fn record_outcome(
     context: &RequestContext<'_>,
     key: &VerifiedKey,
     tool: Tool,
     outcome: &CallOutcome,
     charge: Charge,
+    call: impl FnOnce(UnixMillis) -> LoggedCall,
 ) -> Charge {
     let recorded = lease_caches::with(key, |cache, now| {
         cache.record_outcome(tool, outcome.status, outcome.uncharged, charge, now);
+        cache.log_call(context.request.id, outcome.status, now, call);
         // A refund has returned all units.
         if outcome.uncharged { charge } else { cache.record_units(charge, outcome.units, now) }
     });
@@ -53,29 +54,31 @@ pub(crate) fn record_aborted(
     meter: &ObjectNamespace,
     execution: &Context,
     key: &VerifiedKey,
-    endpoint: Endpoint,
     tool: Tool,
     status: u16,
     charge: Charge,
+    broken: LoggedCall,
 ) {
     let recorded = lease_caches::with(key, |cache, now| {
         cache.record_aborted(tool, status, charge, now);
-        cache.record_refusal(codes::RESPONSE_ABORTED, &endpoint.path(), now);
+        cache.log_call(broken.request_id, broken.status, now, |now| LoggedCall { at: now, ..broken });
     });
     if recorded.is_ok() {
         Reporter::new(meter, key).start(execution);
     }
 }
 
-/// Records the problem with which a call of a key was refused. The meter gets it in the background.
-pub(crate) fn record_refusal(
+/// Logs a call of a key that no outcome is recorded of. The meter gets it in the background.
+pub(crate) fn log_call(
     context: &RequestContext<'_>,
     key: &VerifiedKey,
-    code: Code,
-    endpoint: Endpoint,
+    ended: &CallEnded<'_>,
+    access: &AccessRecord,
 ) {
-    let recorded = lease_caches::with(key, |cache, now| cache.record_refusal(code, &endpoint.path(), now));
-    if recorded.is_ok() {
+    let call = |now| access.logged_call(context.request, context.head.body_length(), ended, now);
+    let logged =
+        lease_caches::with(key, |cache, now| cache.log_call(context.request.id, ended.status, now, call));
+    if logged.is_ok() {
         schedule(context, key);
     }
 }

@@ -3,7 +3,7 @@
 use shared::key::{FreeCall, KeyError, KeyId, VerifiedKey};
 use shared::keys_api::key_unknown;
 use shared::lease_cache::LeaseCache;
-use shared::meter::{Message, MeterRequest, MeterSnapshot, Reply, Verdict};
+use shared::meter::{CallFilter, Message, MeterRequest, MeterSnapshot, Reply, Verdict};
 use shared::problem::Problem;
 
 use super::{free_calls, rpc, stored_record};
@@ -12,7 +12,19 @@ use crate::gateway::{key_store, lease_caches};
 use crate::runtime::clock;
 use crate::runtime::outline::{boxed, outlined};
 
-/// Reads the state of a key's meter for the key itself, with the hours that it has kept from `since` on.
+/// What a snapshot has beside the state.
+#[derive(Clone, Copy)]
+pub(crate) enum SnapshotPart<'a> {
+    State,
+    /// The hours that the meter has kept from `since` on.
+    Hours {
+        since: u64,
+    },
+    /// A page of the log of the last calls.
+    Calls(&'a CallFilter),
+}
+
+/// Reads the state of a key's meter for the key itself.
 ///
 /// # Errors
 /// Returns the problem of the key, `too-many-requests`, `meter-unavailable`, or
@@ -20,15 +32,15 @@ use crate::runtime::outline::{boxed, outlined};
 pub(crate) async fn read(
     context: &RequestContext<'_>,
     key: &VerifiedKey,
-    since: Option<u64>,
+    part: SnapshotPart<'_>,
 ) -> Result<MeterSnapshot, Problem> {
     free_calls::record(&key.id, FreeCall::Read)?;
     let request = outlined(|| lease_caches::with(key, |cache, now| cache.read(key, now)))?;
-    let mut snapshot = boxed(ask(context, key, &request, since)).await?;
+    let mut snapshot = boxed(ask(context, key, &request, part)).await?;
     if LeaseCache::lacks_record(&request, &snapshot.response) {
         let read = boxed(stored_record::learn(context, key)).await;
         let again = lease_caches::with(key, |cache, now| cache.read(key, now))?;
-        snapshot = boxed(ask(context, key, &MeterRequest { unread: false, ..again }, since)).await?;
+        snapshot = boxed(ask(context, key, &MeterRequest { unread: false, ..again }, part)).await?;
         let is_unknown = snapshot.response.verdict == Verdict::Refuse(KeyError::Invalid);
         stored_record::check(key, read, is_unknown)?;
     }
@@ -42,12 +54,13 @@ async fn ask(
     context: &RequestContext<'_>,
     key: &VerifiedKey,
     request: &MeterRequest,
-    since: Option<u64>,
+    part: SnapshotPart<'_>,
 ) -> Result<MeterSnapshot, Problem> {
     let sent = clock::now();
-    let message = match since {
-        Some(since) => Message::History { request: request.clone(), since },
-        None => Message::Read(request.clone()),
+    let message = match part {
+        SnapshotPart::State => Message::Read(request.clone()),
+        SnapshotPart::Hours { since } => Message::History { request: request.clone(), since },
+        SnapshotPart::Calls(filter) => Message::Calls { request: request.clone(), filter: filter.clone() },
     };
     let name = key.id.to_string();
     let reply = boxed(rpc::call(context, &name, &message)).await;

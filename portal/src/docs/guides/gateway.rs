@@ -79,6 +79,9 @@ pub(super) fn errors(source: &Source<'_>) -> Markup {
             li { "Switch on " code { "code" } ". The texts may change." }
             li { "Some are worth a " a href="/docs/retries" { "second attempt" } "." }
             li { "If you ask for help, give the " code { "request_id" } "." }
+            @if source.host == Host::Edge {
+                li { "See it afterwards by its " code { "request_id" } " in the " a href="/docs/service#list_calls" { "log of your last calls" } ", which has your tools' own errors too." }
+            }
         }
         (sample(&super::super::problem_page::example(codes::TOOL_UNAVAILABLE)))
         (tables::anywhere(source.anywhere))

@@ -45,6 +45,13 @@ pub(super) fn read_history(context: &Context<'_>) -> Result<Response, Problem> {
     Err(Problem::new(codes::ROUTE_UNKNOWN, detail))
 }
 
+/// `GET /v1/usage/calls`
+pub(super) fn read_calls(context: &Context<'_>) -> Result<Response, Problem> {
+    own(context)?;
+    let detail = "calls are logged at the edge, not here; the access log of the proxy has a line for each";
+    Err(Problem::new(codes::ROUTE_UNKNOWN, detail))
+}
+
 /// `POST /v1/keys/me/rotate`
 pub(super) async fn rotate_own(
     context: &Context<'_>,

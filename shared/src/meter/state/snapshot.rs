@@ -32,6 +32,7 @@ impl Meter {
             last_used: self.last_used,
             refusals: None,
             hours: Vec::new(),
+            calls: None,
         }
     }
 }
