@@ -128,7 +128,10 @@ async fn respond(
         Route::Console(call) => return boxed(show(context, call, query, access)).await,
         Route::Biolink(route) => return boxed(respond_biolink(context, route, query, access)).await,
         Route::Keys(route) => boxed(respond_keys(context, route, query, access)).await,
-        Route::Asset(asset) => boxed(assets::respond(context, asset)).await,
+        Route::Asset(asset) => {
+            let asset = asset.accepted(context.request.header("accept"));
+            boxed(assets::respond(context, asset)).await
+        }
         Route::Session(call) => session::respond(context, call),
         Route::Health => Ok(Response::health()),
         Route::Status => boxed(status::tools(context)).await,

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use biolink::codes;
 use shared::problem::Code;
 
+use crate::docs::{FEED_PATH, MARKDOWN};
 use crate::docs_page::DocsPage;
 use crate::script::Script;
 
@@ -17,6 +18,10 @@ pub enum Asset {
     Landing,
     /// `GET /docs` and the pages below it
     Docs(DocsPage),
+    /// The same page as Markdown: its path with `.md`
+    DocsMarkdown(DocsPage),
+    /// `GET /docs/changelog.atom`
+    ChangelogFeed,
     /// `GET /problems/{code}`
     Problem(Code),
     /// `GET /status`, without the status
@@ -58,10 +63,11 @@ impl Asset {
             Self::McpRequests,
             Self::Console,
             Self::SearchIndex,
+            Self::ChangelogFeed,
             Self::OpenApi,
             Self::PagesOpenApi,
         ];
-        let docs = DocsPage::ALL.map(Self::Docs);
+        let docs = DocsPage::ALL.into_iter().flat_map(|page| [Self::Docs(page), Self::DocsMarkdown(page)]);
         others.into_iter().chain(docs).chain(problems).chain(scripts)
     }
 
@@ -70,6 +76,8 @@ impl Asset {
         let path = match self {
             Self::Landing => "/",
             Self::Docs(page) => page.path(),
+            Self::DocsMarkdown(page) => return Some(page.markdown_path()),
+            Self::ChangelogFeed => FEED_PATH,
             Self::Problem(code) => return Some(format!("/problems/{}", code.as_str())),
             Self::LlmsTxt => "/llms.txt",
             Self::ApiCatalog => "/.well-known/api-catalog",
@@ -83,11 +91,24 @@ impl Asset {
         Some(path.to_owned())
     }
 
+    /// Returns what a client gets that accepts these media types: the reference is HTML unless `text/markdown` is named.
+    #[must_use]
+    pub fn accepted(self, accept: Option<&str>) -> Self {
+        match self {
+            Self::Docs(page) if accept.is_some_and(|accept| accept.contains(MARKDOWN)) => {
+                Self::DocsMarkdown(page)
+            }
+            other => other,
+        }
+    }
+
     /// Returns the path of the file, relative to the folder of assets.
     pub fn file(self) -> Cow<'static, str> {
         match self {
             Self::Landing => "landing.html".into(),
             Self::Docs(page) => format!("{}.html", page.path().trim_start_matches('/')).into(),
+            Self::DocsMarkdown(page) => page.markdown_path().trim_start_matches('/').to_owned().into(),
+            Self::ChangelogFeed => FEED_PATH.trim_start_matches('/').into(),
             Self::Problem(code) => format!("problems/{}.html", code.as_str()).into(),
             Self::StatusPage => "status.html".into(),
             Self::ToolsPage => "tools.html".into(),
@@ -109,6 +130,17 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+
+    #[test]
+    fn reference_is_markdown_for_who_names_it() {
+        let page = Asset::Docs(DocsPage::Limits);
+        for accept in [None, Some("text/html,application/xhtml+xml,*/*;q=0.8"), Some("*/*")] {
+            assert_eq!(page.accepted(accept), page, "{accept:?}");
+        }
+        let named = Some("text/markdown, text/html;q=0.8");
+        assert_eq!(page.accepted(named), Asset::DocsMarkdown(DocsPage::Limits));
+        assert_eq!(Asset::Landing.accepted(named), Asset::Landing);
+    }
 
     #[test]
     fn every_file_has_a_name_of_its_own() {

@@ -1,6 +1,7 @@
 //! `GET /docs` and the pages below it, `GET /problems/{code}` and the start page: the reference for
 //! people, made from the tables that the gateway works by. maud escapes what is put into pages.
 
+mod changelog;
 mod discovery;
 mod guides;
 mod highlight;
@@ -8,6 +9,7 @@ mod host;
 mod landing;
 mod language;
 mod layout;
+mod markdown;
 mod model;
 mod problem_page;
 mod reference;
@@ -18,13 +20,18 @@ mod status_page;
 mod text;
 mod tools_page;
 
+pub(crate) use changelog::FEED_PATH;
+pub use changelog::changelog_feed;
 pub(crate) use discovery::{CATALOG_LINK, CATALOG_TYPE};
 pub use discovery::{SERVICE_LINKS, api_catalog, llms_txt};
 pub use host::Host;
 pub use landing::landing;
 pub(crate) use layout::{Page, Section, respond};
+pub(crate) use markdown::MEDIA_TYPE as MARKDOWN;
 pub use problem_page::problem_page;
-pub use reference::{pages, reference, search_index, serve, text};
+pub use reference::{
+    markdown, markdown_pages, pages, reference, respond_markdown, search_index, serve, text,
+};
 pub use script::script;
 pub use status_page::{status_page, status_template};
 pub use tools_page::{tools_page, tools_template};

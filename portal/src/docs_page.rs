@@ -35,11 +35,12 @@ pub enum DocsPage {
     Webhooks,
     Events,
     Administration,
+    Changelog,
 }
 
 impl DocsPage {
     /// Every page once, in the order in which they are read.
-    pub const ALL: [Self; 29] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; 30] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the page of the segment after `/docs/`.
     pub(crate) fn parse(segment: &str) -> Option<Self> {
@@ -48,7 +49,7 @@ impl DocsPage {
 
     /// Returns true if it is about what only the edge has: agents and bio-link pages.
     pub(crate) fn is_of_edge(self) -> bool {
-        self >= Self::Mcp
+        self >= Self::Mcp && self != Self::Changelog
     }
 
     /// Returns the heading under which the contents list it.
@@ -57,6 +58,7 @@ impl DocsPage {
             page if page < Self::Calls => "Guides",
             page if page < Self::Mcp => "Tools and keys",
             page if page < Self::Pages => "Guides for agents and pages",
+            Self::Changelog => "News",
             _ => "Bio-link pages",
         }
     }
@@ -93,7 +95,13 @@ impl DocsPage {
             Self::Webhooks => "/docs/webhooks",
             Self::Events => "/docs/events",
             Self::Administration => "/docs/administration",
+            Self::Changelog => "/docs/changelog",
         }
+    }
+
+    /// Returns the path of the same page as Markdown.
+    pub fn markdown_path(self) -> String {
+        format!("{}.md", self.path())
     }
 
     /// Returns the title.
@@ -128,6 +136,7 @@ impl DocsPage {
             Self::Webhooks => "Webhooks",
             Self::Events => "Events",
             Self::Administration => "Administration",
+            Self::Changelog => "Changelog",
         }
     }
 
@@ -163,6 +172,7 @@ impl DocsPage {
             Self::Webhooks => "Register addresses that get events of pages, and see the deliveries to them.",
             Self::Events => "Read the log of the events of pages.",
             Self::Administration => "Act against abuse of bio-link pages, with the admin secret.",
+            Self::Changelog => "What is new, changed and fixed for who calls the API.",
         }
     }
 }

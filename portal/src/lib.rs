@@ -13,6 +13,7 @@ pub mod docs;
 pub mod docs_page;
 pub mod documents;
 pub mod endpoint;
+pub mod feed;
 pub mod mcp;
 pub mod openapi;
 pub mod rendering;

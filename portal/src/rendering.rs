@@ -1,24 +1,34 @@
 //! The text of each asset, rendered when the worker is built, and the response with it.
 
 use shared::response::Response;
+use shared::time::UnixMillis;
 
 use crate::asset::Asset;
 use crate::docs::{self, Host};
+use crate::feed::MEDIA_TYPE;
 use crate::openapi::{self, SERVER};
 use crate::{console, mcp};
 
+/// `Vary` of a page that is served as HTML or Markdown.
+const VARY: &str = "accept-encoding, accept";
+
 /// Returns every asset with the text of its file, as [`render`] does.
-pub fn render_all() -> Vec<(Asset, String)> {
+pub fn render_all(built: UnixMillis) -> Vec<(Asset, String)> {
     let pages = docs::pages(Host::Edge).into_iter().map(|(page, text)| (Asset::Docs(page), text));
-    let others = Asset::all().filter(|asset| !matches!(asset, Asset::Docs(_)));
-    pages.chain(others.map(|asset| (asset, render(asset)))).collect()
+    let markdown = docs::markdown_pages(Host::Edge).into_iter();
+    let markdown = markdown.map(|(page, text)| (Asset::DocsMarkdown(page), text));
+    let others = Asset::all().filter(|asset| !matches!(asset, Asset::Docs(_) | Asset::DocsMarkdown(_)));
+    pages.chain(markdown).chain(others.map(|asset| (asset, render(asset, built)))).collect()
 }
 
-/// Returns the text of the file of an asset, with a placeholder for the server's address.
-pub fn render(asset: Asset) -> String {
+/// Returns the text of the file of an asset, with a placeholder for the server's address. `built` is the time of the
+/// build.
+pub fn render(asset: Asset, built: UnixMillis) -> String {
     let response = match asset {
         Asset::Landing => docs::landing(Host::Edge, SERVER),
         Asset::Docs(page) => docs::reference(page, Host::Edge, SERVER),
+        Asset::DocsMarkdown(page) => return docs::markdown(page, Host::Edge),
+        Asset::ChangelogFeed => docs::changelog_feed(Host::Edge, built),
         Asset::Problem(code) => docs::problem_page(code, Host::Edge),
         Asset::StatusPage => return docs::status_template(),
         Asset::ToolsPage => return docs::tools_template(),
@@ -40,7 +50,10 @@ pub fn render(asset: Asset) -> String {
 pub fn respond(asset: Asset, file: &str, server: &str) -> Response {
     let text = file.replace(SERVER, server);
     match asset {
-        Asset::Landing | Asset::Docs(_) => docs::respond(text).with_headers([("link", docs::SERVICE_LINKS)]),
+        Asset::Landing => docs::respond(text).with_headers([("link", docs::SERVICE_LINKS)]),
+        Asset::Docs(_) => docs::respond(text).with_headers([("link", docs::SERVICE_LINKS), ("vary", VARY)]),
+        Asset::DocsMarkdown(_) => docs::respond_markdown(text).with_headers([("vary", VARY)]),
+        Asset::ChangelogFeed => Response::public(MEDIA_TYPE, text),
         Asset::Problem(_) | Asset::StatusPage | Asset::ToolsPage => docs::respond(text),
         Asset::LlmsTxt => Response::public("text/plain; charset=utf-8", text),
         Asset::ApiCatalog => {
@@ -72,7 +85,10 @@ mod tests {
     fn served_file_is_what_would_be_rendered_for_the_server() {
         let rendered = [
             (Asset::Landing, linked(docs::landing(Host::Edge, URL))),
-            (Asset::Docs(DocsPage::Pages), linked(docs::reference(DocsPage::Pages, Host::Edge, URL))),
+            (
+                Asset::Docs(DocsPage::Pages),
+                linked(docs::reference(DocsPage::Pages, Host::Edge, URL)).with_headers([("vary", VARY)]),
+            ),
             (Asset::Problem(codes::KEY_MISSING), docs::problem_page(codes::KEY_MISSING, Host::Edge)),
             (Asset::Console, console::page()),
             (Asset::Script(Script::Docs), docs::script(Script::Docs)),
@@ -80,7 +96,7 @@ mod tests {
             (Asset::PagesOpenApi, openapi::response(&openapi::biolink::text(), URL)),
         ];
         for (asset, rendered) in rendered {
-            let served = respond(asset, &render(asset), URL);
+            let served = respond(asset, &render(asset, UnixMillis(0)), URL);
             assert!(served.body == rendered.body && served.headers == rendered.headers, "{asset:?}");
         }
     }

@@ -204,7 +204,12 @@ fn asset(segments: Segments<'_>) -> Option<Asset> {
         [Some("llms.txt"), None, ..] => Some(Asset::LlmsTxt),
         [Some(".well-known"), Some("api-catalog"), None, ..] => Some(Asset::ApiCatalog),
         [Some("docs"), None, ..] => Some(Asset::Docs(DocsPage::Start)),
-        [Some("docs"), Some(page), None, ..] => DocsPage::parse(page).map(Asset::Docs),
+        [Some("docs.md"), None, ..] => Some(Asset::DocsMarkdown(DocsPage::Start)),
+        [Some("docs"), Some("changelog.atom"), None, ..] => Some(Asset::ChangelogFeed),
+        [Some("docs"), Some(page), None, ..] => match page.strip_suffix(".md") {
+            Some(page) => DocsPage::parse(page).map(Asset::DocsMarkdown),
+            None => DocsPage::parse(page).map(Asset::Docs),
+        },
         [Some("problems"), Some(code), None, ..] => codes::parse(code).map(Asset::Problem),
         [Some("assets"), Some("search.json"), None, ..] => Some(Asset::SearchIndex),
         [Some("assets"), Some(name), None, ..] => Script::parse(name).map(Asset::Script),

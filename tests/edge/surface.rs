@@ -62,6 +62,35 @@ fn docs_and_every_problem_page_are_200_html() {
     }
 }
 
+/// By an address of its own, or under that of the HTML for who accepts it.
+#[test]
+fn every_page_of_the_reference_is_there_as_markdown() {
+    let edge = Edge::shared();
+    for page in DocsPage::ALL {
+        let twin = ask(&edge, "GET", &page.markdown_path());
+        assert_eq!(
+            (twin.status, twin.header("content-type")),
+            (200, Some("text/markdown; charset=utf-8")),
+            "{page:?}"
+        );
+        let text = twin.text();
+        assert!(text.starts_with(&format!("# {}\n", page.title())) && !text.contains("server.invalid"), "{text}");
+        let link = format!("<link rel=\"alternate\" type=\"text/markdown\" href=\"{}\">", page.markdown_path());
+        let html = ask(&edge, "GET", page.path());
+        assert!(html.text().contains(&link), "{page:?}");
+        assert_eq!(html.header("vary"), Some("accept-encoding, accept"));
+        let accepted = Request::new("GET", page.path()).header("Accept", "text/markdown, */*").send(edge.addr);
+        assert_eq!(accepted.text(), text, "{page:?}");
+    }
+}
+
+#[test]
+fn changelog_has_a_feed() {
+    let response = ask(&Edge::shared(), "GET", "/docs/changelog.atom");
+    assert_eq!((response.status, response.header("content-type")), (200, Some("application/atom+xml")));
+    assert!(response.text().contains("<title>Unreleased</title>"));
+}
+
 #[test]
 fn head_is_get_without_the_body() {
     let edge = Edge::shared();

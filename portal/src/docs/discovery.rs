@@ -11,6 +11,8 @@ use shared::policy::Policy;
 use shared::tier::Tier;
 use shared::tool::Tool;
 
+use crate::docs_page::DocsPage;
+
 /// The media type of the API catalog (RFC 9727, section 4.2).
 pub(crate) const CATALOG_TYPE: &str =
     "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
@@ -71,8 +73,12 @@ pub fn llms_txt(server: &str) -> String {
          - [API catalog]({server}/.well-known/api-catalog): the descriptions as a linkset\n\
          - [Status]({server}/v1/status): which tools are available\n\n\
          ## Optional\n\n\
-         - [Reference for people]({server}/docs): guides on errors, rotation, streaming, browsers\n"
+         The reference, of which {server}/docs is the HTML for people:\n\n"
     );
+    for page in DocsPage::ALL {
+        let _written =
+            writeln!(text, "- [{}]({server}{}): {}", page.title(), page.markdown_path(), page.about());
+    }
     text
 }
 
@@ -142,7 +148,8 @@ mod tests {
         assert!(Tool::ALL.iter().all(|tool| text.contains(&format!("- `{tool}`: "))));
         assert!(Tier::ALL.iter().all(|tier| text.contains(&format!("- {tier}: "))));
         assert!(codes::all().all(|code| text.contains(&format!("`{}`", code.as_str()))));
-        assert!(text.len() < 16 * 1024, "{} bytes are much for an agent to read", text.len());
+        assert!(DocsPage::ALL.iter().all(|page| text.contains(&format!("{SERVER}{}.md", page.path()))));
+        assert!(text.len() < 18 * 1024, "{} bytes are much for an agent to read", text.len());
     }
 
     #[test]

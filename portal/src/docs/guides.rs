@@ -8,6 +8,7 @@ mod tables;
 use maud::{Markup, html};
 use shared::problem::Code;
 
+use super::changelog;
 use super::host::Host;
 use super::model::{Authentication, Description, Operation};
 use super::snippet::{Call, Snippet};
@@ -24,7 +25,7 @@ pub(super) struct Guide {
 }
 
 /// Every guide, in the order of the pages.
-const GUIDES: [Guide; 18] = [
+const GUIDES: [Guide; 19] = [
     guide(DocsPage::Start, "start", "First call", gateway::start),
     guide(DocsPage::Limits, "limits", "Calls by tier", gateway::limits),
     guide(DocsPage::Errors, "errors", "Handle an error", gateway::errors),
@@ -43,6 +44,7 @@ const GUIDES: [Guide; 18] = [
     guide(DocsPage::Analytics, "measure", "Read analytics", biolink::analytics),
     guide(DocsPage::Receive, "receive", "Create, verify, respond", biolink::webhooks),
     guide(DocsPage::Administration, "abuse", "Stop abuse", biolink::administration),
+    guide(DocsPage::Changelog, "changes", "Versions", |source| changelog::page(source.host)),
 ];
 
 const fn guide(

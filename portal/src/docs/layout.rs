@@ -66,6 +66,8 @@ pub(crate) struct Page<'a> {
     pub(crate) script: Option<Script>,
     /// Whether the page has room for a column beside its content.
     pub(crate) wide: bool,
+    /// Other forms of the page: media types and paths.
+    pub(crate) alternates: &'a [(&'static str, String)],
     /// The content of `main`.
     pub(crate) content: &'a Markup,
 }
@@ -74,7 +76,7 @@ impl<'a> Page<'a> {
     /// Returns a page of the edge without a section, a script or a style of its own.
     pub(crate) const fn new(title: &'a str, description: &'a str, content: &'a Markup) -> Self {
         let (host, section, style, script) = (Host::Edge, None, "", None);
-        Self { title, description, host, section, style, script, wide: false, content }
+        Self { title, description, host, section, style, script, wide: false, alternates: &[], content }
     }
 
     /// Returns the page as HTML.
@@ -88,6 +90,7 @@ impl<'a> Page<'a> {
                     meta name="description" content=(self.description);
                     meta name="color-scheme" content="light dark";
                     title { (self.title) }
+                    @for (media_type, path) in self.alternates { link rel="alternate" type=(media_type) href=(path); }
                     style { (PreEscaped(STYLE)) (PreEscaped(self.style)) }
                     @if let Some(script) = self.script { script src=(script.path()) defer {} }
                 }

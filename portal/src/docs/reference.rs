@@ -5,20 +5,24 @@ mod object;
 mod operation;
 
 use std::collections::BTreeSet;
+use std::iter;
 
 use maud::{Markup, html};
 use shared::problem::Code;
 use shared::response::Response;
 use shared::tool::Tool;
 
+use super::changelog;
 use super::guides::{Guide, Source};
 use super::host::Host;
 use super::layout::{self, Page, Section};
+use super::markdown::{MEDIA_TYPE as MARKDOWN, of_html};
 use super::model::{Description, Object, Operation};
 use super::search::Entry;
 use super::snippet::language_choice;
 use super::text::inline;
 use crate::docs_page::DocsPage;
+use crate::feed::MEDIA_TYPE;
 use crate::openapi::SERVER;
 use crate::script::Script;
 
@@ -71,6 +75,26 @@ pub fn pages(host: Host) -> Vec<(DocsPage, String)> {
     reference.chapters.iter().map(|chapter| (chapter.page, reference.html(chapter))).collect()
 }
 
+/// Returns every page that the host serves as Markdown, with a placeholder for the server's address.
+pub fn markdown_pages(host: Host) -> Vec<(DocsPage, String)> {
+    bodies(host).into_iter().map(|(page, html)| (page, of_html(&html))).collect()
+}
+
+/// Returns a page as [`markdown_pages`] does.
+pub fn markdown(page: DocsPage, host: Host) -> String {
+    let found = markdown_pages(host).into_iter().find(|(other, _)| *other == page);
+    found.map(|(_, text)| text).unwrap_or_default()
+}
+
+/// Returns the content of every page that the host serves, without what leads through it.
+pub(super) fn bodies(host: Host) -> Vec<(DocsPage, String)> {
+    let (gateway, biolink) = (Description::gateway(), Description::biolink());
+    let reference = Reference::new(&gateway, &biolink, host);
+    let body =
+        |chapter: &Chapter<'_>| html! { (heading(chapter.page)) (reference.body(chapter)) }.into_string();
+    reference.chapters.iter().map(|chapter| (chapter.page, body(chapter))).collect()
+}
+
 /// Returns the index of the search, which the pages' script reads.
 pub fn search_index(host: Host) -> String {
     let (gateway, biolink) = (Description::gateway(), Description::biolink());
@@ -78,6 +102,11 @@ pub fn search_index(host: Host) -> String {
     let entries: Vec<_> = reference.chapters.iter().flat_map(|chapter| reference.entries(chapter)).collect();
     // Texts always serialize.
     serde_json::to_string(&entries).unwrap_or_default()
+}
+
+/// Returns the Markdown of a page as a response.
+pub fn respond_markdown(text: String) -> Response {
+    Response::public(format!("{MARKDOWN}; charset=utf-8"), text)
 }
 
 /// Returns the HTML of a page as a response, with the address of the server.
@@ -134,22 +163,30 @@ impl<'a> Reference<'a> {
             style: STYLE,
             script: Some(Script::Docs),
             wide: true,
+            alternates: &alternates(chapter.page),
             ..Page::new(chapter.page.title(), chapter.page.about(), &content)
         };
         page.html()
     }
 
     fn content(&self, chapter: &Chapter<'a>) -> Markup {
+        html! {
+            (heading(chapter.page))
+            @if chapter.page != DocsPage::Changelog {
+                p.soft { "Keys and ids in examples are made up. A form that has your key takes an id of your account." }
+                (language_choice())
+            }
+            (self.body(chapter))
+            (self.neighbors(chapter.page))
+        }
+    }
+
+    fn body(&self, chapter: &Chapter<'a>) -> Markup {
         let place = Place { reference: self, chapter };
         html! {
-            h1 { (chapter.page.title()) }
-            p.lead { (chapter.page.about()) }
-            p.soft { "Keys and ids in examples are made up. A form that has your key takes an id of your account." }
-            (language_choice())
             @for guide in Guide::on(chapter.page) { (self.guide(&guide)) }
             (place.operations())
             (place.objects())
-            (self.neighbors(chapter.page))
         }
     }
 
@@ -200,6 +237,19 @@ impl<'a> Reference<'a> {
             }
         }
     }
+}
+
+fn heading(page: DocsPage) -> Markup {
+    html! {
+        h1 { (page.title()) }
+        p.lead { (page.about()) }
+    }
+}
+
+/// Returns the other forms of a page: media types and paths.
+fn alternates(page: DocsPage) -> Vec<(&'static str, String)> {
+    let feed = (page == DocsPage::Changelog).then(|| (MEDIA_TYPE, changelog::FEED_PATH.to_owned()));
+    iter::once((MARKDOWN, page.markdown_path())).chain(feed).collect()
 }
 
 /// A page of the reference, and the others that it leads to.

@@ -17,14 +17,20 @@ pub(super) fn plain(html: &str) -> String {
         Some((_, after)) if at > 0 => after,
         _ => part,
     });
+    text_of(&without_code.collect::<Vec<_>>().join(" "))
+}
+
+/// Returns what HTML of maud's says, without markup.
+pub(super) fn text_of(html: &str) -> String {
     let mut text = String::new();
-    for part in without_code.flat_map(|part| part.split('<')) {
+    for part in html.split('<') {
         text.push(' ');
         text.push_str(part.split_once('>').map_or(part, |(_, after)| after));
     }
     unescaped(&text)
 }
 
-fn unescaped(text: &str) -> String {
+/// Returns a text of HTML as it is meant.
+pub(super) fn unescaped(text: &str) -> String {
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }

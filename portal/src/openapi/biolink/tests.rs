@@ -91,6 +91,7 @@ fn document_and_router_have_the_same_operations() {
                 endpoint,
                 Endpoint::Asset(
                     Asset::Landing | Asset::LlmsTxt | Asset::ApiCatalog | Asset::Console | Asset::Script(_) | Asset::SearchIndex
+                        | Asset::DocsMarkdown(_) | Asset::ChangelogFeed
                 ) | Endpoint::Mcp
                     | Endpoint::StatusPage
                     | Endpoint::Site(_)
