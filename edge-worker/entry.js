@@ -98,4 +98,5 @@ export const Reports = object(wasm.Reports);
 export const Salt = object(wasm.Salt);
 export const Slug = object(wasm.Slug);
 export const Stats = object(wasm.Stats);
+export const StatusHistory = object(wasm.StatusHistory);
 export const Webhooks = object(wasm.Webhooks);

@@ -78,6 +78,9 @@ without_key() {
   check "a program without a user agent is served" is_served
   request GET /v1/status
   check "GET /v1/status is the report of an origin" is 200 application/json
+  # The first read begins the history.
+  request GET /v1/status/history
+  check "GET /v1/status/history is kept" is 200 application/json
   request GET /docs
   check "GET /docs is a page" is 200 text/html
   request GET /openapi.json

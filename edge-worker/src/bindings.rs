@@ -51,6 +51,8 @@ pub(crate) struct Bindings {
     key_env: Option<KeyEnv>,
     /// Durable Object `KEY_CHANGES`, one for all keys: the key-change feed.
     key_changes: Option<ObjectNamespace>,
+    /// Durable Object `STATUS_HISTORY`, one for the deployment: the status history and the incidents.
+    status_history: Option<ObjectNamespace>,
     biolink: Option<BiolinkBindings>,
     /// R2 bucket `IMAGES`: uploaded images.
     images: Option<Bucket>,
@@ -114,6 +116,7 @@ const METER: &str = "METER";
 const SAMPLE: &str = "ACCESS_LOG_SAMPLE";
 const MAX_BODY: &str = "MAX_BODY_BYTES";
 const KEY_CHANGES: &str = "KEY_CHANGES";
+const STATUS_HISTORY: &str = "STATUS_HISTORY";
 const PAGES: &str = "PAGES";
 const ACCOUNT: &str = "ACCOUNT";
 const SLUG: &str = "SLUG";
@@ -308,6 +311,16 @@ impl Bindings {
             .ok_or_else(|| not_configured("the key-change feed is not set up on this gateway"))
     }
 
+    /// Returns the status history.
+    ///
+    /// # Errors
+    /// `not-configured`.
+    pub(crate) fn status_history(&self) -> Result<&ObjectNamespace, Problem> {
+        self.status_history
+            .as_ref()
+            .ok_or_else(|| not_configured("the status history is not set up on this gateway"))
+    }
+
     /// Returns the bindings of bio-link pages.
     ///
     /// # Errors
@@ -371,13 +384,11 @@ impl Bindings {
         });
         administration.finish();
 
-        let mut feed = Reader::new(env, "proxies in direct mode see no changes of keys");
-        let key_changes = feed.binding(KEY_CHANGES, key_changes);
-        feed.finish();
-
-        let mut files = Reader::new(env, "no image is stored or shown");
-        let images = files.binding(IMAGES, images);
-        files.finish();
+        let feed = Reader::new(env, "proxies in direct mode see no changes of keys");
+        let key_changes = feed.only(KEY_CHANGES, key_changes);
+        let status = Reader::new(env, "no status history is kept");
+        let status_history = status.only(STATUS_HISTORY, |env| env.durable_object(STATUS_HISTORY));
+        let images = Reader::new(env, "no image is stored or shown").only(IMAGES, images);
 
         let mut pages = Reader::new(env, "no route of bio-link pages is served");
         pages.optional(ALLOW_PRIVATE_FETCH, "1 or 0", read_switch);
@@ -403,6 +414,7 @@ impl Bindings {
             admin,
             key_env,
             key_changes,
+            status_history,
             biolink: biolink.filter(|_| are_pages_complete),
             images,
             assets,

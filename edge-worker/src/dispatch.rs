@@ -20,8 +20,8 @@ use crate::biolink::handlers::visit::{self, VisitHost};
 use crate::biolink::handlers::{administer_pages, images, pages_api, preview, push_products, webhooks};
 use crate::context::RequestContext;
 use crate::gateway::handlers::{
-    call_tool, change_key, issue_key, key_changes, list_keys, meters, read_calls, read_history, read_own_key,
-    secrets, status, tools,
+    call_tool, change_key, incidents, issue_key, key_changes, list_keys, meters, read_calls, read_history,
+    read_own_key, secrets, status, tools,
 };
 use crate::gateway::meter_client;
 use crate::portal::assets;
@@ -136,6 +136,7 @@ async fn respond(
         Route::Health => Ok(Response::health()),
         Route::Status => boxed(status::tools(context)).await,
         Route::StatusPage => boxed(status::page(context)).await,
+        Route::StatusHistory(route) => boxed(incidents::handle(context, route)).await,
         Route::Tools(route) => boxed(tools::read(context, route)).await,
         Route::ToolsPage => boxed(tools::page(context)).await,
         Route::Preflight(methods) => Ok(Response::preflight(methods)),

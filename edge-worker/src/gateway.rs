@@ -12,3 +12,4 @@ pub(crate) mod key_store;
 pub(crate) mod lease_caches;
 pub(crate) mod meter_client;
 pub(crate) mod origin;
+pub(crate) mod status_history;

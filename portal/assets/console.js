@@ -16,7 +16,7 @@
 
   const isKey = () => isKept || secret.startsWith("utg_");
   const home = () => (isKey() ? "/v1/keys/me" : "/v1/keys");
-  const isOfAdmin = (path) => /^\/(admin\/|v1\/keys($|[?]|\/key_))/.test(path);
+  const isOfAdmin = (path) => /^\/(admin\/|v1\/(keys($|[?]|\/key_)|status\/incidents))/.test(path);
 
   /** The path of the view that the address names, or that of the role's first view. */
   function current() {

@@ -7,6 +7,7 @@ mod calls;
 mod chart;
 mod domains;
 mod history;
+mod incidents;
 mod keys;
 mod moderation;
 mod page;
@@ -57,6 +58,7 @@ fn render(call: &ConsoleCall<'_>, query: Option<&str>, value: &Value, etag: &str
         ConsoleView::Keys => keys::all(path, query, value),
         ConsoleView::Key => keys::one(value),
         ConsoleView::Status => status::tools(value),
+        ConsoleView::Incidents => incidents::all(value),
         ConsoleView::Account => pages::account(value),
         ConsoleView::Domains => domains::all(value),
         ConsoleView::Pages => pages::all(path, query, value),

@@ -33,7 +33,7 @@ pub use reference::{
     markdown, markdown_pages, pages, reference, respond_markdown, search_index, serve, text,
 };
 pub use script::script;
-pub use status_page::{status_page, status_template};
+pub use status_page::{incident_feed, status_page, status_template};
 pub use tools_page::{tools_page, tools_template};
 
 #[cfg(test)]

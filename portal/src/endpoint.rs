@@ -8,7 +8,7 @@ use shared::route::{CallMethod, KeysRoute, SecretCall, ToolsRoute};
 use shared::tool::Tool;
 
 use crate::asset::Asset;
-use crate::route::{ConsoleView, Route, SiteRoute};
+use crate::route::{ConsoleView, Route, SiteRoute, StatusEndpoint};
 use crate::session::{self, SessionCall};
 
 /// One method on one path template.
@@ -40,6 +40,7 @@ pub enum Endpoint {
     Asset(Asset),
     ProblemPage,
     StatusPage,
+    StatusHistory(StatusEndpoint),
     ListTools,
     ReadTool,
     ToolsOpenApi,
@@ -87,6 +88,7 @@ impl Endpoint {
             Route::Asset(Asset::Problem(_)) => Self::ProblemPage,
             Route::Asset(asset) => Self::Asset(*asset),
             Route::StatusPage => Self::StatusPage,
+            Route::StatusHistory(route) => Self::StatusHistory(route.endpoint()),
             Route::Tools(ToolsRoute::List) => Self::ListTools,
             Route::Tools(ToolsRoute::Read(_)) => Self::ReadTool,
             Route::Tools(ToolsRoute::OpenApi) => Self::ToolsOpenApi,
@@ -156,7 +158,8 @@ impl Endpoint {
         });
         let site = SiteRoute::ALL.into_iter().map(Self::Site);
         let visits = VisitEndpoint::ALL.into_iter().map(Self::Visit);
-        let api = calls.chain(OTHERS).chain(pages).chain(webhooks).chain(admin);
+        let status = StatusEndpoint::ALL.into_iter().map(Self::StatusHistory);
+        let api = calls.chain(OTHERS).chain(status).chain(pages).chain(webhooks).chain(admin);
         api.chain(assets).chain(console).chain(sessions).chain(site).chain(visits)
     }
 
@@ -182,6 +185,7 @@ impl Endpoint {
             Self::Visit(endpoint) => endpoint.method(),
             Self::Admin(endpoint) => endpoint.method(),
             Self::Session(call) => call.method(),
+            Self::StatusHistory(endpoint) => endpoint.method(),
             Self::ReadOwnKey
             | Self::ReadHistory
             | Self::ReadCalls
@@ -229,6 +233,7 @@ impl Endpoint {
             Self::Asset(asset) => return asset.path().unwrap_or_default(),
             Self::ProblemPage => "/problems/{code}",
             Self::StatusPage => "/status",
+            Self::StatusHistory(endpoint) => endpoint.path(),
             Self::ListTools => "/tools",
             Self::ReadTool => "/tools/{tool}",
             Self::ToolsOpenApi => CATALOG_PATH,
@@ -267,6 +272,7 @@ mod tests {
     use biolink::page::{DomainId, ImageId, LinkId, PageId, ProductId, Slug, SourceId};
     use biolink::webhooks::{DeliveryId, EndpointId, EventId};
     use shared::key::{KeyId, SecretId};
+    use shared::status::incident::IncidentId;
 
     use super::*;
 
@@ -278,6 +284,7 @@ mod tests {
                 .path()
                 .replace("{action}", "generate")
                 .replace("{id}", &KeyId::new([1; 12]).to_string())
+                .replace("{incident_id}", &IncidentId::new([1; 12]).to_string())
                 .replace("{secret_id}", &SecretId::new([1; 8]).to_string())
                 .replace("{code}", if endpoint == Endpoint::ProblemPage { "key-missing" } else { "ada" })
                 .replace("{page_id}", &PageId::new([1; 12]).to_string())

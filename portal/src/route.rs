@@ -2,6 +2,7 @@
 
 mod console;
 mod site;
+mod status;
 
 use biolink::codes;
 use biolink::route::{self as biolink_route, ServedBy};
@@ -17,6 +18,8 @@ use crate::session::{self, SessionCall};
 pub use console::{ConsoleCall, ConsoleRead, ConsoleView};
 use console::{PREVIEW, biolink_view, keys_view};
 pub use site::SiteRoute;
+use status::StatusPlace;
+pub use status::{STATUS_FEED_PATH, StatusEndpoint, StatusRoute};
 
 /// A request that the service accepts. A request is exactly one of these or a [`Problem`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +40,8 @@ pub enum Route<'a> {
     Asset(Asset),
     /// `GET /status`
     StatusPage,
+    /// A request for the status history or for incidents.
+    StatusHistory(StatusRoute),
     /// A read of the catalog of the tools' actions.
     Tools(ToolsRoute),
     /// `GET /docs/tools`
@@ -137,6 +142,16 @@ impl<'a> Route<'a> {
     // Not inlined: calls of tools would get a function of 8 KB, which a new isolate optimizes for long.
     #[inline(never)]
     fn parse_other(method: Option<Method>, path: Path<'a>) -> Result<Self, Problem> {
+        match StatusPlace::parse(path) {
+            Ok(None) => {}
+            Ok(Some(place)) => {
+                return on_path(method, place.methods(), Self::Preflight, |method| {
+                    Some(Self::StatusHistory(place.route(method)))
+                });
+            }
+            Err(_) if method == Some(Method::Options) => return Ok(Self::Preflight(Methods::NONE)),
+            Err(problem) => return Err(problem),
+        }
         if let Some((route, accepted)) = own_route(path) {
             let methods = Methods::of([accepted]).with_head();
             return on_path(method, methods, Self::Preflight, |method| (method == accepted).then_some(route));
@@ -165,6 +180,7 @@ impl<'a> From<ConsoleRead<'a>> for Route<'a> {
         match read {
             ConsoleRead::Keys(route) => Self::Keys(route),
             ConsoleRead::Status => Self::Status,
+            ConsoleRead::Incidents => Self::StatusHistory(StatusRoute::ListIncidents),
             ConsoleRead::Biolink(route) => Self::Biolink(route),
         }
     }
@@ -175,6 +191,7 @@ fn view_of<'a>(route: Route<'a>, path: &'a str) -> Option<ConsoleCall<'a>> {
     let (view, read) = match route {
         Route::Keys(route) => (keys_view(route)?, ConsoleRead::Keys(route)),
         Route::Status => (ConsoleView::Status, ConsoleRead::Status),
+        Route::StatusHistory(StatusRoute::ListIncidents) => (ConsoleView::Incidents, ConsoleRead::Incidents),
         Route::Biolink(route) => (biolink_view(&route)?, ConsoleRead::Biolink(route)),
         _ => return None,
     };

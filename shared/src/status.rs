@@ -1,4 +1,8 @@
-//! The availability of each tool: the response of `GET /v1/status`.
+//! The availability of each tool: now (`GET /v1/status`) and over 90 days, with incidents.
+
+pub mod history;
+pub mod incident;
+pub mod message;
 
 use serde::{Deserialize, Serialize};
 

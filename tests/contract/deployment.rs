@@ -121,7 +121,7 @@ fn two_workers_own_each_class_once_and_consume_the_queue_once() {
     let pages_worker = format!("{worker}-pages");
     assert_eq!(gateway["name"].as_str(), Some(worker.as_str()), "the worker that has the meters");
     for (class, owner) in owners(gateway) {
-        let is_own = ["Meter", "KeyChanges"].contains(&class);
+        let is_own = ["Meter", "KeyChanges", "StatusHistory"].contains(&class);
         let owners = (owner, owners(pages)[class]);
         let other = |name| (!is_own).then_some(name);
         assert_eq!(owners, (other(pages_worker.as_str()), is_own.then_some(worker.as_str())), "{class}");

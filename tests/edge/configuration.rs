@@ -111,6 +111,14 @@ fn missing_key_change_feed_stops_no_call() {
 }
 
 #[test]
+fn missing_status_history_stops_nothing_but_itself() {
+    let edge = start_and_wait("STATUS_HISTORY");
+    assert_tools_are_served(&edge, "STATUS_HISTORY");
+    assert_not_configured(&Request::get("/v1/status/history").send(edge.addr), "STATUS_HISTORY");
+    assert_eq!(Request::get("/status").send(edge.addr).status, 200);
+}
+
+#[test]
 fn bad_variable_with_a_default_is_logged_and_stops_nothing() {
     for fault in ["MAX_BODY_BYTES=ten", "ACCESS_LOG_SAMPLE=2", "ALLOW_HTTP=yes", "SECURITY_CONTACT=me"] {
         let edge = start_and_wait(fault);

@@ -42,6 +42,7 @@ mod retention;
 mod secrets;
 mod site;
 mod stalls;
+mod status_history;
 mod streams;
 mod surface;
 mod tools;

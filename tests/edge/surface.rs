@@ -74,12 +74,17 @@ fn every_page_of_the_reference_is_there_as_markdown() {
             "{page:?}"
         );
         let text = twin.text();
-        assert!(text.starts_with(&format!("# {}\n", page.title())) && !text.contains("server.invalid"), "{text}");
-        let link = format!("<link rel=\"alternate\" type=\"text/markdown\" href=\"{}\">", page.markdown_path());
+        assert!(
+            text.starts_with(&format!("# {}\n", page.title())) && !text.contains("server.invalid"),
+            "{text}"
+        );
+        let link =
+            format!("<link rel=\"alternate\" type=\"text/markdown\" href=\"{}\">", page.markdown_path());
         let html = ask(&edge, "GET", page.path());
         assert!(html.text().contains(&link), "{page:?}");
         assert_eq!(html.header("vary"), Some("accept-encoding, accept"));
-        let accepted = Request::new("GET", page.path()).header("Accept", "text/markdown, */*").send(edge.addr);
+        let accepted =
+            Request::new("GET", page.path()).header("Accept", "text/markdown, */*").send(edge.addr);
         assert_eq!(accepted.text(), text, "{page:?}");
     }
 }

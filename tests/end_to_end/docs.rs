@@ -115,12 +115,13 @@ fn page(stack: &Stack, path: &str) -> String {
     response.text()
 }
 
-/// A key of the plan `business`, with a named secret.
+/// A key of the plan `business`, with a named secret, and an incident.
 struct Client<'a> {
     stack: &'a Stack,
     key: String,
     id: String,
     secret_id: String,
+    incident_id: String,
 }
 
 impl<'a> Client<'a> {
@@ -131,7 +132,12 @@ impl<'a> Client<'a> {
         });
         let issued = Request::post("/v1/keys/issue", &body).send(stack.edge.addr).json();
         let text = |name: &str| issued[name].as_str().unwrap().to_owned();
-        let client = Self { stack, key: text("key"), id: text("id"), secret_id: String::new() };
+        let incident = json!({ "title": "Slow", "impact": "minor", "message": "We look into it." });
+        let incident = Request::post("/v1/status/incidents", &incident)
+            .header("Authorization", &format!("Bearer {ADMIN_SECRET}"))
+            .send(stack.edge.addr);
+        let incident_id = incident.json()["id"].as_str().unwrap().to_owned();
+        let client = Self { stack, key: text("key"), id: text("id"), secret_id: String::new(), incident_id };
         let secret = client.create("/v1/keys/me/secrets", &json!({ "name": "Nightly", "scopes": {} }));
         Self { secret_id: secret["id"].as_str().unwrap().to_owned(), ..client }
     }
@@ -142,9 +148,10 @@ impl<'a> Client<'a> {
         response.json()
     }
 
-    /// Returns the example of an operation with the ids of this key and secret, and the admin secret.
+    /// Returns the example of an operation with the ids of this key, secret and incident, and the admin secret.
     fn put_into(&self, code: &str) -> String {
         let code = code.replace("key_0123456789abcdefg", &self.id).replace('…', ADMIN_SECRET);
+        let code = code.replace("inc_0123456789abcdefg", &self.incident_id);
         code.replace("sec_0123456789a", &self.secret_id)
     }
 

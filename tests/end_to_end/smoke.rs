@@ -31,8 +31,8 @@ fn smoke_test_of_a_running_gateway_passes() {
     let url = url(&stack.edge);
     let (output, text) = smoke(&url, &[("API_KEY", &key), ("ADMIN_SECRET", keys::ADMIN_SECRET)]);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.ends_with(&format!("16 checks passed: {url}\n")), "{text}");
-    assert_eq!(lines(&text, "ok    "), 16, "{text}");
+    assert!(text.ends_with(&format!("17 checks passed: {url}\n")), "{text}");
+    assert_eq!(lines(&text, "ok    "), 17, "{text}");
     for check in ["401 key-missing", "200 with RateLimit fields", "401 key-revoked"] {
         assert!(text.contains(check), "{text}");
     }
@@ -45,7 +45,7 @@ fn smoke_test_without_a_key_calls_no_tool() {
     let stack = Stack::start();
     let (output, text) = smoke(&url(&stack.edge), &[]);
     assert!(output.status.success(), "{text}");
-    assert_eq!(lines(&text, "ok    "), 9, "{text}");
+    assert_eq!(lines(&text, "ok    "), 10, "{text}");
 }
 
 /// Its checks fail one by one, and the exit code says so.

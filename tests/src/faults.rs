@@ -77,6 +77,8 @@ pub const SLUG_DONE: &str = "/SLUG/done";
 pub const REPORTS: &str = "/REPORTS/fetch";
 /// Messages to the feed of key changes.
 pub const CHANGES: &str = "/KEY_CHANGES/fetch";
+/// Messages to the status history.
+pub const STATUS_HISTORY: &str = "/STATUS_HISTORY/fetch";
 /// Messages to a page's store of events.
 pub const STATS: &str = "/STATS/fetch";
 /// Messages to the object that draws salts.

@@ -53,6 +53,11 @@ impl<'a> Object<'a> {
         Self { edge, binding: "REPORTS", name: "all" }
     }
 
+    /// Returns the status history.
+    pub const fn status_history(edge: &'a Edge) -> Self {
+        Self { edge, binding: "STATUS_HISTORY", name: "all" }
+    }
+
     /// Returns the object of a slug.
     pub const fn slug(edge: &'a Edge, slug: &'a str) -> Self {
         Self { edge, binding: "SLUG", name: slug }

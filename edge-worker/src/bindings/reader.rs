@@ -65,6 +65,17 @@ impl<'a> Reader<'a> {
         self.keep(found)
     }
 
+    /// Returns the binding of this name, and logs its error: nothing else has this consequence.
+    pub(super) fn only<T>(
+        mut self,
+        name: &'static str,
+        find: impl FnOnce(&Env) -> worker::Result<T>,
+    ) -> Option<T> {
+        let found = self.binding(name, find);
+        self.finish();
+        found
+    }
+
     /// Returns the binding of this name if it has a `fetch` of its own.
     pub(super) fn fetcher(&mut self, name: &'static str) -> Option<FetchBinding> {
         let bound = Reflect::get(self.env, &name.into()).ok().filter(|value| !value.is_undefined())?;

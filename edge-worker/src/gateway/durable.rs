@@ -5,3 +5,4 @@ mod kept_calls;
 mod kept_hours;
 mod key_changes;
 mod meter;
+mod status_history;

@@ -2,6 +2,7 @@
 
 pub(crate) mod call_tool;
 pub(crate) mod change_key;
+pub(crate) mod incidents;
 pub(crate) mod issue_key;
 pub(crate) mod key_changes;
 pub(crate) mod list_keys;

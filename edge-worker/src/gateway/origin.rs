@@ -13,12 +13,14 @@ use shared::grant::Grant;
 use shared::headers;
 use shared::origin::{CONNECT_TIMEOUT_MS, OriginError, Reachability, ToolOutages, has_other_origin};
 use shared::problem::codes;
+use shared::request_id::RequestId;
 use shared::route::ToolCall;
 use shared::status::StatusReport;
 use shared::time::UnixMillis;
 use shared::trace::{Span, TRACEPARENT};
 
 use crate::access_log::AccessRecord;
+use crate::bindings::Bindings;
 use crate::context::RequestContext;
 use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::streamed_response::StreamedResponse;
@@ -125,28 +127,28 @@ fn lacks_server(response: &StreamedResponse) -> bool {
 }
 
 /// Returns the status report of the first origin that responds, or `None`.
-pub(crate) async fn status(context: &RequestContext<'_>) -> Option<StatusReport> {
-    read(context, "/v1/status", StatusReport::from_json).await
+pub(crate) async fn status(bindings: &Bindings, id: RequestId) -> Option<StatusReport> {
+    read(bindings, id, "/v1/status", StatusReport::from_json).await
 }
 
 /// Returns the catalog of the first origin that responds, or `None`.
 pub(crate) async fn catalog(context: &RequestContext<'_>) -> Option<Catalog> {
-    read(context, CATALOG_PATH, Catalog::from_json).await
+    read(context.bindings, context.request.id, CATALOG_PATH, Catalog::from_json).await
 }
 
 /// Returns what the first origin responds on a path that needs no grant, or `None`.
-async fn read<T>(context: &RequestContext<'_>, path: &str, parse: fn(&str) -> Option<T>) -> Option<T> {
-    let order = REACHABILITY.with_borrow(|seen| seen.order(&context.bindings.origins, clock::now()));
+async fn read<T>(bindings: &Bindings, id: RequestId, path: &str, parse: fn(&str) -> Option<T>) -> Option<T> {
+    let order = REACHABILITY.with_borrow(|seen| seen.order(&bindings.origins, clock::now()));
     for index in order {
-        let Some(origin) = context.bindings.origins.all().get(index) else { continue };
-        let text = promise::timeout(CONNECT_TIMEOUT_MS, probe::read(context, origin, path)).await;
+        let Some(origin) = bindings.origins.all().get(index) else { continue };
+        let text = promise::timeout(CONNECT_TIMEOUT_MS, probe::read(bindings, id, origin, path)).await;
         if let Some(Ok(Some(text))) = text
             && let Some(parsed) = parse(&text)
         {
             return Some(parsed);
         }
         let fields: [log::Field<'_>; 2] = [("origin", &origin.name), ("path", &path)];
-        log::error("origin status failed", Some(context.request.id), &fields);
+        log::error("origin status failed", Some(id), &fields);
     }
     None
 }

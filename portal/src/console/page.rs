@@ -64,6 +64,7 @@ fn menu() -> Markup {
             span data-role="admin" hidden {
                 a href="#/v1/keys" { "Keys" }
                 a href="#/admin/reports" { "Reports" }
+                a href="#/v1/status/incidents" { "Incidents" }
             }
             a href="#/v1/status" { "Tools" }
             button #sign-out type="button" { "Sign out" }

@@ -74,6 +74,7 @@ fn examples() -> impl Iterator<Item = (String, Value)> {
         ConsoleView::Keys,
         ConsoleView::Key,
         ConsoleView::Status,
+        ConsoleView::Incidents,
     ];
     let views = ConsoleView::ALL.into_iter().filter(move |view| !own.contains(view));
     views.map(|view| {
@@ -524,6 +525,25 @@ fn unavailable_tool_is_named() {
     let status = json!({ "status": "degraded", "tools": [{ "tool": "qr", "available": false }] });
     let html = view("/console/v1/status", &status);
     assert!(html.contains("degraded") && html.contains("unavailable"), "{html}");
+}
+
+#[test]
+fn incident_can_be_published_resolved_and_deleted() {
+    let incidents = json!({ "incidents": [{
+        "id": "inc_0123456789abcdefg", "title": "Slow <b>", "impact": "minor", "tools": ["qr"], "state": "identified",
+        "created_at": "2026-01-05T09:30:00Z", "resolved_at": null,
+        "updates": [{ "at": "2026-01-05T09:30:00Z", "state": "identified", "message": "A server is faulty." }],
+    }] });
+    let html = view("/console/v1/status/incidents", &incidents);
+    for part in [
+        "Slow &lt;b&gt;",
+        "A server is faulty.",
+        "data-method=\"POST\" data-action=\"/v1/status/incidents\"",
+        "data-action=\"/v1/status/incidents/inc_0123456789abcdefg/updates\"",
+        "data-method=\"DELETE\" data-action=\"/v1/status/incidents/inc_0123456789abcdefg\"",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
 }
 
 #[test]

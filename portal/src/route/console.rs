@@ -2,6 +2,7 @@
 
 use biolink::route::{self as biolink_route, AdminEndpoint, PagesEndpoint, WebhooksEndpoint};
 use shared::route::KeysRoute;
+use shared::status::incident::INCIDENTS_PATH;
 use strum::VariantArray;
 
 /// A read of the API that the console shows: `GET /console` and the path of the API.
@@ -21,6 +22,7 @@ pub struct ConsoleCall<'a> {
 pub enum ConsoleRead<'a> {
     Keys(KeysRoute),
     Status,
+    Incidents,
     Biolink(biolink_route::Route<'a>),
 }
 
@@ -35,6 +37,7 @@ pub enum ConsoleView {
     Keys,
     Key,
     Status,
+    Incidents,
     Account,
     Domains,
     Pages,
@@ -108,6 +111,7 @@ impl ConsoleView {
             Self::Keys => "/v1/keys",
             Self::Key => "/v1/keys/{id}",
             Self::Status => "/v1/status",
+            Self::Incidents => INCIDENTS_PATH,
             Self::Account => PagesEndpoint::Account.path(),
             Self::Domains => PagesEndpoint::ListDomains.path(),
             Self::Pages => PagesEndpoint::List.path(),

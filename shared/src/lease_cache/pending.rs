@@ -262,18 +262,8 @@ impl Pending {
 impl Gathering {
     /// Returns true if there is nothing to report. A success of the log alone is no reason to.
     const fn is_empty(&self) -> bool {
-        let Batch {
-            number: _,
-            since: _,
-            day: _,
-            refunds,
-            debts,
-            ended,
-            corrected,
-            calls,
-            returned,
-            secrets,
-        } = &self.batch;
+        let Batch { number: _, since: _, day: _, refunds, debts, ended, corrected, calls, returned, secrets } =
+            &self.batch;
         *refunds == 0
             && *debts == 0
             && ended.is_empty()

@@ -141,6 +141,13 @@ crate::problem_codes! {
         "The key has no named secret with this id, or it was revoked.",
         "Read the list of the key's secrets.",
     );
+    INCIDENT_UNKNOWN = Row::new(
+        "incident-unknown",
+        404,
+        "There is no such incident",
+        "No incident of the status page has this id, or it was deleted.",
+        "Read the list of incidents.",
+    );
     METHOD_NOT_ALLOWED = Row::new(
         "method-not-allowed",
         405,
@@ -315,6 +322,13 @@ crate::problem_codes! {
         503,
         "The quota cannot be checked right now",
         "The meter of your key did not respond, and its tier waits rather than risk a call over the limit. Try again.",
+        "Nothing is wrong with the request. Send it again.",
+    );
+    STATUS_UNAVAILABLE = Row::new(
+        "status-unavailable",
+        503,
+        "The status history cannot be read right now",
+        "The store of the status history and the incidents did not respond. Tools and keys do not need it.",
         "Nothing is wrong with the request. Send it again.",
     );
     NOT_CONFIGURED = Row::new(

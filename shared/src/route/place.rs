@@ -48,6 +48,8 @@ impl<'a> Place<'a> {
             [Some("v1"), Some("usage"), None, ..] => Ok(Some(Self::Usage)),
             [Some("v1"), Some("usage"), Some("calls"), None, ..] => Ok(Some(Self::Calls)),
             [Some("v1"), Some("status"), None, ..] => Ok(Some(Self::Status)),
+            // What lies below is the edge's alone.
+            [Some("v1"), Some("status"), ..] => Ok(None),
             [Some("tools"), rest @ ..] => Self::parse_tools(rest).map(Some),
             [Some("v1"), Some("keys"), rest @ ..] => Self::parse_keys(rest).map(Some),
             [Some("v1"), Some(tool), Some(action), None, ..] => Self::parse_tool(tool, action).map(Some),

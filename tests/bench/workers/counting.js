@@ -44,7 +44,7 @@ export class Meter {
     return this.real.alarm();
   }
 }
-export const { KeyChanges, Account, Slug, Reports, Stats, Salt, ProductSource, Webhooks } = built;
+export const { KeyChanges, Account, Slug, Reports, Stats, StatusHistory, Salt, ProductSource, Webhooks } = built;
 
 export default {
   async fetch(request, env, ctx) {

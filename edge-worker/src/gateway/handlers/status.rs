@@ -10,7 +10,7 @@ use shared::response::Response;
 use shared::status::{StatusCache, StatusOutcome};
 
 use crate::context::RequestContext;
-use crate::gateway::origin;
+use crate::gateway::{origin, status_history};
 use crate::portal::assets;
 use crate::runtime::clock;
 
@@ -34,7 +34,9 @@ pub(crate) async fn tools(context: &RequestContext<'_>) -> Result<Response, Prob
 /// `internal` if the page cannot be read.
 pub(crate) async fn page(context: &RequestContext<'_>) -> Result<Response, Problem> {
     let template = assets::text(context, Asset::StatusPage).await?;
-    Ok(status_page(&template, &outcome(context).await, clock::now()))
+    let outcome = outcome(context).await;
+    let record = status_history::read(context).await.ok();
+    Ok(status_page(&template, &outcome, record.as_deref(), clock::now()))
 }
 
 async fn outcome(context: &RequestContext<'_>) -> StatusOutcome {
@@ -42,8 +44,8 @@ async fn outcome(context: &RequestContext<'_>) -> StatusOutcome {
     match cached {
         Some(outcome) => outcome,
         None => {
-            let report =
-                origin::status(context).await.ok_or_else(|| OriginError::Refused.problem_without_call());
+            let report = origin::status(context.bindings, context.request.id).await;
+            let report = report.ok_or_else(|| OriginError::Refused.problem_without_call());
             CACHE.with_borrow_mut(|cache| cache.store(report.clone(), clock::now()));
             report
         }

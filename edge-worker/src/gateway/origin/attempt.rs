@@ -94,7 +94,7 @@ impl Attempt<'_> {
     }
 
     async fn is_reachable(&self) -> bool {
-        is_reachable(self.context, self.origin).await
+        is_reachable(self.context.bindings, self.context.request.id, self.origin).await
     }
 
     /// Awaits the response to a GET if there is another origin. A GET is safe to repeat, so the origin

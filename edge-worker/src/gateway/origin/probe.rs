@@ -3,16 +3,17 @@
 use shared::headers;
 use shared::origin::{CONNECT_TIMEOUT_MS, Origin};
 use shared::proof::Proof;
+use shared::request_id::RequestId;
 use wasm_bindgen::JsValue;
 use worker::web_sys;
 
 use super::fetch::{discard, fetch};
-use crate::context::RequestContext;
+use crate::bindings::Bindings;
 use crate::runtime::{log, promise};
 
 /// Returns true if our proxy responds at this origin.
-pub(super) async fn is_reachable(context: &RequestContext<'_>, origin: &Origin) -> bool {
-    match promise::timeout(CONNECT_TIMEOUT_MS, probe(context, origin, "/healthz")).await {
+pub(super) async fn is_reachable(bindings: &Bindings, id: RequestId, origin: &Origin) -> bool {
+    match promise::timeout(CONNECT_TIMEOUT_MS, probe(bindings, id, origin, "/healthz")).await {
         Some(Ok(Some(response))) => {
             discard(&response);
             true
@@ -26,17 +27,19 @@ pub(super) async fn is_reachable(context: &RequestContext<'_>, origin: &Origin) 
 /// # Errors
 /// Returns the exception of the runtime if no response arrives.
 pub(super) async fn read(
-    context: &RequestContext<'_>,
+    bindings: &Bindings,
+    id: RequestId,
     origin: &Origin,
     path: &str,
 ) -> Result<Option<String>, JsValue> {
-    let Some(response) = probe(context, origin, path).await? else { return Ok(None) };
+    let Some(response) = probe(bindings, id, origin, path).await? else { return Ok(None) };
     Ok(promise::settled(response.text()?).await?.as_string())
 }
 
 /// Sends a GET. Returns `None` if the response has no valid proof.
 async fn probe(
-    context: &RequestContext<'_>,
+    bindings: &Bindings,
+    id: RequestId,
     origin: &Origin,
     path: &str,
 ) -> Result<Option<web_sys::Response>, JsValue> {
@@ -44,11 +47,10 @@ async fn probe(
     init.set_cache(web_sys::RequestCache::NoStore);
     init.set_redirect(web_sys::RequestRedirect::Manual);
     let request = web_sys::Request::new_with_str_and_init(&format!("{}{path}", origin.base), &init)?;
-    let id = context.request.id;
     request.headers().set(headers::REQUEST_ID, &id.to_string())?;
-    let response = fetch(context.bindings, &request).await?;
+    let response = fetch(bindings, &request).await?;
     let proof = response.headers().get(headers::PROOF)?.unwrap_or_default();
-    if Proof::verify_probe(&proof, id, &origin.name, &context.bindings.grants) {
+    if Proof::verify_probe(&proof, id, &origin.name, &bindings.grants) {
         return Ok(Some(response));
     }
     discard(&response);

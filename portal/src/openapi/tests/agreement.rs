@@ -21,6 +21,7 @@ use shared::headers::API_KEY;
 use shared::key::{BiolinkPlan, NamedSecret};
 use shared::keys_api::{ListRequest, MAX_EMAIL, MAX_NAME};
 use shared::policy::MAX_MINUTE_LIMIT;
+use shared::status::incident::{self, IncidentImpact, IncidentState};
 use shared::tier::Tier;
 
 use super::*;
@@ -98,6 +99,13 @@ fn gateway_agrees_with_the_code() {
                 "enum",
                 ["all"].into_iter().chain(Tool::ALL.map(Tool::as_str)).collect::<Vec<_>>(),
             ),
+            row("NewIncident.title", "maxLength", incident::MAX_TITLE),
+            row("NewIncident.message", "maxLength", incident::MAX_MESSAGE),
+            row("NewIncident.impact", "enum", IncidentImpact::ALL),
+            row("NewIncident.state", "enum", IncidentState::ALL),
+            row("NewIncident.tools[]", "enum", Tool::ALL),
+            row("Incident.updates", "maxItems", incident::MAX_UPDATES),
+            row("IncidentList.incidents", "maxItems", incident::MAX_INCIDENTS),
             row("Key.tier", "enum", Tier::ALL),
             row("Key.status", "enum", ListRequest::STATUSES),
             row("KeyChange.tier", "enum", Tier::ALL),
