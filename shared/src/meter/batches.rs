@@ -108,7 +108,6 @@ pub(super) enum BatchOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meter::CallBatch;
 
     const NOON: UnixMillis = UnixMillis(1_763_726_400_000);
 
