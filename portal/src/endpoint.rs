@@ -111,7 +111,7 @@ impl Endpoint {
     /// Returns every endpoint once; the tools' first. `Preflight` lies on every path and is not
     /// among them.
     pub fn all() -> impl Iterator<Item = Self> {
-        const OTHERS: [Endpoint; 30] = [
+        const OTHERS: [Endpoint; 31] = [
             Endpoint::IssueKey,
             Endpoint::ReadOwnKey,
             Endpoint::RotateOwnKey,

@@ -99,7 +99,7 @@ pub(super) fn biolink_view(read: &biolink_route::Route<'_>) -> Option<ConsoleVie
 
 impl ConsoleView {
     /// Every view once.
-    pub const ALL: [Self; 23] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; 24] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the path of the read, with parameters in braces.
     pub const fn api_path(self) -> &'static str {
