@@ -21,15 +21,19 @@ const TIMEOUT_MS: u64 = 1_000;
 /// Time for which what was read is served again, in milliseconds.
 const MEMORY_MS: u64 = 5_000;
 
+/// What was read, or why nothing was.
+type Known = Result<Rc<StatusRecord>, Problem>;
+
 thread_local! {
-    static KNOWN: RefCell<Option<(UnixMillis, Result<Rc<StatusRecord>, Problem>)>> = const { RefCell::new(None) };
+    /// The last one, and until when it is served again.
+    static KNOWN: RefCell<Option<(UnixMillis, Known)>> = const { RefCell::new(None) };
 }
 
 /// Returns the history and the incidents, as they were at most five seconds ago.
 ///
 /// # Errors
 /// `not-configured` or `status-unavailable`.
-pub(crate) async fn read(context: &RequestContext<'_>) -> Result<Rc<StatusRecord>, Problem> {
+pub(crate) async fn read(context: &RequestContext<'_>) -> Known {
     let known = KNOWN.with_borrow(Clone::clone);
     if let Some((until, known)) = known
         && clock::now() < until
