@@ -129,6 +129,8 @@ impl Alerts {
     }
 
     /// Adds what is due by the calls that are counted, and by the time.
+    // Kept out of the meter's step, which is one function at the edge and must stay below 8 KiB.
+    #[inline(never)]
     pub(super) fn update(&mut self, record: &KeyRecord, usage: &Usage, now: UnixMillis) {
         if has_receiver(record) {
             self.record_thresholds(record, usage, now);
