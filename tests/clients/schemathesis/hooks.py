@@ -4,7 +4,7 @@
 - Every second administrative call for a key names a key that exists, the others one that was drawn.
 - `POST /v1/keys/issue` gets the right admin secret, and `expires_at` lies in the future.
 - An `account` that is well formed is the id of a key: not every text of its pattern is one.
-- Each call of it that has a valid `Idempotency-Key` has one of its own: with other fields under the same one it is 422.
+- Each call with a valid `Idempotency-Key` has one of its own: with other fields under the same one it is 422.
 - No undeclared header has an underscore in its name: the gateway refuses those as ambiguous.
 - Every call comes from an address of its own, because ten wrong admin secrets block an address.
 """
@@ -67,7 +67,7 @@ def before_call(context, case, kwargs):
         drawn = str(case.path_parameters.get("id"))
         if drawn == KEY_ID or (number % 2 == 0 and drawn.startswith("key_")):
             case.path_parameters["id"] = issue_key()["id"]
-    if operation == "issue_key" and re.fullmatch(IDEMPOTENCY_KEY, str(case.headers.get("Idempotency-Key", ""))):
+    if re.fullmatch(IDEMPOTENCY_KEY, str(case.headers.get("Idempotency-Key", ""))):
         case.headers["Idempotency-Key"] = f"schemathesis-{number}"
     if isinstance(case.body, dict):
         if operation == "issue_key" and is_text(case.body.get("admin_secret")):
