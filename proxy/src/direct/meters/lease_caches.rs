@@ -242,7 +242,7 @@ mod tests {
                         Tool::Qr,
                         503,
                         true,
-                        serde_json::from_str(r#"{"Day":20413}"#).unwrap(),
+                        serde_json::from_str(r#"{"place":{"Day":20413}}"#).unwrap(),
                         NOW,
                     );
                 }
