@@ -399,7 +399,7 @@ function views() {
       webhook: `/webhooks/${webhook.id}`, deliveries: `/webhooks/${webhook.id}/deliveries`, delivery: `/webhooks/${webhook.id}/deliveries/${delivery.id}`,
     },
     [ADMIN_SECRET]: {
-      keys: "/v1/keys", key: `/v1/keys/${id}?include=usage`, reports: "/admin/reports", "suspended-page": "/admin/pages/ada",
+      keys: "/v1/keys", key: `/v1/keys/${id}?include=usage`, reports: "/admin/reports", incidents: "/v1/status/incidents", "suspended-page": "/admin/pages/ada",
       "suspended-account": `/admin/accounts/${id}`,
     },
   };
