@@ -296,6 +296,47 @@ pub fn text(value: &Value) -> Result<&str, TypeError> {
     value.as_str().ok_or_else(|| TypeError::new("a string", value))
 }
 
+/// An error of a line of text.
+#[derive(Clone, Debug, PartialEq, ErrorType)]
+pub enum LineError {
+    /// It is no text.
+    #[error(transparent)]
+    Type(#[from] TypeError),
+    /// It has nothing but spaces.
+    #[error("is empty")]
+    Empty,
+    /// It has too many characters.
+    #[error("has {length} characters; expected at most {limit}")]
+    TooLong {
+        /// The number of characters.
+        length: usize,
+        /// The maximum number.
+        limit: usize,
+    },
+    /// It has a control character, such as a line feed.
+    #[error("holds a control character")]
+    ControlCharacter,
+}
+
+/// Returns a member's value as a line of text of at most `limit` characters, without the spaces around it.
+///
+/// # Errors
+/// Returns an error if it is no such line.
+pub fn line(value: &Value, limit: usize) -> Result<String, LineError> {
+    let text = text(value)?;
+    let length = text.chars().count();
+    if length > limit {
+        return Err(LineError::TooLong { length, limit });
+    }
+    if text.chars().any(char::is_control) {
+        return Err(LineError::ControlCharacter);
+    }
+    match text.trim() {
+        "" => Err(LineError::Empty),
+        text => Ok(text.to_owned()),
+    }
+}
+
 /// Returns the type of a JSON value in words.
 const fn kind(value: &Value) -> &'static str {
     match value {

@@ -6,7 +6,7 @@ use email_address::{EmailAddress, Options};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::fields::{Fields, TypeError, text};
+use crate::fields::{Fields, LineError, TypeError, line, text};
 use crate::json;
 use crate::key::{BiolinkPlan, KeyHolder, KeyId, WhenMeterUnreachable};
 use crate::policy::{LimitOverrides, MAX_MINUTE_LIMIT, MAX_UNIT_LIMIT, UnitLimits};
@@ -28,12 +28,12 @@ const MAX_GRACE_S: u64 = 30 * 86_400;
 pub(super) enum ValueError {
     #[error(transparent)]
     Type(#[from] TypeError),
+    #[error(transparent)]
+    Line(#[from] LineError),
     #[error("is empty")]
     Empty,
     #[error("has {length} characters; expected at most {limit}")]
     TooLong { length: usize, limit: usize },
-    #[error("holds a control character")]
-    ControlCharacter,
     #[error("must be ASCII; write an international domain as xn--… (punycode)")]
     NotAscii,
     #[error("is not an e-mail address such as ada@example.com: {0}")]
@@ -84,18 +84,7 @@ pub(super) fn parse_email(value: &Value) -> Result<String, ValueError> {
 }
 
 pub(super) fn parse_name(value: &Value) -> Result<String, ValueError> {
-    let name = text(value)?;
-    let length = name.chars().count();
-    if length > MAX_NAME {
-        return Err(ValueError::TooLong { length, limit: MAX_NAME });
-    }
-    if name.chars().any(char::is_control) {
-        return Err(ValueError::ControlCharacter);
-    }
-    match name.trim() {
-        "" => Err(ValueError::Empty),
-        name => Ok(name.to_owned()),
-    }
+    Ok(line(value, MAX_NAME)?)
 }
 
 pub(super) fn parse_tier(value: &Value) -> Result<Tier, ValueError> {

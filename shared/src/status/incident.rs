@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 use thiserror::Error;
 
-use crate::fields::{Fields, TypeError, text};
+use crate::fields::{Fields, LineError, TypeError, line, text};
 use crate::idempotency::KEEP_MS;
 use crate::problem::{FieldError, Problem, codes};
 use crate::time::UnixMillis;
@@ -60,22 +60,14 @@ pub enum IncidentImpact {
 impl IncidentState {
     /// Every state once, in their usual order.
     pub const ALL: [Self; 4] = *Self::VARIANTS.as_array().unwrap();
-
-    /// Returns the name.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 impl IncidentImpact {
     /// Every impact once.
     pub const ALL: [Self; 3] = *Self::VARIANTS.as_array().unwrap();
-
-    /// Returns the name.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
+
+crate::named!(IncidentState, IncidentImpact);
 
 /// A request to say how an incident goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,12 +151,8 @@ pub fn incident_unknown() -> Problem {
 enum ValueError {
     #[error(transparent)]
     Type(#[from] TypeError),
-    #[error("is empty")]
-    Empty,
-    #[error("has {length} characters; expected at most {limit}")]
-    TooLong { length: usize, limit: usize },
-    #[error("holds a control character")]
-    ControlCharacter,
+    #[error(transparent)]
+    Line(#[from] LineError),
     #[error("must be one of {}", IncidentState::ALL.map(IncidentState::as_str).join(", "))]
     NotAState,
     #[error("must be one of {}", IncidentImpact::ALL.map(IncidentImpact::as_str).join(", "))]
@@ -181,7 +169,7 @@ impl NewIncident {
     /// Returns `body-malformed`, or `fields-invalid` with every error.
     pub fn read(body: &[u8]) -> Result<Self, Problem> {
         let mut fields = Fields::read(body)?;
-        let title = fields.required("title", |value| parse_text(value, MAX_TITLE));
+        let title = fields.required("title", |value| parse_line(value, MAX_TITLE));
         let impact = fields.required("impact", parse_impact);
         let mut tools = match fields.contains("tools") {
             true => fields.required_items("tools", Tool::ALL.len(), parse_tool),
@@ -190,7 +178,7 @@ impl NewIncident {
         tools.sort_unstable();
         tools.dedup();
         let state = fields.optional("state", parse_state).unwrap_or(IncidentState::Investigating);
-        let message = fields.required("message", |value| parse_text(value, MAX_MESSAGE));
+        let message = fields.required("message", |value| parse_line(value, MAX_MESSAGE));
         fields.finish()?;
         match (title, impact, message) {
             (Some(title), Some(impact), Some(message)) => {
@@ -210,7 +198,7 @@ impl NewUpdate {
     pub fn read(body: &[u8]) -> Result<Self, Problem> {
         let mut fields = Fields::read(body)?;
         let state = fields.required("state", parse_state);
-        let message = fields.required("message", |value| parse_text(value, MAX_MESSAGE));
+        let message = fields.required("message", |value| parse_line(value, MAX_MESSAGE));
         fields.finish()?;
         match (state, message) {
             (Some(state), Some(message)) => Ok(Self { state, message }),
@@ -339,19 +327,8 @@ impl Incidents {
     }
 }
 
-fn parse_text(value: &Value, limit: usize) -> Result<String, ValueError> {
-    let text = text(value)?;
-    let length = text.chars().count();
-    if length > limit {
-        return Err(ValueError::TooLong { length, limit });
-    }
-    if text.chars().any(char::is_control) {
-        return Err(ValueError::ControlCharacter);
-    }
-    match text.trim() {
-        "" => Err(ValueError::Empty),
-        text => Ok(text.to_owned()),
-    }
+fn parse_line(value: &Value, limit: usize) -> Result<String, ValueError> {
+    Ok(line(value, limit)?)
 }
 
 fn parse_state(value: &Value) -> Result<IncidentState, ValueError> {
