@@ -29,6 +29,14 @@ impl Response {
         Self::new(200, "application/json", "no-store", body)
     }
 
+    /// Returns a table as comma-separated values (RFC 4180), whose first line names the columns. It is saved as
+    /// `name` and `.csv`.
+    pub fn csv(name: &str, body: String) -> Self {
+        let disposition = format!("attachment; filename=\"{name}.csv\"");
+        Self::new(200, "text/csv; charset=utf-8; header=present", "no-store", body)
+            .with_headers([("content-disposition", disposition)])
+    }
+
     /// Returns a 201 with the created resource as JSON and its path as `Location`.
     pub fn created(body: String, path: String) -> Self {
         Self { status: 201, ..Self::json(body) }.with_headers([("location", path)])

@@ -143,8 +143,7 @@ fn table(page: &CallPage) -> Response {
         body += &cells.join(",");
         body += "\r\n";
     }
-    Response::new(200, "text/csv; charset=utf-8; header=present", "no-store", body)
-        .with_headers([("content-disposition", "attachment; filename=\"calls.csv\"")])
+    Response::csv("calls", body)
 }
 
 fn cell(value: Option<&Value>) -> String {

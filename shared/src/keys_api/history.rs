@@ -168,9 +168,7 @@ impl HistoryRequest {
         let name = self.group_name();
         let lines: String = rows.iter().map(|(of, calls)| format!("{of},{calls}\r\n")).collect();
         let body = format!("{name},calls\r\n{lines}");
-        let disposition = format!("attachment; filename=\"usage-by-{name}.csv\"");
-        Response::new(200, "text/csv; charset=utf-8; header=present", "no-store", body)
-            .with_headers([("content-disposition", disposition)])
+        Response::csv(&format!("usage-by-{name}"), body)
     }
 
     fn group_name(&self) -> &'static str {

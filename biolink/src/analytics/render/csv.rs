@@ -15,9 +15,7 @@ pub(super) fn response(query: &AnalyticsQuery, report: &Report, context: &Report
         Some(group) => (group.as_str(), Table::group(query, report, *group, context)),
         None => ("totals", Table::totals(query, report)),
     };
-    let disposition = format!("attachment; filename=\"analytics-{name}.csv\"");
-    Response::new(200, "text/csv; charset=utf-8; header=present", "no-store", write(&table))
-        .with_headers([("content-disposition", disposition)])
+    Response::csv(&format!("analytics-{name}"), write(&table))
 }
 
 fn write(table: &Table) -> String {
