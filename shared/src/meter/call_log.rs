@@ -102,9 +102,9 @@ impl Tail {
         if self.calls.len() < Self::FULL {
             return None;
         }
-        let row = self.to_row();
-        *self = Self { rows: self.rows.saturating_add(1), ..Self::default() };
-        Some(row)
+        let Self { rows, calls, dropped } = std::mem::take(self);
+        self.rows = rows.saturating_add(1);
+        Some(CallRow { number: rows, calls, dropped })
     }
 
     fn to_row(&self) -> CallRow {

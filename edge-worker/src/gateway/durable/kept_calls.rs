@@ -12,8 +12,6 @@ use crate::runtime::{log, sql};
 
 const TABLE: &str =
     "CREATE TABLE IF NOT EXISTS calls (n INTEGER PRIMARY KEY, last_at INTEGER NOT NULL, j TEXT NOT NULL)";
-/// Versions before this one had a table of refusals.
-const DROP_FORMER: &str = "DROP TABLE IF EXISTS refusals";
 const STORE: &str = "INSERT INTO calls (n, last_at, j) VALUES (?, ?, ?) ON CONFLICT (n) DO UPDATE SET last_at = excluded.last_at, j = excluded.j";
 const DROP_OLD: &str = "DELETE FROM calls WHERE last_at < ?";
 const DROP_PUSHED_OUT: &str = "DELETE FROM calls WHERE n <= ? AND n % 2 = ?";
@@ -29,9 +27,6 @@ pub(super) fn keep(storage: &SqlStorage, row: &CallRow, now: UnixMillis) {
 
 fn try_keep(storage: &SqlStorage, row: &CallRow, now: UnixMillis) -> Result<()> {
     storage.exec(TABLE, None)?;
-    if row.number < 2 {
-        storage.exec(DROP_FORMER, None)?;
-    }
     let last_at = sql::integer(row.last_at().0)?;
     storage.exec(STORE, vec![sql::integer(row.number)?, last_at, json::to_string(row)?.into()])?;
     storage.exec(DROP_OLD, vec![sql::integer(oldest(now).0)?])?;
