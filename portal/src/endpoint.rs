@@ -9,7 +9,7 @@ use shared::tool::Tool;
 
 use crate::asset::Asset;
 use crate::route::{ConsoleView, Route, SiteRoute, StatusEndpoint};
-use crate::session::{self, SessionCall};
+use crate::session::SessionCall;
 
 /// One method on one path template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -239,7 +239,7 @@ impl Endpoint {
             Self::ToolsOpenApi => CATALOG_PATH,
             Self::ToolsPage => "/docs/tools",
             Self::Preview => "/console/preview",
-            Self::Session(_) => session::PATH,
+            Self::Session(_) => "/console/session",
             Self::Mcp => "/mcp",
             Self::PushProducts => "/hooks/products/{source_id}",
             Self::Image => "/i/{image_id}",

@@ -13,10 +13,10 @@ use shared::route::{self as gateway, KeysRoute, Path, Segments, Target, ToolCall
 use crate::asset::Asset;
 use crate::docs_page::DocsPage;
 use crate::script::Script;
-use crate::session::{self, SessionCall};
+use crate::session::SessionCall;
 
 pub use console::{ConsoleCall, ConsoleRead, ConsoleView};
-use console::{PREVIEW, biolink_view, keys_view};
+use console::{PREVIEW, SESSION, biolink_view, keys_view};
 pub use site::SiteRoute;
 use status::StatusPlace;
 pub use status::{STATUS_FEED_PATH, StatusEndpoint, StatusRoute};
@@ -84,16 +84,14 @@ impl<'a> Route<'a> {
     /// As [`gateway::Route::parse`], and `route-unknown` for a path that no part of the service knows. An
     /// `OPTIONS` is never refused.
     pub fn parse(method: &str, path: &'a str) -> Result<Self, Problem> {
-        if path == session::PATH {
-            let method = method.parse::<Method>().ok();
-            return on_path(method, SessionCall::methods(), Self::Preflight, |method| {
-                SessionCall::of(method).map(Self::Session)
-            });
-        }
         match ConsoleCall::api_path(path) {
             Some(PREVIEW) => {
                 let is_post = |method: Method| (method == Method::Post).then_some(Self::Preview);
                 on_path(method.parse().ok(), Methods::of([Method::Post]), Self::Preflight, is_post)
+            }
+            Some(SESSION) => {
+                let session = |method| SessionCall::of(method).map(Self::Session);
+                on_path(method.parse().ok(), SessionCall::methods(), Self::Preflight, session)
             }
             Some(api_path) => Self::parse_view(method.parse::<Method>().ok(), api_path),
             None => Self::parse_api(method, path),

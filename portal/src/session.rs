@@ -9,8 +9,6 @@ use shared::secret::MacKeys;
 use shared::time::UnixMillis;
 use strum::VariantArray;
 
-/// The path of the session.
-pub const PATH: &str = "/console/session";
 /// Days until a browser must sign in again.
 const DAYS: u64 = 30;
 const DAY_SECONDS: u64 = 86_400;
@@ -32,7 +30,7 @@ impl SessionCall {
     /// Every call once.
     pub const ALL: [Self; 3] = *Self::VARIANTS.as_array().unwrap();
 
-    /// Returns the methods of [`PATH`].
+    /// Returns the methods of the path.
     pub fn methods() -> Methods {
         Methods::of(Self::ALL.map(Self::method)).with_head()
     }

@@ -16,11 +16,10 @@ use crate::runtime::entropy;
 /// To begin one, as [`authenticate`], and `internal` if the runtime has no randomness.
 pub(crate) fn respond(context: &RequestContext<'_>, call: SessionCall) -> Result<Response, Problem> {
     let is_secure = context.address.is_secure();
-    let verified = authenticate(context);
     match call {
-        SessionCall::Read => Ok(session::state(verified.is_ok())),
+        SessionCall::Read => Ok(session::state(authenticate(context).is_ok())),
         SessionCall::Begin => {
-            verified?;
+            authenticate(context)?;
             let request = context.request;
             let nonce = entropy::random().map_err(|error| entropy::unavailable(&error, Some(request.id)))?;
             let key = context.head.api_key.unwrap_or_default();
