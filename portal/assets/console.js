@@ -158,14 +158,13 @@
         signOut();
         return say("The key is revoked.");
       }
-      if (made.key && action === "/v1/keys/me/rotate") {
-        secret = made.key;
-        if (isKept) await keep();
-      }
+      if (made.key && action === "/v1/keys/me/rotate") secret = made.key;
       const once = reveals ? (made.secret ?? made.push?.secret) : made.key;
       element("revealed").textContent = reveals ?? "The new key";
       if (once) await opened(reveal, once);
       reveal.querySelector("[data-text]").textContent = "";
+      // After it was shown, so that a new key is not lost if the browser cannot keep it.
+      if (isKept && secret) await keep();
       if (made.push) made.push.secret = null;
       const stays = template && !next;
       if (stays) {
