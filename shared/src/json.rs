@@ -67,5 +67,10 @@ impl JsonError {
     }
 }
 
+/// Returns true for a number that is left out where 0 is the default.
+pub(crate) fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
+}
+
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@ use super::{
     SecretCalls, SecretChange, SecretError, Tally, nested,
 };
 use crate::idempotency::{IssueStep, IssueTurn};
+use crate::json;
 use crate::key::{
     BiolinkPlan, KeyError, KeyHolder, KeyRecord, SecretHash, VerifiedKey, WhenMeterUnreachable,
 };
@@ -139,7 +140,7 @@ pub struct MeterRequest {
     pub tool: Option<Label>,
     /// The most units that the call that waits can cost. They are reserved if the key has limits in
     /// units.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "json::is_zero")]
     pub units: u32,
     /// Time after the request was first sent in which the call may be let through, in milliseconds.
     /// The meter counts the call that much later.
@@ -421,11 +422,6 @@ pub(super) fn known_label<'de, D: Deserializer<'de>>(label: D) -> Result<Option<
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 const fn is_false(flag: &bool) -> bool {
     !*flag
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-const fn is_zero(units: &u32) -> bool {
-    *units == 0
 }
 
 const fn margin_ms() -> u64 {

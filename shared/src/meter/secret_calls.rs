@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::json;
 use crate::key::SecretId;
 
 /// Calls of one named secret that the meter did not admit itself, and those that are refunded.
@@ -10,10 +11,10 @@ pub struct SecretCalls {
     /// Which one.
     pub id: SecretId,
     /// Calls that a lease or the local budget has admitted.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "json::is_zero")]
     pub charged: u32,
     /// Calls that are given back to the batch's day.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "json::is_zero")]
     pub refunded: u32,
 }
 
@@ -50,9 +51,4 @@ impl SecretCalls {
             }
         }
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-const fn is_zero(calls: &u32) -> bool {
-    *calls == 0
 }

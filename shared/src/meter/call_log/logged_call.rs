@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use serde::{Deserialize, Serialize};
 
 use super::CallRow;
+use crate::json;
 use crate::key::SecretId;
 use crate::request_id::RequestId;
 use crate::time::UnixMillis;
@@ -55,7 +56,7 @@ pub struct LoggedCall {
     #[serde(default = "one", rename = "n", skip_serializing_if = "is_one")]
     pub sampled: u32,
     /// Further calls that ended alike within half a minute and are not listed one by one.
-    #[serde(default, rename = "x", skip_serializing_if = "is_zero")]
+    #[serde(default, rename = "x", skip_serializing_if = "json::is_zero")]
     pub repeated: u32,
 }
 
@@ -150,9 +151,4 @@ const fn one() -> u32 {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_one(number: &u32) -> bool {
     *number == 1
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(number: &u32) -> bool {
-    *number == 0
 }

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::json;
 use crate::key::SecretId;
 use crate::label::Label;
 use crate::meter::message::known_label;
@@ -40,7 +41,7 @@ pub(super) struct CachedResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     recheck_ms: Option<u64>,
     /// Time in milliseconds that the call has to be let through, beyond what every call has.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "json::is_zero")]
     extra_ms: u64,
     /// True if its call was withdrawn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -200,9 +201,4 @@ impl CachedResponse {
     const fn counted_at(&self) -> UnixMillis {
         self.at.plus(self.extra_ms)
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-const fn is_zero(ms: &u64) -> bool {
-    *ms == 0
 }
