@@ -72,8 +72,8 @@ impl AlertEvent {
         }
     }
 
-    /// Returns the id by which a repeated alert is known. An endpoint that fails again and again is told
-    /// of once a day.
+    /// Returns the id by which a repeated alert is known. An endpoint that fails again and again has one a
+    /// day.
     pub fn id(&self) -> String {
         match self {
             Self::Key { id, alert } => alert.id(*id),

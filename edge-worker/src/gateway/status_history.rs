@@ -21,7 +21,7 @@ const TIMEOUT_MS: u64 = 1_000;
 /// Time for which what was read is served again, in milliseconds.
 const MEMORY_MS: u64 = 5_000;
 
-/// What was read, or why nothing was.
+/// The record that was read, or the problem with which no record was.
 type Known = Result<Rc<StatusRecord>, Problem>;
 
 thread_local! {

@@ -49,7 +49,7 @@ const ORDER: &[&str] = &[
     "accent",
     "end",
 ];
-/// What people call a member, by its path or by its name alone. Others are called by their name.
+/// Labels of members, by path or by name alone. Others are called by their name.
 const LABELS: &[(&str, &str)] = &[
     ("push.enabled", "The shop may push changes"),
     ("push.secret", "Secret of the shop, if it has one"),
@@ -93,7 +93,7 @@ const LABELS: &[(&str, &str)] = &[
     ("utm", "Campaign parameters"),
     ("via", "Name of the code"),
 ];
-/// What a list has, after "Add a".
+/// Names of the items of lists, after "Add a".
 const ITEMS: &[(&str, &str)] = &[
     ("links", "link"),
     ("socials", "profile"),

@@ -6,9 +6,9 @@ use serde_json::Value;
 use super::schema_form::ObjectForm;
 use crate::openapi::{SERVER, biolink};
 
-/// What the form of a page shows at once.
+/// Members that the form of a page shows at once.
 const FIRST: [&str; 5] = ["title", "slug", "bio", "links", "socials"];
-/// What it shows on demand. The rest follows.
+/// Sections of the members that it shows on demand. The rest follows.
 const SECTIONS: [(&str, &[&str]); 5] = [
     ("Picture and cover", &["avatar", "cover"]),
     ("Look", &["theme"]),

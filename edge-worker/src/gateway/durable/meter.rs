@@ -301,7 +301,7 @@ impl Meter {
     }
 }
 
-/// What a snapshot has beside the state.
+/// The part of a snapshot that is stored beside the state.
 enum Wanted {
     /// The groups of refused calls.
     State,

@@ -12,7 +12,7 @@ use crate::gateway::{key_store, lease_caches};
 use crate::runtime::clock;
 use crate::runtime::outline::{boxed, outlined};
 
-/// What a snapshot has beside the state.
+/// The part of a snapshot that is stored beside the state.
 #[derive(Clone, Copy)]
 pub(crate) enum SnapshotPart<'a> {
     State,
