@@ -121,7 +121,8 @@ clients_tests() {
   return "$status"
 }
 
-browser_tests() { run_browser tests/browser/*.test.mjs; }
+# Two files at a time: most of its time a test waits until a page is quiet.
+browser_tests() { run_browser --test-concurrency=2 tests/browser/*.test.mjs; }
 lighthouse_tests() { run_browser tests/browser/lighthouse.mjs; }
 run_browser() { node --test ${FILTER:+--test-name-pattern="$FILTER"} "$@"; }
 
