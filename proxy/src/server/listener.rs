@@ -53,6 +53,8 @@ impl Socket {
 
     fn of(service: &'static str, listener: TcpListener, configured: SocketAddr) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
+        // Each accepted connection has it too, without a system call of its own.
+        rustix::net::sockopt::set_tcp_nodelay(&listener, true)?;
         // Again, because Rust's standard library asks for a queue of 128 connections.
         rustix::net::listen(&listener, BACKLOG)?;
         Ok(Self { service, address: listener.local_addr()?, configured, listener })
@@ -128,5 +130,21 @@ impl<A: ServerApp + Send + Sync + 'static> Service for BoundService<A> {
 
     fn threads(&self) -> Option<usize> {
         self.threads
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn accepted_connection_has_nagles_algorithm_off() {
+        let socket = Socket::bind("test", (Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        socket.listener.set_nonblocking(false).unwrap();
+        let _client = TcpStream::connect(socket.address).unwrap();
+        let (accepted, _) = socket.listener.accept().unwrap();
+        assert!(accepted.nodelay().unwrap());
     }
 }

@@ -60,8 +60,7 @@ fn spawn<A: ServerApp + Send + Sync + 'static>(
         // Woken by the reactor of the thread that serves it.
         let stream = if is_elsewhere { stream.into_std().and_then(TcpStream::from_std) } else { Ok(stream) };
         // A client that is gone by now needs no response.
-        let socket = stream.and_then(|stream| Socket::new(stream, address));
-        let mut next = socket.ok().map(|socket| Box::new(socket) as Stream);
+        let mut next = stream.ok().map(|stream| Box::new(Socket::new(stream, address)) as Stream);
         while let Some(stream) = next {
             next = app.process_new(stream, &shutdown).await;
         }

@@ -29,14 +29,10 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// Returns the connection with Nagle's algorithm off, so that no part of a message waits for
-    /// an acknowledgment.
-    ///
-    /// # Errors
-    /// Returns the error of the operating system.
-    pub(crate) fn new(stream: TcpStream, peer: SocketAddr) -> io::Result<Self> {
-        stream.set_nodelay(true)?;
-        Ok(Self { stream, peer })
+    /// Returns the connection. Its Nagle's algorithm is off, so that no part of a message waits for
+    /// an acknowledgment: who connects switches it off, and who is accepted has it from the listener.
+    pub(crate) const fn new(stream: TcpStream, peer: SocketAddr) -> Self {
+        Self { stream, peer }
     }
 
     /// Returns the TCP connection, of which no byte has been read.

@@ -16,7 +16,8 @@ use crate::tls::{Connector, HandshakeError, SecureStream};
 /// Opens a connection, with TLS if it is on. Returns it with the times of its steps.
 pub(crate) async fn connect(target: &ConnectTarget) -> Result<(Stream, DialTimes)> {
     let (stream, mut times) = connect_tcp(target).await?;
-    let socket = Socket::new(stream, target.address).map_err(connect_error)?;
+    stream.set_nodelay(true).map_err(connect_error)?;
+    let socket = Socket::new(stream, target.address);
     // Not Pingora's TLS: it keeps no cause of a failure, and panics if an authority of the system
     // is unreadable.
     match &target.options.connector {
