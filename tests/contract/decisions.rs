@@ -38,7 +38,7 @@ fn headings() -> BTreeMap<String, Vec<String>> {
     pages.map(read).collect()
 }
 
-/// Returns the sources below the folders. What is built or installed is left out.
+/// Returns the sources below the folders. What is built, installed or generated is left out.
 fn sources() -> Vec<PathBuf> {
     let mut folders: Vec<_> = FOLDERS.map(|name| root().join(name)).into_iter().collect();
     let mut found = Vec::new();
@@ -46,7 +46,7 @@ fn sources() -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(folder) else { continue };
         for path in entries.map(|entry| entry.unwrap().path()) {
             let name = path.file_name().unwrap().to_string_lossy();
-            if path.is_dir() && !matches!(&*name, "build" | "node_modules" | "target") {
+            if path.is_dir() && !matches!(&*name, "build" | "generated" | "node_modules" | "target") {
                 folders.push(path);
             } else if path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known)) {
                 found.push(path);

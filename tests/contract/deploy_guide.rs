@@ -1,12 +1,11 @@
 //! What of `docs/deploy.md` can be checked without an account: that its commands exist.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::Write,
     path::Path,
     process::{Command, Stdio},
-    thread,
 };
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -26,41 +25,44 @@ fn wrangler_commands(guide: &str) -> BTreeSet<Vec<String>> {
     let commands = guide.split("npx wrangler ").skip(1);
     let ends = |c: char| matches!(c, '\n' | '`' | '#' | '&');
     let words = commands.map(|rest| rest.split(ends).next().unwrap_or_default().split_whitespace());
-    words.map(|words| words.map(|word| word.trim_matches('"').to_owned()).collect()).collect()
+    let words = words.map(|words| words.map(|word| word.trim_matches('"').to_owned()).collect::<Vec<_>>());
+    words.filter(|words| !words.is_empty()).collect()
 }
 
-/// Returns what is wrong with a command, by the help of wrangler about it.
-fn fault(words: &[String]) -> Option<String> {
-    let (options, names): (Vec<_>, Vec<_>) = words.iter().partition(|word| word.starts_with("--"));
-    let is_name = |word: &&String| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
-    let names: Vec<_> = names.into_iter().take_while(is_name).collect();
-    let mut program = Command::new("node");
-    let ran = program
-        .current_dir(ROOT)
-        .arg("node_modules/wrangler/bin/wrangler.js")
-        .args(&names)
-        .arg("--help")
-        .output();
-    let help = String::from_utf8(ran.unwrap().stdout).unwrap();
-    let known = help.starts_with(&format!("wrangler {}", names.first()?)) && !help.contains("\nCOMMANDS\n");
-    let unknown = options.into_iter().find(|option| !help.contains(option.as_str()));
-    match unknown {
-        _ if !known => Some(format!("{words:?} is no command of wrangler: {help}")),
-        Some(option) => Some(format!("{words:?}: wrangler does not know {option}")),
-        None => None,
-    }
+/// Prints the options of each command of wrangler as JSON. Its help would take a start for each of them.
+const OPTIONS: &str = r#"
+const { registry, globalFlags } = require("wrangler").experimental_getWranglerCommands();
+const options = {};
+function add(names, { definition, subtree }) {
+  if (definition?.type === "command") options[names.join(" ")] = Object.keys({ ...globalFlags, ...definition.args });
+  for (const [name, node] of subtree) add([...names, name], node);
+}
+add([], registry);
+console.log(JSON.stringify(options));"#;
+
+/// Returns the options of each command of wrangler.
+fn options() -> BTreeMap<String, Vec<String>> {
+    let ran = Command::new("node").current_dir(ROOT).args(["-e", OPTIONS]).output().unwrap();
+    serde_json::from_slice(&ran.stdout).unwrap()
+}
+
+/// Returns what is wrong with a command.
+fn fault(words: &[String], options: &BTreeMap<String, Vec<String>>) -> Option<String> {
+    let mut names = (1..=words.len()).rev().filter_map(|count| Some(words.get(..count)?.join(" ")));
+    let Some(known) = names.find_map(|names| options.get(&names)) else {
+        return Some(format!("{words:?} is no command of wrangler"));
+    };
+    let mut given = words.iter().filter_map(|word| word.strip_prefix("--"));
+    let unknown = given.find(|option| !known.iter().any(|name| name == option))?;
+    Some(format!("{words:?}: wrangler does not know --{unknown}"))
 }
 
 #[test]
 fn every_command_of_wrangler_exists_with_its_options() {
     let commands = wrangler_commands(&guide());
     assert!(commands.len() > 20, "{commands:?}");
-    let commands: Vec<_> = commands.into_iter().collect();
-    let halves: Vec<_> = commands.chunks(commands.len().div_ceil(2)).map(<[Vec<String>]>::to_vec).collect();
-    let threads =
-        halves.into_iter().map(|half| thread::spawn(move || half.iter().find_map(|words| fault(words))));
-    let threads: Vec<_> = threads.collect();
-    let faults: Vec<_> = threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect();
+    let options = options();
+    let faults: Vec<_> = commands.iter().filter_map(|words| fault(words, &options)).collect();
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
