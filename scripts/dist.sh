@@ -89,8 +89,9 @@ pack() {
 pack_tarball() { pack "$STAGE" "$NAME.tar.gz" --exclude='./utg-proxy@.service' --exclude='./debian-changelog'; }
 pack_worker() { pack "$WORKER" "unified-tool-gateway-worker-$VERSION.tgz"; }
 
+# Programs of a test are packed in a fifth of the time, and a fifth larger.
 pack_debian() {
-  (cd "$ROOT" && "$TOOLS/bin/cargo-deb" --quiet --package proxy --no-build --no-strip --output "$OUT")
+  (cd "$ROOT" && "$TOOLS/bin/cargo-deb" --quiet --package proxy --no-build --no-strip ${PROGRAMS:+--fast} --output "$OUT")
 }
 
 # The namespace `file` is that of files in general: a signature for git or a login does not verify as one of a release.
