@@ -69,10 +69,18 @@ package() {
   fi
   rm -r "$bindings"
 }
+# A worker that runs has the folder open, so it is replaced only by another one. The time of the commit is that of the feeds, so
+# that the same commit gives the same files.
 write_assets() {
+  export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$ROOT" log -1 --format=%ct 2>/dev/null)}
+  rm -rf "$OUT/site.new"
   "$PROGRAMS/portal" assets "$OUT/site.new"
-  rm -rf "$OUT/site"
-  mv "$OUT/site.new" "$OUT/site"
+  if diff -r "$OUT/site.new" "$OUT/site" >/dev/null 2>&1; then
+    rm -r "$OUT/site.new"
+  else
+    rm -rf "$OUT/site"
+    mv "$OUT/site.new" "$OUT/site"
+  fi
 }
 fingerprint() {
   sha256 "$LIBRARY" entry.js "$here/build-edge.sh" "$here/wasm-names.mjs" "$ROOT/package-lock.json" "$PROGRAMS/bindgen" | cut -c 1-64
