@@ -17,7 +17,9 @@ use crate::access_log::{AccessRecord, CallEnded};
 use crate::bindings::Bindings;
 use crate::biolink::domains;
 use crate::biolink::handlers::visit::{self, VisitHost};
-use crate::biolink::handlers::{administer_pages, images, pages_api, preview, push_products, webhooks};
+use crate::biolink::handlers::{
+    administer_pages, alerts, images, pages_api, preview, push_products, webhooks,
+};
 use crate::context::RequestContext;
 use crate::gateway::handlers::{
     call_tool, change_key, incidents, issue_key, key_changes, list_keys, meters, read_calls, read_history,
@@ -248,6 +250,7 @@ async fn respond_keys(
         KeysRoute::ReadOwn => boxed(read_own_key::handle(context, access)).await,
         KeysRoute::ReadHistory => boxed(read_history::handle(context, query, access)).await,
         KeysRoute::ReadCalls => boxed(read_calls::handle(context, query, access)).await,
+        KeysRoute::ReadAlerts => boxed(alerts::handle(context, access)).await,
         KeysRoute::RotateOwn => boxed(change_key::rotate_own(context, access)).await,
         KeysRoute::RevokeOwn => boxed(change_key::revoke_own(context, access)).await,
         KeysRoute::ListSecrets => boxed(secrets::list(context, access)).await,

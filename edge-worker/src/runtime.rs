@@ -15,6 +15,7 @@ pub(crate) mod log;
 pub(crate) mod message;
 pub(crate) mod outline;
 pub(crate) mod promise;
+pub(crate) mod recent;
 pub(crate) mod sql;
 pub(crate) mod streamed_response;
 pub(crate) mod task;

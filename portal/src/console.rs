@@ -2,6 +2,7 @@
 //! is made of the JSON that the API returns, so it shows what a program gets. maud escapes every
 //! text of a user.
 
+mod alerts;
 mod analytics;
 mod calls;
 mod chart;
@@ -54,6 +55,7 @@ fn render(call: &ConsoleCall<'_>, query: Option<&str>, value: &Value, etag: &str
         ConsoleView::OwnKey => usage::own_key(value),
         ConsoleView::History => history::history(query, value),
         ConsoleView::Calls => calls::all(path, query, value),
+        ConsoleView::Alerts => alerts::all(value),
         ConsoleView::Secrets => secrets::all(value),
         ConsoleView::Keys => keys::all(path, query, value),
         ConsoleView::Key => keys::one(value),

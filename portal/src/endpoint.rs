@@ -22,6 +22,7 @@ pub enum Endpoint {
     RevokeOwnKey,
     ReadHistory,
     ReadCalls,
+    ReadAlerts,
     ListSecrets,
     CreateSecret,
     ChangeSecret,
@@ -70,6 +71,7 @@ impl Endpoint {
             Route::Keys(KeysRoute::RevokeOwn) => Self::RevokeOwnKey,
             Route::Keys(KeysRoute::ReadHistory) => Self::ReadHistory,
             Route::Keys(KeysRoute::ReadCalls) => Self::ReadCalls,
+            Route::Keys(KeysRoute::ReadAlerts) => Self::ReadAlerts,
             Route::Keys(KeysRoute::ListSecrets) => Self::ListSecrets,
             Route::Keys(KeysRoute::Secret(SecretCall::Create)) => Self::CreateSecret,
             Route::Keys(KeysRoute::Secret(SecretCall::Change(_))) => Self::ChangeSecret,
@@ -111,13 +113,14 @@ impl Endpoint {
     /// Returns every endpoint once; the tools' first. `Preflight` lies on every path and is not
     /// among them.
     pub fn all() -> impl Iterator<Item = Self> {
-        const OTHERS: [Endpoint; 31] = [
+        const OTHERS: [Endpoint; 32] = [
             Endpoint::IssueKey,
             Endpoint::ReadOwnKey,
             Endpoint::RotateOwnKey,
             Endpoint::RevokeOwnKey,
             Endpoint::ReadHistory,
             Endpoint::ReadCalls,
+            Endpoint::ReadAlerts,
             Endpoint::ListSecrets,
             Endpoint::CreateSecret,
             Endpoint::ChangeSecret,
@@ -189,6 +192,7 @@ impl Endpoint {
             Self::ReadOwnKey
             | Self::ReadHistory
             | Self::ReadCalls
+            | Self::ReadAlerts
             | Self::ListSecrets
             | Self::ListKeys
             | Self::ReadKey
@@ -218,6 +222,7 @@ impl Endpoint {
             Self::RotateOwnKey => "/v1/keys/me/rotate",
             Self::ReadHistory => "/v1/usage",
             Self::ReadCalls => "/v1/usage/calls",
+            Self::ReadAlerts => "/v1/keys/me/alerts",
             Self::ListSecrets | Self::CreateSecret => "/v1/keys/me/secrets",
             Self::ChangeSecret | Self::RevokeSecret => "/v1/keys/me/secrets/{secret_id}",
             Self::RotateSecret => "/v1/keys/me/secrets/{secret_id}/rotate",

@@ -108,6 +108,7 @@ impl Counter {
             refusals: None,
             hours: Vec::new(),
             calls: None,
+            alerts: Vec::new(),
         }
     }
 

@@ -110,6 +110,8 @@ pub enum KeysRoute {
     ReadHistory,
     /// `GET /v1/usage/calls`
     ReadCalls,
+    /// `GET /v1/keys/me/alerts`
+    ReadAlerts,
     /// `GET /v1/keys/me/secrets`
     ListSecrets,
     /// A change of a secret below that.
@@ -199,6 +201,7 @@ fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
         (Place::Own, Method::Delete) => keys(KeysRoute::RevokeOwn),
         (Place::Usage, Method::Get) => keys(KeysRoute::ReadHistory),
         (Place::Calls, Method::Get) => keys(KeysRoute::ReadCalls),
+        (Place::Alerts, Method::Get) => keys(KeysRoute::ReadAlerts),
         (Place::OwnRotate, Method::Post) => keys(KeysRoute::RotateOwn),
         (Place::Secrets, Method::Get) => keys(KeysRoute::ListSecrets),
         (Place::Secrets, Method::Post) => keys(KeysRoute::Secret(SecretCall::Create)),

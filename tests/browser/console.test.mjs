@@ -96,6 +96,27 @@ test("refused calls show by code and route", async () => {
   await assertQuiet(window);
 });
 
+test("alert says what happened and what to do, and none says when there will be one", async () => {
+  const key = await edge.issueKey({ limits: { day: 2 } });
+  const window = await openConsole(browser, edge);
+  const { page } = window;
+  await signIn(page, key);
+  await follow(page, "Alerts");
+  await page.getByText("There will be one when 50, 80 or 100 %").waitFor();
+  await fetch(`${edge.origin}/v1/qr/generate`, { headers: { "x-api-key": key } });
+  await follow(page, "Usage");
+  await follow(page, "Alerts");
+  const row = page.getByRole("region", { name: "Alerts" }).locator("tbody tr");
+  await row.getByText("50 % of the day's calls were used: 1 of 2.").waitFor();
+  assert.equal(await row.count(), 1);
+  await assertAccessible(page, 1280, "console-raised-alerts-light-1280");
+  await page.setViewportSize({ width: 360, height: 760 });
+  await assertAccessible(page, 360, "console-raised-alerts-light-360");
+  await row.getByRole("link", { name: "which tool" }).click();
+  await page.getByRole("heading", { name: "Past usage", level: 2 }).waitFor();
+  await assertQuiet(window);
+});
+
 test("key is kept in the memory of the page and nowhere else", async () => {
   const window = await openConsole(browser, edge);
   await signIn(window.page, made.page.key);
@@ -394,7 +415,7 @@ function views() {
   const { page, webhook, delivery, source, id } = made;
   return {
     [page.key]: {
-      usage: "/v1/keys/me", history: "/v1/usage?group_by=hour", calls: "/v1/usage/calls", secrets: "/v1/keys/me/secrets", pages: "/pages", page: `/pages/${page.id}`, revisions: `/pages/${page.id}/revisions`,
+      usage: "/v1/keys/me", history: "/v1/usage?group_by=hour", calls: "/v1/usage/calls", alerts: "/v1/keys/me/alerts", secrets: "/v1/keys/me/secrets", pages: "/pages", page: `/pages/${page.id}`, revisions: `/pages/${page.id}/revisions`,
       sources: `/pages/${page.id}/product-sources`, source: `/pages/${page.id}/product-sources/${source.id}`, runs: `/pages/${page.id}/product-sources/${source.id}/runs`, analytics: REPORT, account: "/account", webhooks: "/webhooks",
       webhook: `/webhooks/${webhook.id}`, deliveries: `/webhooks/${webhook.id}/deliveries`, delivery: `/webhooks/${webhook.id}/deliveries/${delivery.id}`,
     },

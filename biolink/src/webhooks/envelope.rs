@@ -1,6 +1,7 @@
 //! The envelope of each kind: the body of a request to a receiver.
 
 mod alert;
+mod alert_list;
 mod data;
 
 use serde::Serialize;
@@ -8,6 +9,7 @@ use shared::json;
 use shared::time::UnixMillis;
 
 use self::alert::AlertData;
+pub use self::alert_list::describe_alerts;
 use self::data::{Data, published, visited};
 use super::{AlertEvent, BatchId, Card, EventId, Publication, Visit, WebhookKind};
 

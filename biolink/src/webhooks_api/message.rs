@@ -42,6 +42,8 @@ pub enum WebhooksMessage {
         /// The alerts.
         alerts: Vec<Alert>,
     },
+    /// The reply has the last alerts about endpoints, the newest first.
+    ReadAlerts,
     /// A page was deleted: drop its events.
     Purge(PageId),
     /// The account was erased: drop everything.

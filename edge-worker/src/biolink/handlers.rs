@@ -1,6 +1,7 @@
 //! Handlers of bio-link: one file for each endpoint or group of similar ones.
 
 pub(crate) mod administer_pages;
+pub(crate) mod alerts;
 pub(crate) mod analytics;
 pub(crate) mod export;
 pub(crate) mod images;

@@ -1,6 +1,7 @@
 //! The client of webhooks, which are one Durable Object for each account.
 
 use biolink::pages_api::Reply;
+use biolink::webhooks::AlertEvent;
 use biolink::webhooks_api::{WebhooksMessage, webhooks_unavailable};
 use shared::json;
 use shared::key::KeyId;
@@ -39,10 +40,22 @@ pub(crate) async fn request(
 ) -> Result<Reply, Problem> {
     let reply = send(&context.biolink()?.webhooks, account, message, TIMEOUT_MS + WAIT_MS).await;
     let reply = reply.and_then(|reply| Ok(json::from_str(&reply)?));
-    reply.map_err(|error| {
-        log::error("webhooks call failed", Some(context.request.id), &[("error", &error)]);
-        webhooks_unavailable()
-    })
+    reply.map_err(|error| unavailable(context, &error))
+}
+
+/// Returns the last alerts about endpoints of an account, the newest first.
+///
+/// # Errors
+/// `webhooks-unavailable`.
+pub(crate) async fn alerts(context: &RequestContext<'_>, account: KeyId) -> Result<Vec<AlertEvent>, Problem> {
+    let reply = call(&context.biolink()?.webhooks, account, &WebhooksMessage::ReadAlerts).await;
+    let alerts = reply.and_then(|reply| Ok(json::from_str(&reply)?));
+    alerts.map_err(|error| unavailable(context, &error))
+}
+
+fn unavailable(context: &RequestContext<'_>, error: &RpcError) -> Problem {
+    log::error("webhooks call failed", Some(context.request.id), &[("error", error)]);
+    webhooks_unavailable()
 }
 
 /// Returns the lines of the export: one for each endpoint, without its secrets.

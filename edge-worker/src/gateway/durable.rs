@@ -1,6 +1,7 @@
 //! The Durable Objects of the gateway: state with a single owner.
 
 mod alert_outbox;
+mod kept_alerts;
 mod kept_calls;
 mod kept_hours;
 mod key_changes;

@@ -56,6 +56,7 @@ fn menu() -> Markup {
                 a href="#/v1/keys/me" { "Usage" }
                 a href="#/v1/usage" { "Past usage" }
                 a href="#/v1/usage/calls" { "Calls" }
+                a href="#/v1/keys/me/alerts" { "Alerts" }
                 a href="#/v1/keys/me/secrets" { "Secrets" }
                 a href="#/pages" { "Pages" }
                 a href=(format!("#{}", super::analytics::address(None, "30d"))) { "Analytics" }

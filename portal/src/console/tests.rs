@@ -4,7 +4,7 @@ use serde_json::json;
 use shared::route::Target;
 
 use super::*;
-use crate::openapi::biolink;
+use crate::openapi::{self, biolink};
 use crate::route::Route;
 use crate::script::Script;
 
@@ -64,12 +64,20 @@ fn calls() -> Value {
     json!({ "object": "calls", "calls": [refused, sampled], "dropped": 3, "cursor": "1-2" })
 }
 
+/// Returns the example that the description of the gateway has, with an alert of each kind.
+fn alerts() -> Value {
+    let document = openapi::document("https://api.example.com");
+    let read = &document["paths"]["/v1/keys/me/alerts"]["get"];
+    read["responses"]["200"]["content"]["application/json"]["example"].clone()
+}
+
 /// Returns every view of the pages API with its example.
 fn examples() -> impl Iterator<Item = (String, Value)> {
     let own = [
         ConsoleView::OwnKey,
         ConsoleView::History,
         ConsoleView::Calls,
+        ConsoleView::Alerts,
         ConsoleView::Secrets,
         ConsoleView::Keys,
         ConsoleView::Key,
@@ -112,7 +120,7 @@ fn every_example_of_the_api_has_a_view() {
         assert!(!html.contains("<script") && !html.contains("style="), "{target}: the policy forbids both");
         shown += 1;
     }
-    assert_eq!(shown, ConsoleView::ALL.len() - 8);
+    assert_eq!(shown, ConsoleView::ALL.len() - 9);
 }
 
 #[test]
@@ -132,6 +140,7 @@ fn text_of_a_user_is_escaped_in_every_view() {
         ("/console/v1/keys".to_owned(), json!({ "keys": [key()], "cursor": "x" })),
         ("/console/v1/keys/me/secrets".to_owned(), json!({ "secrets": [secret()] })),
         ("/console/v1/usage/calls".to_owned(), calls()),
+        ("/console/v1/keys/me/alerts".to_owned(), alerts()),
         (
             "/console/v1/usage".to_owned(),
             json!({ "group_by": "tool", "data": [{ "tool": "x", "calls": 1 }] }),
@@ -202,6 +211,34 @@ fn holder_sees_the_last_calls_and_what_is_missing() {
     let empty = json!({ "object": "calls", "calls": [], "dropped": 0, "cursor": null });
     let html = view("/console/v1/usage/calls", &empty);
     assert!(html.contains("None yet.") && !html.contains("missing") && !html.contains("Next page"), "{html}");
+}
+
+#[test]
+fn holder_sees_what_happened_and_what_to_do() {
+    let mut alerts = alerts();
+    let html = view("/console/v1/keys/me/alerts", &alerts);
+    for text in [
+        "2026-01-05 15:02:11 UTC",
+        "80 % of the day's calls were used: 8000 of 10000.",
+        "href=\"#/v1/usage?group_by=tool\"",
+        "the calls of a minute were used up",
+        "href=\"#/v1/usage/calls?status=429\"",
+        "The secret Build server expires at",
+        "href=\"#/v1/keys/me/secrets\"",
+        "A webhook failed 5 times in a row: https://hooks.example.com/crm",
+        "href=\"#/webhooks/whe_0123456789abcdefg/deliveries\"",
+    ] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    alerts["alerts"][0]["data"]["quota"]["percent"] = json!(100);
+    alerts["alerts"][2]["data"]["secret"] = Value::Null;
+    alerts["alerts"][3]["data"]["webhook"]["disabled_reason"] = json!("gone");
+    let html = view("/console/v1/keys/me/alerts", &alerts);
+    for text in ["Further calls are refused until", "This key expires at", "A webhook was disabled (gone)"] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    let empty = view("/console/v1/keys/me/alerts", &json!({ "object": "alerts", "alerts": [] }));
+    assert!(empty.contains("There will be one when 50, 80 or 100 %") && !empty.contains("<table"), "{empty}");
 }
 
 #[test]

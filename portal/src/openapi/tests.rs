@@ -20,7 +20,7 @@ use crate::route::Route;
 
 /// Codes that no response to these operations has: those between edge and proxy, those of the pages
 /// API, that of a WebSocket, and that of an event.
-pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 31] = [
+pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 30] = [
     codes::SIGNATURE_INVALID,
     codes::GRANT_INVALID,
     codes::ORIGIN_TOKEN_INVALID,
@@ -51,7 +51,6 @@ pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 31] = [
     codes::RESPONSE_ABORTED,
     codes::PAGES_UNAVAILABLE,
     codes::IMAGES_UNAVAILABLE,
-    codes::WEBHOOKS_UNAVAILABLE,
 ];
 
 /// Returns true if the description has the endpoint. The pages API is a product of its own.
@@ -64,6 +63,7 @@ fn is_described(endpoint: Endpoint) -> bool {
         | Endpoint::RevokeOwnKey
         | Endpoint::ReadHistory
         | Endpoint::ReadCalls
+        | Endpoint::ReadAlerts
         | Endpoint::ListSecrets
         | Endpoint::CreateSecret
         | Endpoint::ChangeSecret

@@ -33,6 +33,7 @@ pub enum ConsoleView {
     OwnKey,
     History,
     Calls,
+    Alerts,
     Secrets,
     Keys,
     Key,
@@ -80,6 +81,7 @@ pub(super) const fn keys_view(route: KeysRoute) -> Option<ConsoleView> {
         KeysRoute::ReadOwn => Some(ConsoleView::OwnKey),
         KeysRoute::ReadHistory => Some(ConsoleView::History),
         KeysRoute::ReadCalls => Some(ConsoleView::Calls),
+        KeysRoute::ReadAlerts => Some(ConsoleView::Alerts),
         KeysRoute::ListSecrets => Some(ConsoleView::Secrets),
         KeysRoute::List => Some(ConsoleView::Keys),
         KeysRoute::Read(_) => Some(ConsoleView::Key),
@@ -101,7 +103,7 @@ pub(super) fn biolink_view(read: &biolink_route::Route<'_>) -> Option<ConsoleVie
 
 impl ConsoleView {
     /// Every view once.
-    pub const ALL: [Self; 24] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; 25] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the path of the read, with parameters in braces.
     pub const fn api_path(self) -> &'static str {
@@ -109,6 +111,7 @@ impl ConsoleView {
             Self::OwnKey => "/v1/keys/me",
             Self::History => "/v1/usage",
             Self::Calls => "/v1/usage/calls",
+            Self::Alerts => "/v1/keys/me/alerts",
             Self::Secrets => "/v1/keys/me/secrets",
             Self::Keys => "/v1/keys",
             Self::Key => "/v1/keys/{id}",

@@ -142,6 +142,7 @@ impl<'a> OwnRequest<'a> {
             KeysRoute::ReadOwn => keys::read_own(context, quota).await,
             KeysRoute::ReadHistory => keys::read_history(context),
             KeysRoute::ReadCalls => keys::read_calls(context),
+            KeysRoute::ReadAlerts => keys::read_alerts(context),
             KeysRoute::RotateOwn => keys::rotate_own(context, incoming).await,
             KeysRoute::RevokeOwn => keys::revoke_own(context).await,
             KeysRoute::ListSecrets => secrets::list(context),

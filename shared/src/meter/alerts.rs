@@ -2,9 +2,10 @@
 //!
 //! The alerts that were not delivered yet are an outbox: they are stored with the state that caused
 //! them, and leave it when the webhooks of the account have them. So an alert is neither lost nor
-//! caused twice, whatever restarts or is repeated.
+//! caused twice, whatever restarts or is repeated. Keys without the plan that has webhooks have no
+//! outbox.
 //!
-//! Keys without the plan that has webhooks cause none.
+//! Every key lists its last alerts. The shell stores each in a row of its own, with the state.
 //!
 //! Why: docs/decisions/webhooks.md, "A meter tells each alert once, from an outbox in its state".
 
@@ -93,6 +94,9 @@ pub(super) struct Alerts {
     /// The moment until which expiries have caused their alerts.
     expiries_until: UnixMillis,
     outbox: Vec<Alert>,
+    /// The alerts of the last message, for the shell to list.
+    #[serde(skip)]
+    raised: Vec<Alert>,
 }
 
 impl Alerts {
@@ -104,6 +108,11 @@ impl Alerts {
     /// Returns the alerts that wait, the oldest first.
     pub(super) fn waiting(&self) -> &[Alert] {
         &self.outbox
+    }
+
+    /// Takes the alerts that were caused since they were last taken, the oldest first.
+    pub(super) fn take_raised(&mut self) -> Vec<Alert> {
+        std::mem::take(&mut self.raised)
     }
 
     /// Returns the moment at which there is something to deliver; `None` if nothing will be without
@@ -122,9 +131,9 @@ impl Alerts {
 
     /// Records a call that was refused for want of quota.
     pub(super) fn record_denial(&mut self, record: &KeyRecord, window: Window, now: UnixMillis) {
-        if now.hour() > self.refused_hour && has_receiver(record) {
+        if now.hour() > self.refused_hour {
             self.refused_hour = now.hour();
-            self.push(now, AlertCause::QuotaExceeded { window });
+            self.raise(record, now, AlertCause::QuotaExceeded { window });
         }
     }
 
@@ -132,10 +141,8 @@ impl Alerts {
     // Kept out of the meter's step, which is one function at the edge and must stay below 8 KiB.
     #[inline(never)]
     pub(super) fn update(&mut self, record: &KeyRecord, usage: &Usage, now: UnixMillis) {
-        if has_receiver(record) {
-            self.record_thresholds(record, usage, now);
-            self.record_expiries(record, now);
-        }
+        self.record_thresholds(record, usage, now);
+        self.record_expiries(record, now);
     }
 
     fn record_thresholds(&mut self, record: &KeyRecord, usage: &Usage, now: UnixMillis) {
@@ -147,7 +154,7 @@ impl Alerts {
             let is_reached = u64::from(used) * 100 >= u64::from(limit) * u64::from(percent);
             if is_reached && reached & (1 << at) == 0 {
                 reached |= 1 << at;
-                self.push(now, AlertCause::QuotaThreshold { day, percent, used, limit });
+                self.raise(record, now, AlertCause::QuotaThreshold { day, percent, used, limit });
             }
         }
         if reached != before {
@@ -164,7 +171,7 @@ impl Alerts {
             let due = expiry.alerts().find(|(_, at)| self.expiries_until < *at && *at <= now);
             if let Some((days, _)) = due {
                 let secret = expiry.secret.map(|secret| (secret.id, secret.name.clone()));
-                self.push(now, AlertCause::KeyExpiring { secret, expires_at: expiry.at, days });
+                self.raise(record, now, AlertCause::KeyExpiring { secret, expires_at: expiry.at, days });
             }
         }
         self.expiries_until = now;
@@ -176,11 +183,15 @@ impl Alerts {
         moments.filter(|at| self.expiries_until < *at).min()
     }
 
-    fn push(&mut self, at: UnixMillis, cause: AlertCause) {
-        if self.outbox.len() >= CAPACITY {
-            self.outbox.remove(0);
+    fn raise(&mut self, record: &KeyRecord, at: UnixMillis, cause: AlertCause) {
+        let alert = Alert { at, cause };
+        if has_receiver(record) {
+            if self.outbox.len() >= CAPACITY {
+                self.outbox.remove(0);
+            }
+            self.outbox.push(alert.clone());
         }
-        self.outbox.push(Alert { at, cause });
+        self.raised.push(alert);
     }
 }
 

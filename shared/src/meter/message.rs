@@ -43,6 +43,8 @@ pub enum Message {
         /// What the page has.
         filter: CallFilter,
     },
+    /// The same, with the last alerts.
+    ReadAlerts(MeterRequest),
     /// An administrator or the key's holder changes the record. `record` is what KV holds, for a
     /// meter that has not met the key yet.
     Change {
@@ -81,6 +83,7 @@ impl Message {
             Self::Read(_)
             | Self::History { .. }
             | Self::Calls { .. }
+            | Self::ReadAlerts(_)
             | Self::Show { .. }
             | Self::Alerts { .. }
             | Self::Attempt(_) => true,
@@ -97,7 +100,7 @@ impl Message {
 pub enum Reply {
     /// To [`Message::Ask`].
     Ask(MeterResponse),
-    /// To [`Message::Read`], [`Message::History`] and [`Message::Calls`].
+    /// To [`Message::Read`], [`Message::History`], [`Message::Calls`] and [`Message::ReadAlerts`].
     Read(MeterSnapshot),
     /// To [`Message::Change`].
     Change(ChangeOutcome),
@@ -318,6 +321,9 @@ pub struct MeterSnapshot {
     /// A page of the log of the last calls, if it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<CallPage>,
+    /// The last alerts, the newest first, if they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alerts: Vec<Alert>,
 }
 
 /// A change of a key's record. Absent fields stay as they are.

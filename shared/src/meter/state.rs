@@ -135,9 +135,10 @@ impl Meter {
                 let response = self.respond(&request, now);
                 Reply::Ask(MeterResponse { budget: self.grant_budget(&request, now), ..response })
             }
-            Message::Read(request) | Message::History { request, .. } | Message::Calls { request, .. } => {
-                Reply::Read(self.read(request, now))
-            }
+            Message::Read(request)
+            | Message::History { request, .. }
+            | Message::Calls { request, .. }
+            | Message::ReadAlerts(request) => Reply::Read(self.read(request, now)),
             Message::Change { record, by, change } => {
                 self.adopt(record.as_ref());
                 self.roll(now);
@@ -174,6 +175,11 @@ impl Meter {
     /// Returns the alerts that wait for their delivery, the oldest first.
     pub fn alerts(&self) -> &[Alert] {
         self.alerts.waiting()
+    }
+
+    /// Takes the alerts of the last message, for the shell to list.
+    pub fn take_raised_alerts(&mut self) -> Vec<Alert> {
+        self.alerts.take_raised()
     }
 
     /// Returns the moment at which there is an alert to deliver: a past one if it waits. The shell then

@@ -20,6 +20,7 @@ pub(super) enum Place<'a> {
     OwnRotate,
     Usage,
     Calls,
+    Alerts,
     Secrets,
     Secret(SecretId),
     SecretRotate(SecretId),
@@ -77,6 +78,7 @@ impl<'a> Place<'a> {
             [Some("issue"), None, ..] => Ok(Self::Issue),
             [Some("me"), None, ..] => Ok(Self::Own),
             [Some("me"), Some("rotate"), None, _] => Ok(Self::OwnRotate),
+            [Some("me"), Some("alerts"), None, _] => Ok(Self::Alerts),
             [Some("me"), Some("secrets"), None, _] => Ok(Self::Secrets),
             [Some("me"), Some("secrets"), Some(segment), None] => secret(segment).map(Self::Secret),
             [Some("me"), Some("secrets"), Some(segment), Some("rotate")] => {
@@ -132,6 +134,7 @@ impl<'a> Place<'a> {
             Self::Keys
             | Self::Usage
             | Self::Calls
+            | Self::Alerts
             | Self::KeyChanges
             | Self::Health
             | Self::Status

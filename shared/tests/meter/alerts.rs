@@ -1,4 +1,4 @@
-//! Alerts: each is told once, none is missed, and keys without webhooks have none.
+//! Alerts: each is told once, none is missed, and keys without webhooks list theirs alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -96,19 +96,40 @@ fn alert_waits_with_its_state_and_is_dropped_after_a_day() {
     assert_eq!((late.alerts(), late.next_alert_at()), ([].as_slice(), None));
 }
 
+/// Returns the causes of the alerts that the shell lists.
+fn listed(meter: &mut Meter) -> Vec<AlertCause> {
+    meter.take_raised_alerts().into_iter().map(|alert| alert.cause).collect()
+}
+
 #[test]
-fn key_whose_plan_has_no_webhooks_stores_no_alert() {
-    let record = KeyRecord {
-        biolink_plan: BiolinkPlan::Standard,
-        expires_at: Some(NOON.plus(30 * DAY)),
-        ..business(1)
-    };
-    let mut meter = Meter::default();
-    for seq in 1..=3 {
-        call(&mut meter, &record, seq, NOON.plus(u64::from(seq) * HOUR));
+fn key_whose_plan_has_no_webhooks_lists_its_alerts_once_and_has_no_outbox() {
+    let at = NOON.plus(30 * DAY);
+    let plan = BiolinkPlan::Standard;
+    let record = KeyRecord { biolink_plan: plan, expires_at: Some(at), ..business(2) };
+    let (mut meter, mut told) = (Meter::default(), Vec::new());
+    for (seq, after) in [(1, 0), (2, 1), (3, 2), (4, 3)] {
+        call(&mut meter, &record, seq, NOON.plus(after));
+        assert_eq!((meter.alerts(), meter.next_alert_at()), ([].as_slice(), None));
+        told.extend(listed(&mut meter));
+        assert_eq!(listed(&mut meter), []);
+        meter = restarted(&meter);
     }
-    meter.handle(Message::Alerts { delivered: Vec::new() }, NOON.plus(29 * DAY));
-    assert_eq!((meter.alerts(), meter.next_alert_at()), ([].as_slice(), None));
+    assert_eq!(percents(&told), [50, 80, 100]);
+    assert_eq!(told[3..], [AlertCause::QuotaExceeded { window: Window::Day }]);
+    let read = Message::ReadAlerts(MeterRequest { version: 1, ..request(Tier::Free, 2, 1) });
+    for (before, days) in [(6 * DAY, 7), (HOUR, 1)] {
+        assert!(meter.step(read.clone(), at.minus(before)).1, "with what the read lists, its state is stored");
+        assert_eq!(listed(&mut meter), [AlertCause::KeyExpiring { secret: None, expires_at: at, days }]);
+        assert!(!meter.step(read.clone(), at.minus(before)).1);
+    }
+    assert_eq!((listed(&mut meter), meter.alerts()), (Vec::new(), [].as_slice()));
+}
+
+#[test]
+fn key_without_alerts_stores_nothing_of_them() {
+    let mut meter = Meter::default();
+    call(&mut meter, &business(10), 1, NOON);
+    assert_eq!(listed(&mut meter), []);
     assert!(!serde_json::to_string(&meter).unwrap().contains("alerts"));
 }
 

@@ -138,6 +138,7 @@ proptest! {
             prop_assert_eq!(send(&mut twin, &next, now), response.clone());
             prop_assert_eq!(&twin, &meter);
             meter.take_ended_hour();
+            meter.take_raised_alerts();
             caches.take(&next, &response, new);
             debts += next.batch.filter(|_| new).map_or(0, |batch| batch.debts);
             let snapshot = snapshot(&meter, Tier::Pro, now);

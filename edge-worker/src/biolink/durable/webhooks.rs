@@ -37,7 +37,7 @@ use self::pages::PageTable;
 use crate::bindings;
 use crate::runtime::message::parse;
 use crate::runtime::sql::{rows, text};
-use crate::runtime::{alarm, clock, log};
+use crate::runtime::{alarm, clock, log, recent};
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS state (k TEXT PRIMARY KEY, j TEXT NOT NULL) WITHOUT ROWID";
 const STORE: &str = "INSERT INTO state (k, j) VALUES (?, ?) ON CONFLICT (k) DO UPDATE SET j = excluded.j";
@@ -120,6 +120,7 @@ impl DurableObject for Webhooks {
                 self.publish(account, page, version, &publication).await
             }
             WebhooksMessage::Alert { key, alerts } => self.alert(key, alerts).await,
+            WebhooksMessage::ReadAlerts => self.read_alerts(),
             WebhooksMessage::Purge(page) => self.purge(&page),
             WebhooksMessage::Erase => self.erase(),
             WebhooksMessage::Export => self.export(),
@@ -176,6 +177,7 @@ impl Webhooks {
         self.deliveries.erase()?;
         self.pages.erase()?;
         self.alerts.erase()?;
+        recent::erase(&self.sql)?;
         self.sql.exec(ERASE, None)?;
         self.state.replace(None);
         Ok(DONE.to_owned())

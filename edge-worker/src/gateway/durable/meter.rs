@@ -25,7 +25,7 @@ use worker::{
 };
 
 use super::alert_outbox::AlertOutbox;
-use super::{kept_calls, kept_hours};
+use super::{kept_alerts, kept_calls, kept_hours};
 use crate::bindings;
 use crate::gateway::{key_change_feed, key_store};
 use crate::runtime::message::parse;
@@ -255,6 +255,7 @@ impl Meter {
         if let Some(ended) = next.take_ended_hour() {
             kept_hours::keep(&self.sql, &ended)?;
         }
+        outlined(|| kept_alerts::keep(&self.sql, &mut next));
         if let Reply::Read(snapshot) | Reply::Show(Some(snapshot)) = &mut reply {
             outlined(|| self.complete(snapshot, wanted, &next))?;
         }
@@ -281,6 +282,7 @@ impl Meter {
             Wanted::Calls(filter) => {
                 snapshot.calls = Some(kept_calls::page(&self.sql, state.calls(), &filter, now));
             }
+            Wanted::Alerts => snapshot.alerts = kept_alerts::load(&self.sql),
         }
         Ok(())
     }
@@ -309,6 +311,7 @@ enum Wanted {
         since: u64,
     },
     Calls(CallFilter),
+    Alerts,
 }
 
 impl Wanted {
@@ -316,6 +319,7 @@ impl Wanted {
         match message {
             Message::History { since, .. } => Self::Hours { since: *since },
             Message::Calls { filter, .. } => Self::Calls(filter.clone()),
+            Message::ReadAlerts(_) => Self::Alerts,
             _ => Self::State,
         }
     }

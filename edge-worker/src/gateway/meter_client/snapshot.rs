@@ -22,6 +22,8 @@ pub(crate) enum SnapshotPart<'a> {
     },
     /// A page of the log of the last calls.
     Calls(&'a CallFilter),
+    /// The last alerts.
+    Alerts,
 }
 
 /// Reads the state of a key's meter for the key itself.
@@ -60,6 +62,7 @@ async fn ask(
     let message = match part {
         SnapshotPart::State => Message::Read(request.clone()),
         SnapshotPart::Hours { since } => Message::History { request: request.clone(), since },
+        SnapshotPart::Alerts => Message::ReadAlerts(request.clone()),
         SnapshotPart::Calls(filter) => Message::Calls { request: request.clone(), filter: filter.clone() },
     };
     let name = key.id.to_string();

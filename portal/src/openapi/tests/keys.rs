@@ -1,5 +1,6 @@
 //! The schemas of keys against what the keys API reads and writes.
 
+use ::biolink::webhooks::{EventHead, EventId, WebhookKind};
 use shared::key::{KeyEntropy, KeyEnv};
 use shared::keys_api::IssueRequest;
 use shared::request_id::RequestId;
@@ -25,6 +26,27 @@ fn issued_key_has_the_described_members() {
     let new = IssueRequest::read(body.to_string().as_bytes(), None).unwrap().check(now).unwrap();
     let issued = serde_json::from_str(&new.issue(KeyEnv::Live, entropy, &keys, now).response().body).unwrap();
     assert_eq!(members(&issued), members(&schema("IssuedKey")["properties"]));
+}
+
+/// The list has for each kind what webhooks are sent.
+#[test]
+fn listed_alert_has_the_members_of_its_webhook() {
+    let list = document(SERVER)["paths"]["/v1/keys/me/alerts"]["get"]["responses"]["200"]["content"]
+        ["application/json"]["example"]["alerts"]
+        .clone();
+    let at = UnixMillis(1_763_712_000_000);
+    let head =
+        EventHead { id: EventId::numbered(1, [1; 8]), at, is_test: true, sequence: 1, page_sequence: 0 };
+    for kind in WebhookKind::ALL.into_iter().filter(|kind| kind.is_alert()) {
+        let sent: Value = serde_json::from_str(&head.render_sample(kind)).unwrap();
+        let listed = list.as_array().unwrap().iter().find(|alert| alert["type"] == sent["type"]).unwrap();
+        assert_eq!(members(&listed["data"]), members(&sent["data"]));
+        for (name, member) in
+            sent["data"].as_object().unwrap().iter().filter(|(_, member)| member.is_object())
+        {
+            assert_eq!(members(&listed["data"][name]), members(member), "{name}");
+        }
+    }
 }
 
 #[test]

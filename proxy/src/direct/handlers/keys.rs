@@ -52,6 +52,13 @@ pub(super) fn read_calls(context: &Context<'_>) -> Result<Response, Problem> {
     Err(Problem::new(codes::ROUTE_UNKNOWN, detail))
 }
 
+/// `GET /v1/keys/me/alerts`
+pub(super) fn read_alerts(context: &Context<'_>) -> Result<Response, Problem> {
+    own(context)?;
+    let detail = "alerts are raised at the edge, not here; GET /v1/keys/me has the calls of today";
+    Err(Problem::new(codes::ROUTE_UNKNOWN, detail))
+}
+
 /// `POST /v1/keys/me/rotate`
 pub(super) async fn rotate_own(
     context: &Context<'_>,

@@ -33,6 +33,7 @@ impl Meter {
             refusals: None,
             hours: Vec::new(),
             calls: None,
+            alerts: Vec::new(),
         }
     }
 }

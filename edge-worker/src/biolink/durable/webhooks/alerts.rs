@@ -1,13 +1,15 @@
-//! Alerts that arrive: they are logged, and become deliveries, each once.
+//! Alerts: they are logged, and become deliveries, each once. Those about endpoints are listed too, because
+//! nobody else knows of them.
 
 use biolink::page::IdSource;
 use biolink::webhooks::{AlertEvent, EventHead};
+use shared::json;
 use shared::key::KeyId;
 use shared::meter::Alert;
 use worker::Result;
 
 use super::{DONE, State, Webhooks};
-use crate::runtime::{clock, entropy};
+use crate::runtime::{clock, entropy, recent};
 
 impl Webhooks {
     /// Takes the alerts of a key that have not arrived yet.
@@ -25,9 +27,25 @@ impl Webhooks {
         Ok(DONE.to_owned())
     }
 
+    /// Returns the last alerts about endpoints, the newest first, as JSON.
+    pub(super) fn read_alerts(&self) -> Result<String> {
+        Ok(json::to_string(&recent::list::<AlertEvent>(&self.sql, clock::now())?)?)
+    }
+
+    /// Lists an alert about an endpoint, whether or not another one wants it, and logs it.
+    pub(super) fn raise_alert(
+        &self,
+        state: &mut State,
+        alert: &AlertEvent,
+        ids: &mut IdSource,
+    ) -> Result<()> {
+        recent::add(&self.sql, (alert.id(), alert.at()), alert, clock::now())?;
+        self.log_alert(state, alert, ids)
+    }
+
     /// Logs an alert, and makes deliveries of it. What no endpoint wants is forgotten, and so is an alert
     /// that was logged before.
-    pub(super) fn log_alert(&self, state: &mut State, alert: &AlertEvent, ids: &mut IdSource) -> Result<()> {
+    fn log_alert(&self, state: &mut State, alert: &AlertEvent, ids: &mut IdSource) -> Result<()> {
         let (kind, now) = (alert.kind(), clock::now());
         if !state.endpoints.want(kind, None) || !self.alerts.add(alert.id(), now)? {
             return Ok(());

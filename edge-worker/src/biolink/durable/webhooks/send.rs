@@ -200,7 +200,7 @@ impl Webhooks {
             }
             if matches!(change, EndpointChange::Failing | EndpointChange::Disabled(_)) {
                 let alert = AlertEvent::of_endpoint(endpoint, now);
-                self.log_alert(state, &alert, &mut ids)?;
+                self.raise_alert(state, &alert, &mut ids)?;
             }
             Ok(matches!(change, EndpointChange::Disabled(_)))
         })?;

@@ -1,0 +1,42 @@
+//! `GET /v1/keys/me/alerts`: the last alerts of a key and of its account's webhooks, free of charge.
+
+use biolink::webhooks::{AlertEvent, describe_alerts};
+use shared::key::{BiolinkPlan, KeyRecord, Scope, VerifiedKey};
+use shared::problem::Problem;
+use shared::quota::QuotaStatus;
+use shared::response::Response;
+
+use crate::access_log::AccessRecord;
+use crate::biolink::webhooks_client;
+use crate::context::RequestContext;
+use crate::gateway::authenticate::authenticate;
+use crate::gateway::key_store;
+use crate::gateway::meter_client::{self, SnapshotPart};
+use crate::runtime::outline::{boxed, outlined};
+
+pub(crate) async fn handle(
+    context: &RequestContext<'_>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    let key = outlined(|| authenticate(context))?;
+    access.record_key(&key);
+    let snapshot = boxed(meter_client::read(context, &key, SnapshotPart::Alerts)).await?;
+    let record = snapshot.record.ok_or_else(key_store::unavailable)?;
+    access.tier = Some(record.tier);
+    access.secret_id = record.secret_id(&key);
+    record.permit(&key, Some(Scope::Keys), context.request.now)?;
+    let of_key = snapshot.alerts.into_iter().map(|alert| AlertEvent::Key { id: record.id, alert });
+    let mut alerts: Vec<AlertEvent> = of_key.collect();
+    if sees_webhooks(context, &record, &key) {
+        alerts.extend(boxed(webhooks_client::alerts(context, record.account())).await?);
+    }
+    let headers = snapshot.response.quota.as_ref().map(QuotaStatus::headers);
+    Ok(Response::json(describe_alerts(alerts)).with_headers(headers.into_iter().flatten()))
+}
+
+/// Returns true if the account can have webhooks, and the secret may read of them.
+fn sees_webhooks(context: &RequestContext<'_>, record: &KeyRecord, key: &VerifiedKey) -> bool {
+    record.biolink_plan == BiolinkPlan::Business
+        && record.permit(key, Some(Scope::BiolinkRead), context.request.now).is_ok()
+        && context.biolink().is_ok()
+}

@@ -1,0 +1,57 @@
+//! A short list that an object keeps for people to read: the last things that happened, each once, as JSON.
+//!
+//! It costs a row for each entry, and nothing while there is none.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use shared::json;
+use shared::time::UnixMillis;
+use worker::{Result, SqlStorage};
+
+use super::message::parse;
+use super::sql;
+
+const HAS_TABLE: &str = "SELECT 1 FROM sqlite_master WHERE name = 'recent'";
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS recent (n INTEGER PRIMARY KEY, id TEXT NOT NULL, at INTEGER NOT NULL, j TEXT NOT NULL)";
+const STORE: &str =
+    "INSERT INTO recent (id, at, j) SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM recent WHERE id = ?1)";
+const DROP: &str = "DELETE FROM recent WHERE at < ? OR n <= (SELECT MAX(n) FROM recent) - 50";
+const LOAD: &str = "SELECT j FROM recent WHERE at >= ? ORDER BY n DESC";
+const ERASE: &str = "DROP TABLE IF EXISTS recent";
+/// Time for which an entry is listed, in milliseconds: 30 days.
+const KEEP_MS: u64 = 30 * 86_400_000;
+
+/// Adds an entry, unless one has its id. Drops those that are older than 30 days, and all but the last 50.
+///
+/// # Errors
+/// If the storage fails.
+pub(crate) fn add(
+    storage: &SqlStorage,
+    (id, at): (String, UnixMillis),
+    entry: &impl Serialize,
+    now: UnixMillis,
+) -> Result<()> {
+    storage.exec(TABLE, None)?;
+    storage.exec(STORE, vec![id.into(), sql::integer(at.0)?, json::to_string(entry)?.into()])?;
+    storage.exec(DROP, vec![sql::integer(now.minus(KEEP_MS).0)?]).map(drop)
+}
+
+/// Returns the entries of the last 30 days, the newest first.
+///
+/// # Errors
+/// If the storage fails.
+pub(crate) fn list<T: DeserializeOwned>(storage: &SqlStorage, now: UnixMillis) -> Result<Vec<T>> {
+    if sql::rows(storage, HAS_TABLE, vec![], |_| Some(()))?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = sql::rows(storage, LOAD, vec![sql::integer(now.minus(KEEP_MS).0)?], sql::text)?;
+    rows.iter().map(|text| parse(text)).collect()
+}
+
+/// Removes all.
+///
+/// # Errors
+/// If the storage fails.
+pub(crate) fn erase(storage: &SqlStorage) -> Result<()> {
+    storage.exec(ERASE, None).map(drop)
+}
