@@ -153,8 +153,7 @@ fn key_without_webhooks_lists_its_alerts_once() {
     assert_eq!(meter.sql("SELECT count(*) FROM recent"), [[json!(4)]]);
     let body = json!({ "name": "Build server", "scopes": { "tools": ["idea"], "biolink": "write" } });
     let secret = Request::post("/v1/keys/me/secrets", &body).key(&key).send(edge.addr).json();
-    let refused =
-        Request::get("/v1/keys/me/alerts").key(secret["key"].as_str().unwrap()).send(edge.addr);
+    let refused = Request::get("/v1/keys/me/alerts").key(secret["key"].as_str().unwrap()).send(edge.addr);
     assert_eq!((refused.status, refused.json()["scope"].take()), (403, json!("keys")));
     assert_eq!(Request::get("/v1/keys/me/alerts").send(edge.addr).code(), "key-missing");
 }

@@ -81,3 +81,16 @@ fn call_that_could_exceed_the_budget_is_429_before_it_costs_anything() {
     assert_eq!(changed.status, 200, "{}", changed.text());
     assert_eq!(changed.json()["unit_limits"][0]["units"], 50);
 }
+
+#[test]
+fn half_of_the_budget_is_an_alert_about_units() {
+    let world = World::start();
+    for _ in 0..5 {
+        assert_eq!(world.call("/v1/pdf/split").status, 200);
+    }
+    let listed = world.call("/v1/keys/me/alerts").json();
+    let quota = &listed["alerts"][0]["data"]["quota"];
+    let members = ["name", "unit", "limit", "used", "percent"].map(|name| quota[name].clone());
+    assert_eq!(json!(members), json!(["units-day", "units", 100, 50, 50]));
+    assert_eq!(listed["alerts"].as_array().map(Vec::len), Some(1));
+}

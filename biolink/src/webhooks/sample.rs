@@ -41,7 +41,7 @@ fn alert(head: &EventHead, kind: WebhookKind) -> Option<AlertEvent> {
     let day = head.at.day();
     let cause = match kind {
         WebhookKind::QuotaThreshold => {
-            AlertCause::QuotaThreshold { day, percent: 80, used: 8_000, limit: 10_000 }
+            AlertCause::QuotaThreshold { window: Window::Day, day, percent: 80, used: 8_000, limit: 10_000 }
         }
         WebhookKind::QuotaExceeded => AlertCause::QuotaExceeded { window: Window::Minute },
         WebhookKind::KeyExpiring => AlertCause::KeyExpiring {

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::parts::{Row, count, heading, list, moment, table, text};
 
-const EMPTY: &str = "None in the last 30 days. There will be one when 50, 80 or 100 % of a day's calls are used, with the \
-    first call of an hour that is refused for want of quota, 7 days and one day before the key or a secret expires, and \
+const EMPTY: &str = "None in the last 30 days. There will be one when 50, 80 or 100 % of a day's calls are used, or of the \
+    units of a day or a month, with the first call of an hour that is refused for want of quota, 7 days and one day before the key or a secret expires, and \
     when a webhook fails.";
 
 /// Returns the view.
@@ -33,12 +33,18 @@ fn row(alert: &Value) -> Row {
 
 fn threshold(alert: &Value) -> (Markup, Markup) {
     let quota = |member: &str| count(alert, &format!("/data/quota/{member}"));
+    let of = match text(alert, "/data/quota/name") {
+        "day" => "the day's calls",
+        "units-day" => "the day's units",
+        "units-month" => "the month's units",
+        other => other,
+    };
     let happened = html! {
-        (quota("percent")) " % of the day's calls were used: " (quota("used")) " of " (quota("limit")) "."
+        (quota("percent")) " % of " (of) " were used: " (quota("used")) " of " (quota("limit")) "."
     };
     let advice = html! {
         @if quota("percent") >= 100 {
-            "Further calls are refused until " (moment(alert, "/data/quota/resets_at")) ". Ask the operator for a higher limit."
+            "Calls beyond it are refused until " (moment(alert, "/data/quota/resets_at")) ". Ask the operator for a higher limit."
         } @else {
             "See " a href="#/v1/usage?group_by=tool" { "which tool" } " uses them. The count begins anew at "
             (moment(alert, "/data/quota/resets_at")) "."
@@ -56,7 +62,8 @@ fn exceeded(alert: &Value) -> (Markup, Markup) {
         "units-month" => "the units of the month were used up",
         other => other,
     };
-    let happened = html! { "A call was refused: " (quota) ". Further ones of that hour are not listed here." };
+    let happened =
+        html! { "A call was refused: " (quota) ". Further ones of that hour are not listed here." };
     let advice = html! {
         "Send calls more slowly, and repeat one after the seconds of Retry-After. "
         a href="#/v1/usage/calls?status=429" { "The refused calls" }

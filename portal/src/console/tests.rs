@@ -231,10 +231,16 @@ fn holder_sees_what_happened_and_what_to_do() {
         assert!(html.contains(text), "{text}: {html}");
     }
     alerts["alerts"][0]["data"]["quota"]["percent"] = json!(100);
+    alerts["alerts"][0]["data"]["quota"]["name"] = json!("units-month");
     alerts["alerts"][2]["data"]["secret"] = Value::Null;
     alerts["alerts"][3]["data"]["webhook"]["disabled_reason"] = json!("gone");
     let html = view("/console/v1/keys/me/alerts", &alerts);
-    for text in ["Further calls are refused until", "This key expires at", "A webhook was disabled (gone)"] {
+    for text in [
+        "100 % of the month's units were used",
+        "are refused until",
+        "This key expires at",
+        "A webhook was disabled (gone)",
+    ] {
         assert!(html.contains(text), "{text}: {html}");
     }
     let empty = view("/console/v1/keys/me/alerts", &json!({ "object": "alerts", "alerts": [] }));

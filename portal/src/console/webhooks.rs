@@ -92,7 +92,9 @@ const fn meaning(kind: WebhookKind) -> &'static str {
         WebhookKind::Click => "a visitor followed a link or a product",
         WebhookKind::QrScan => "a visitor scanned a QR code",
         WebhookKind::PagePublished => "another revision of a page went live",
-        WebhookKind::QuotaThreshold => "50, 80 or 100 % of the day's calls of a key are used",
+        WebhookKind::QuotaThreshold => {
+            "50, 80 or 100 % of the day's calls of a key, or of its units, are used"
+        }
         WebhookKind::QuotaExceeded => "a call was refused for want of quota, the first one of an hour",
         WebhookKind::KeyExpiring => "a key or a secret expires in 7 days, or in one",
         WebhookKind::WebhookFailing => "a webhook fails, or was disabled because it failed",

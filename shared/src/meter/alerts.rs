@@ -9,14 +9,16 @@
 //!
 //! Why: docs/decisions/webhooks.md, "A meter tells each alert once, from an outbox in its state".
 
+use std::num::NonZeroU32;
+
 use serde::{Deserialize, Serialize};
 
 use crate::key::{BiolinkPlan, KeyId, KeyRecord, KeyStatus, NamedSecret, SecretId};
 use crate::policy::Window;
-use crate::quota::Usage;
+use crate::quota::{UnitUsage, Usage};
 use crate::time::{UnixMillis, UtcDay};
 
-/// Parts of the day's calls at which the holder is alerted, in percent.
+/// Parts of a quota at which the holder is alerted, in percent.
 pub const THRESHOLDS: [u8; 3] = [50, 80, 100];
 /// Days before an expiry at which the holder is alerted, the last one first.
 pub const EXPIRY_DAYS: [u8; 2] = [1, 7];
@@ -39,15 +41,18 @@ pub struct Alert {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertCause {
-    /// A part of the day's calls is used.
+    /// A part of the day's calls is used, or of the units of a day or a month.
     QuotaThreshold {
-        /// The day.
+        /// The quota.
+        #[serde(default = "calls_of_a_day", skip_serializing_if = "is_calls_of_a_day")]
+        window: Window,
+        /// The day, or the first day of the month.
         day: UtcDay,
         /// One of [`THRESHOLDS`].
         percent: u8,
-        /// Calls that are counted on the day.
+        /// Calls or units that are counted.
         used: u32,
-        /// Calls that the day has.
+        /// Calls or units that there are.
         limit: u32,
     },
     /// A call was refused for want of quota: the first one of an hour.
@@ -71,7 +76,12 @@ impl Alert {
     /// Returns the id, by which a repeated alert of a key is known.
     pub fn id(&self, key: KeyId) -> String {
         match &self.cause {
-            AlertCause::QuotaThreshold { day, percent, .. } => format!("{key}:{}:{percent}", day.0),
+            AlertCause::QuotaThreshold { window: Window::Day, day, percent, .. } => {
+                format!("{key}:{}:{percent}", day.0)
+            }
+            AlertCause::QuotaThreshold { window, day, percent, .. } => {
+                format!("{key}:{}:{}:{percent}", day.0, window.as_str())
+            }
             AlertCause::QuotaExceeded { .. } => format!("{key}:{}:exceeded", self.at.hour()),
             AlertCause::KeyExpiring { secret, expires_at, days } => {
                 let secret = secret.as_ref().map(|(id, _)| id.to_string()).unwrap_or_default();
@@ -87,8 +97,14 @@ impl Alert {
 pub(super) struct Alerts {
     /// The day to which `reached` belongs.
     day: UtcDay,
-    /// A bit for each of [`THRESHOLDS`] that the day has reached.
+    /// A bit for each of [`THRESHOLDS`] that the calls of the day have reached.
     reached: u8,
+    /// The same of the units of a day.
+    #[serde(skip_serializing_if = "is_unreached")]
+    day_units: (UtcDay, u8),
+    /// The same of the units of a month, which its first day names.
+    #[serde(skip_serializing_if = "is_unreached")]
+    month_units: (UtcDay, u8),
     /// The hour of the last refusal that was an alert, from the epoch.
     refused_hour: u64,
     /// The moment until which expiries have caused their alerts.
@@ -137,28 +153,58 @@ impl Alerts {
         }
     }
 
-    /// Adds what is due by the calls that are counted, and by the time.
+    /// Adds what is due by the calls and units that are counted, and by the time.
     // Kept out of the meter's step, which is one function at the edge and must stay below 8 KiB.
     #[inline(never)]
-    pub(super) fn update(&mut self, record: &KeyRecord, usage: &Usage, now: UnixMillis) {
-        self.record_thresholds(record, usage, now);
+    pub(super) fn update(
+        &mut self,
+        record: &KeyRecord,
+        (usage, units): (&Usage, &UnitUsage),
+        now: UnixMillis,
+    ) {
+        let (day, (_, calls)) = (usage.day(), usage.used());
+        self.record_thresholds(record, (Window::Day, record.policy().day, calls), day, now);
+        if !record.limits.units.is_none() {
+            let (limits, spent) = (record.limits.units, units.spent());
+            self.record_thresholds(record, (Window::UnitsDay, limits.day, spent.day), day, now);
+            let month = day.month().0;
+            self.record_thresholds(record, (Window::UnitsMonth, limits.month, spent.month), month, now);
+        }
         self.record_expiries(record, now);
     }
 
-    fn record_thresholds(&mut self, record: &KeyRecord, usage: &Usage, now: UnixMillis) {
-        let Some(limit) = record.policy().day else { return };
-        let (day, (_, used), limit) = (usage.day(), usage.used(), limit.get());
-        let before = if day == self.day { self.reached } else { 0 };
+    /// Records the thresholds that a quota has reached in the period that begins with `day`.
+    fn record_thresholds(
+        &mut self,
+        record: &KeyRecord,
+        (window, limit, used): (Window, Option<NonZeroU32>, u32),
+        day: UtcDay,
+        now: UnixMillis,
+    ) {
+        let Some(limit) = limit.map(NonZeroU32::get) else { return };
+        let (since, told) = self.told(window);
+        let before = if day == *since { *told } else { 0 };
         let mut reached = before;
         for (at, percent) in THRESHOLDS.into_iter().enumerate() {
             let is_reached = u64::from(used) * 100 >= u64::from(limit) * u64::from(percent);
             if is_reached && reached & (1 << at) == 0 {
                 reached |= 1 << at;
-                self.raise(record, now, AlertCause::QuotaThreshold { day, percent, used, limit });
+                let cause = AlertCause::QuotaThreshold { window, day, percent, used, limit };
+                self.raise(record, now, cause);
             }
         }
         if reached != before {
-            (self.day, self.reached) = (day, reached);
+            let (since, told) = self.told(window);
+            (*since, *told) = (day, reached);
+        }
+    }
+
+    /// Returns the first day of the last period in which a quota has reached a threshold, and which.
+    const fn told(&mut self, window: Window) -> (&mut UtcDay, &mut u8) {
+        match window {
+            Window::Minute | Window::Day | Window::UnitsMinute => (&mut self.day, &mut self.reached),
+            Window::UnitsDay => (&mut self.day_units.0, &mut self.day_units.1),
+            Window::UnitsMonth => (&mut self.month_units.0, &mut self.month_units.1),
         }
     }
 
@@ -220,6 +266,19 @@ fn expiries(record: &KeyRecord) -> impl Iterator<Item = Expiry<'_>> {
         Some(Expiry { secret: Some(secret), at: secret.expires_at?, since: secret.created_at })
     });
     own.into_iter().chain(named).filter(|_| record.status == KeyStatus::Active)
+}
+
+const fn calls_of_a_day() -> Window {
+    Window::Day
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_calls_of_a_day(window: &Window) -> bool {
+    matches!(window, Window::Day)
+}
+
+fn is_unreached(reached: &(UtcDay, u8)) -> bool {
+    *reached == Default::default()
 }
 
 /// Returns true if the account can have webhooks.

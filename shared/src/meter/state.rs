@@ -124,7 +124,7 @@ impl Meter {
         let now = self.usage.read_clock(now);
         let reply = self.reply(message, now);
         if let Some(record) = &self.record {
-            self.alerts.update(record, &self.usage, now);
+            self.alerts.update(record, (&self.usage, &self.units), now);
         }
         reply
     }

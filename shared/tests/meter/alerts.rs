@@ -9,7 +9,7 @@ use shared::key::{BiolinkPlan, KeyRecord, KeyStatus, NamedSecret, Scopes, Secret
 use shared::meter::{
     Alert, AlertCause, Batch, Message, Meter, MeterRequest, MeterResponse, THRESHOLDS, Verdict,
 };
-use shared::policy::{LimitOverrides, Window};
+use shared::policy::{LimitOverrides, UnitLimits, Window};
 use shared::tier::Tier;
 use shared::time::{UnixMillis, UtcDay};
 
@@ -71,6 +71,38 @@ fn threshold_of_the_day_is_told_once_with_the_call_that_reaches_it() {
 }
 
 #[test]
+fn thresholds_of_units_are_told_once_a_day_and_once_a_month() {
+    let units = UnitLimits { minute: None, day: NonZeroU32::new(100), month: NonZeroU32::new(200) };
+    let calls = business(1_000);
+    let record = KeyRecord { limits: LimitOverrides { units, ..calls.limits }, ..calls };
+    let mut meter = Meter::default();
+    let mut spend = |seq, units, now| {
+        let request =
+            MeterRequest { units, record: Some(record.clone()), version: 1, ..request(Tier::Free, 1, seq) };
+        assert_eq!(send(&mut meter, &request, now).verdict, Verdict::Allow);
+        meter = restarted(&meter);
+        deliver(&mut meter, now)
+    };
+    let of_day = |now: UnixMillis, percent, used| {
+        let (window, day, limit) = (Window::UnitsDay, now.day(), 100);
+        AlertCause::QuotaThreshold { window, day, percent, used, limit }
+    };
+    let of_month = |now: UnixMillis, percent, used| {
+        let (window, day, limit) = (Window::UnitsMonth, now.day().month().0, 200);
+        AlertCause::QuotaThreshold { window, day, percent, used, limit }
+    };
+    assert_eq!(spend(1, 49, NOON), []);
+    assert_eq!(spend(2, 1, NOON), [of_day(NOON, 50, 50)]);
+    assert_eq!(spend(3, 50, NOON), [of_day(NOON, 80, 100), of_day(NOON, 100, 100), of_month(NOON, 50, 100)]);
+    assert_eq!(spend(4, 50, MIDNIGHT), [of_day(MIDNIGHT, 50, 50)]);
+    let (day, month) = (|percent| of_day(MIDNIGHT, percent, 100), |percent| of_month(MIDNIGHT, percent, 200));
+    assert_eq!(spend(5, 50, MIDNIGHT), [day(80), day(100), month(80), month(100)]);
+    let december = MIDNIGHT.plus(9 * DAY);
+    let day = |percent| of_day(december, percent, 100);
+    assert_eq!(spend(6, 100, december), [day(50), day(80), day(100), of_month(december, 50, 100)]);
+}
+
+#[test]
 fn first_refusal_of_an_hour_is_told() {
     let (mut meter, record) = (Meter::default(), business(1));
     let mut told = Vec::new();
@@ -118,7 +150,10 @@ fn key_whose_plan_has_no_webhooks_lists_its_alerts_once_and_has_no_outbox() {
     assert_eq!(told[3..], [AlertCause::QuotaExceeded { window: Window::Day }]);
     let read = Message::ReadAlerts(MeterRequest { version: 1, ..request(Tier::Free, 2, 1) });
     for (before, days) in [(6 * DAY, 7), (HOUR, 1)] {
-        assert!(meter.step(read.clone(), at.minus(before)).1, "with what the read lists, its state is stored");
+        assert!(
+            meter.step(read.clone(), at.minus(before)).1,
+            "with what the read lists, its state is stored"
+        );
         assert_eq!(listed(&mut meter), [AlertCause::KeyExpiring { secret: None, expires_at: at, days }]);
         assert!(!meter.step(read.clone(), at.minus(before)).1);
     }
@@ -203,7 +238,12 @@ fn named_secret_that_expires_is_told_with_its_name() {
 fn id_of_an_alert_names_its_key_and_its_period() {
     let id = record(Tier::Free, 1).id;
     let alert = |at: u64, cause: &AlertCause| Alert { at: NOON.plus(at), cause: cause.clone() }.id(id);
-    let threshold = |percent| AlertCause::QuotaThreshold { day: NOON.day(), percent, used: 1, limit: 1 };
+    let reached =
+        |window, percent| AlertCause::QuotaThreshold { window, day: NOON.day(), percent, used: 1, limit: 1 };
+    let threshold = |percent| reached(Window::Day, percent);
+    let each =
+        [Window::Day, Window::UnitsDay, Window::UnitsMonth].map(|window| alert(0, &reached(window, 50)));
+    assert_eq!(BTreeSet::from(each).len(), 3);
     assert_eq!(alert(0, &threshold(50)), alert(HOUR, &threshold(50)));
     assert_ne!(alert(0, &threshold(50)), alert(0, &threshold(80)));
     let [minute, day] = [Window::Minute, Window::Day].map(|window| AlertCause::QuotaExceeded { window });

@@ -5,6 +5,7 @@ use shared::{
     key::{KeyId, SecretId},
     meter::AlertCause,
     policy::Window,
+    time::{UnixMillis, UtcDay},
 };
 
 use crate::webhooks::{AlertEvent, EndpointId};
@@ -26,6 +27,7 @@ pub(super) struct KeyData {
 #[derive(Serialize)]
 pub(super) struct UsedQuota {
     name: Window,
+    unit: &'static str,
     limit: u32,
     used: u32,
     percent: u8,
@@ -35,6 +37,7 @@ pub(super) struct UsedQuota {
 #[derive(Serialize)]
 pub(super) struct Quota {
     name: Window,
+    unit: &'static str,
 }
 
 #[derive(Serialize)]
@@ -73,15 +76,20 @@ impl<'a> AlertData<'a> {
         };
         let key = KeyData { id };
         match cause {
-            AlertCause::QuotaThreshold { day, percent, used, limit } => {
-                let (limit, used, percent) = (*limit, *used, *percent);
-                let resets_at = day.end().to_rfc3339_ms();
-                Self::Threshold {
-                    key,
-                    quota: UsedQuota { name: Window::Day, limit, used, percent, resets_at },
-                }
+            AlertCause::QuotaThreshold { window, day, percent, used, limit } => Self::Threshold {
+                key,
+                quota: UsedQuota {
+                    name: *window,
+                    unit: unit(*window),
+                    limit: *limit,
+                    used: *used,
+                    percent: *percent,
+                    resets_at: end(*window, *day).to_rfc3339_ms(),
+                },
+            },
+            AlertCause::QuotaExceeded { window } => {
+                Self::Exceeded { key, quota: Quota { name: *window, unit: unit(*window) } }
             }
-            AlertCause::QuotaExceeded { window } => Self::Exceeded { key, quota: Quota { name: *window } },
             AlertCause::KeyExpiring { secret, expires_at, days } => Self::Expiring {
                 key,
                 secret: secret.as_ref().map(|(id, name)| SecretData { id: *id, name }),
@@ -90,4 +98,14 @@ impl<'a> AlertData<'a> {
             },
         }
     }
+}
+
+/// Returns what a quota counts.
+const fn unit(window: Window) -> &'static str {
+    if window.is_of_units() { "units" } else { "calls" }
+}
+
+/// Returns the end of the quota's period that begins with `day`.
+fn end(window: Window, day: UtcDay) -> UnixMillis {
+    if window == Window::UnitsMonth { day.month().1.start() } else { day.end() }
 }

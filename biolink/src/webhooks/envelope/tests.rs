@@ -1,11 +1,16 @@
 use serde_json::{Value, json};
-use shared::json;
+use shared::{
+    json,
+    key::KeyId,
+    meter::{Alert, AlertCause},
+    policy::Window,
+};
 
 use super::*;
 use crate::{
     events::Dimension,
     page::{LinkId, PageDocument, PageId, ProductId, Slug},
-    webhooks::{ProductRef, Trigger},
+    webhooks::{DisabledReason, EndpointId, ProductRef, Trigger},
 };
 
 const AT: UnixMillis = UnixMillis(1_795_262_400_120);
@@ -174,4 +179,42 @@ fn card_is_read_as_it_was_stored() {
     for card in [card(), Card::unknown(PageId::new([1; 12]))] {
         assert_eq!(json::from_str(&serde_json::to_string(&card).unwrap()), Ok(card));
     }
+}
+
+/// Each is listed with the `data` that its event has.
+#[test]
+fn alerts_are_listed_newest_first() {
+    let (key, endpoint) = (KeyId::new([1; 12]), EndpointId::new([6; 12]));
+    let exceeded = |at, window| AlertEvent::Key {
+        id: key,
+        alert: Alert { at, cause: AlertCause::QuotaExceeded { window } },
+    };
+    let failing = AlertEvent::Webhook {
+        id: endpoint,
+        url: "https://hooks.example/crm".to_owned(),
+        at: AT.plus(1_000),
+        disabled: Some(DisabledReason::Gone),
+        consecutive_failures: 1,
+        failing_since: None,
+    };
+    let of_units = AlertCause::QuotaThreshold {
+        window: Window::UnitsMonth,
+        day: AT.day().month().0,
+        percent: 80,
+        used: 81,
+        limit: 100,
+    };
+    let of_units = AlertEvent::Key { id: key, alert: Alert { at: AT.plus(500), cause: of_units } };
+    let newest_first =
+        [exceeded(AT.plus(2_000), Window::Minute), failing, of_units, exceeded(AT, Window::Day)];
+    let [a, b, c, d] = newest_first.clone();
+    let listed: Value = serde_json::from_str(&describe_alerts(vec![a, d, c, b])).unwrap();
+    let expected = newest_first.map(|alert| {
+        let event: Value = serde_json::from_str(&head().render_alert(&alert)).unwrap();
+        json!({ "type": event["type"], "timestamp": alert.at().to_rfc3339_ms(), "data": event["data"] })
+    });
+    assert_eq!(listed, json!({ "object": "alerts", "alerts": expected }));
+    let quota = &listed["alerts"][2]["data"]["quota"];
+    assert_eq!((&quota["name"], &quota["unit"]), (&json!("units-month"), &json!("units")));
+    assert_eq!(quota["resets_at"], "2026-12-01T00:00:00.000Z");
 }
