@@ -18,13 +18,17 @@ const forms = (() => {
     path.slice(0, -1).reduce((into, member, at) => (into[member] ??= Number.isInteger(path[at + 1]) ? [] : {}), object)[path.at(-1)] = value;
   }
 
+  /** The members of an object as items of a list. `read` makes the object again. */
+  const entriesOf = (object) => Object.entries(object).map(([name, value]) => ({ name, value }));
+
   /** Fills a form, or an item of a list, with a value. What has no field is kept for `read`. */
   function fill(part, value) {
     part.kept = value;
     const own = (selector) => [...part.querySelectorAll(selector)].filter((node) => ends(node) === part);
     for (const list of own("[data-list]")) {
       list.replaceChildren();
-      for (const item of take(value, list.dataset.list.split(".")) ?? []) add(list, item);
+      const items = take(value, list.dataset.list.split(".")) ?? [];
+      for (const item of "entries" in list.dataset ? entriesOf(items) : items) add(list, item);
     }
     for (const field of own("[name]:not(fieldset, button)")) set(field, take(value, field.name.split(".")));
   }
@@ -63,6 +67,10 @@ const forms = (() => {
         groups.set(group, [...(groups.get(group) ?? []), ...(checked ? [value] : [])]);
         put(body, path, groups.get(group));
       }
+    }
+    for (const list of form.querySelectorAll("[data-entries]")) {
+      const path = pathOf(list);
+      put(body, path, Object.fromEntries(take(body, path).map(({ name = "", value = "" }) => [name, value])));
     }
     // An object without anything in it is none.
     for (const path of wholes) if (Object.values(take(body, path) ?? {}).every((member) => member == null)) put(body, path, null);

@@ -173,6 +173,28 @@ test("what the form does not show survives a change", async () => {
   await assertQuiet(window);
 });
 
+test("notes by name are added, removed, and refused at their field", async () => {
+  const window = await openForm({ metadata: { empty: "", manager: "Charles" } });
+  const { page, read } = window;
+  await page.getByText("Your own notes, which no visitor sees").click();
+  const notes = page.locator("[data-list=metadata] > li");
+  const field = (note, name) => notes.nth(note).getByLabel(name, { exact: true });
+  assert.deepEqual([await field(1, "Name").inputValue(), await field(1, "Text").inputValue()], ["manager", "Charles"]);
+  await page.getByRole("button", { name: "Add a note" }).click();
+  await field(2, "Text").fill("7: second floor");
+  assert.equal(await save(page), 422);
+  const invalid = page.locator("[aria-invalid=true]");
+  assert.deepEqual(await invalid.evaluateAll((fields) => fields.map((field) => [field.name, document.getElementById(field.getAttribute("aria-describedby")).innerText])), [["name", "must have names of 1 to 40 characters"]]);
+  await field(2, "Name").fill("desk: no.");
+  assert.equal(await save(page), 200);
+  assert.deepEqual((await read()).metadata, { "desk: no.": "7: second floor", empty: "", manager: "Charles" });
+  for (const _ of [1, 2, 3]) await notes.first().getByRole("button", { name: "Remove" }).click();
+  assert.equal(await page.evaluate(() => document.activeElement.innerText), "Add a note");
+  assert.equal(await save(page), 200);
+  assert.deepEqual((await read()).metadata, {});
+  await assertQuiet(window, true);
+});
+
 test("uploaded picture is in the page and in its preview", async () => {
   const window = await openForm();
   const { page, read } = window;

@@ -79,6 +79,7 @@ const LABELS: &[(&str, &str)] = &[
     ("link", "Id of a link, if not the page"),
     ("locale", "Language, such as en-GB"),
     ("max_items", "Most products"),
+    ("metadata", "Notes by name"),
     ("min", "Age"),
     ("noindex", "Hide from search engines"),
     ("preset", "Look"),
@@ -136,7 +137,8 @@ impl<'a> ObjectForm<'a> {
         self.fields_below("", names)
     }
 
-    /// Returns a member; `None` if it is no field: it is only read, or an object with any members.
+    /// Returns a member; `None` if it is no field: it is only read, or an object with any members that are
+    /// not texts.
     fn member(self, name: &str) -> Option<Self> {
         let member = |schema: &'a Value| {
             let member = schema.pointer(&format!("/properties/{name}"))?;
@@ -144,8 +146,8 @@ impl<'a> ObjectForm<'a> {
         };
         let (shown, written) = (member(self.shown)?, member(self.written)?);
         let is_read_only = text(written, "/description").starts_with("Read-only");
-        let is_open = text(shown, "/type") == "object" && shown.get("properties").is_none();
-        (!is_read_only && !is_open).then_some(Self { shown, written, ..self })
+        let is_field = !is_open(shown) || text(shown, "/additionalProperties/type") == "string";
+        (!is_read_only && is_field).then_some(Self { shown, written, ..self })
     }
 
     /// Returns the items of an array.
@@ -170,6 +172,7 @@ impl<'a> ObjectForm<'a> {
 
     fn field(self, path: &str) -> Markup {
         match (text(self.shown, "/type"), self.items()) {
+            ("object", _) if is_open(self.shown) => entries(path),
             ("object", _) => self.object(path),
             ("array", Some(items)) if items.shown.get("properties").is_some() => items.list(path),
             ("array", Some(items)) if items.shown.get("enum").is_some() => items.group(path),
@@ -274,6 +277,31 @@ impl<'a> ObjectForm<'a> {
     }
 }
 
+/// Returns true for an object with any members.
+fn is_open(schema: &Value) -> bool {
+    text(schema, "/type") == "object" && schema.get("properties").is_none()
+}
+
+/// Returns the list of an object's members, which are texts.
+fn entries(path: &str) -> Markup {
+    html! {
+        fieldset {
+            legend { (label(path)) }
+            ol.items data-list=(path) data-entries {}
+            template {
+                li data-item {
+                    div.row {
+                        label { "Name" input name="name" autocomplete="off"; }
+                        label { "Text" input name="value" autocomplete="off"; }
+                        button type="button" data-do="remove" { "Remove" }
+                    }
+                }
+            }
+            button type="button" data-do="add" { "Add a note" }
+        }
+    }
+}
+
 fn label(path: &str) -> String {
     let name = path.rsplit('.').next().unwrap_or(path);
     let known = |wanted: &str| LABELS.iter().find(|(name, _)| *name == wanted).map(|(_, label)| *label);
@@ -300,9 +328,8 @@ mod tests {
         for (name, schema) in written {
             let schema = form.resolved(schema);
             let is_read_only = schema["description"].as_str().unwrap_or_default().starts_with("Read-only");
-            let is_open = schema["type"] == "object" && schema.get("properties").is_none();
             let has_field = form.names().contains(&name.as_str());
-            assert_eq!(has_field, !is_read_only && !is_open && name != "status", "{at}.{name}");
+            assert_eq!(has_field, !is_read_only && name != "status", "{at}.{name}");
             if let Some(member) = form.member(name) {
                 let part = member.items().unwrap_or(member);
                 if part.written.get("properties").is_some() {
@@ -326,7 +353,7 @@ mod tests {
     fn field_has_the_type_of_its_schema() {
         let document = biolink::document(SERVER);
         let page = ObjectForm::new(&document, "Page", "PageInput");
-        let html = page.fields(&["bio", "tags", "dir", "avatar", "links", "gate"]).into_string();
+        let html = page.fields(&["bio", "tags", "dir", "avatar", "links", "gate", "metadata"]).into_string();
         for part in [
             r#"<textarea name="bio" rows="2"></textarea>"#,
             r#"<input name="tags" data-words>"#,
@@ -339,6 +366,7 @@ mod tests {
             r#"<input name="visible_from" type="datetime-local" step="any" autocomplete="off" data-nullable>"#,
             r#"<input name="gate.min" type="number" min="13" max="25" autocomplete="off">"#,
             r#"<select name="gate.kind"><option value="">–</option><option value="age">"#,
+            r#"<ol class="items" data-list="metadata" data-entries></ol><template><li data-item>"#,
         ] {
             assert!(html.contains(part), "{part}: {html}");
         }
