@@ -73,14 +73,15 @@ make_once() {
   if [[ $now == "$(cat "$stamp" 2>/dev/null)" ]]; then return; fi
   rm -rf "$folder"
   mkdir -p "$folder"
-  "$command" "$folder"
+  step "making the clients in ${command#make_}" "$command" "$folder"
   printf '%s\n' "$now" >"$stamp"
 }
 
-# Generates a client with openapi-generator, without its documents and tests.
+# Generates a client with openapi-generator, without its documents and tests. It runs for seconds, which are too few for what Java
+# makes of a program that runs for hours.
 openapi_generator() {
   local language=$1 name=$2 output=$3
-  openapi-generator-cli generate -g "$language" -i "$DESCRIPTIONS/$name.json" -o "$output" \
+  JDK_JAVA_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" openapi-generator-cli generate -g "$language" -i "$DESCRIPTIONS/$name.json" -o "$output" \
     --additional-properties="packageName=openapi_generator_$name" \
     --global-property=apis,models,supportingFiles,apiDocs=false,modelDocs=false,apiTests=false,modelTests=false >"$output.log" 2>&1 ||
     { cat "$output.log"; return 1; }
@@ -144,7 +145,9 @@ rust() {
   # Only the edge serves bio-link pages.
   if [[ $GATEWAY_BOUNDARY != edge ]]; then skipped=(--skip pages::); fi
   cd "$CLIENTS/rust"
-  CARGO_TARGET_DIR=$TARGET_DIR cargo test --locked --quiet --test client -- ${FILTER:+"$FILTER"} ${skipped[@]+"${skipped[@]}"}
+  export CARGO_TARGET_DIR=$TARGET_DIR
+  step "compiling the client in rust" cargo test --locked --quiet --test client --no-run
+  cargo test --locked --quiet --test client -- ${FILTER:+"$FILTER"} ${skipped[@]+"${skipped[@]}"}
 }
 
 case ${1:-} in
