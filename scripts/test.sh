@@ -93,7 +93,8 @@ proxy_pingora_tests() { UTG_TEST_TRANSPORT=pingora-proxy run_binaries 'proxy tes
 edge_tests() { RUST_TEST_THREADS=3 run_binaries 'tests test edge'; }
 end_to_end_tests() { run_binaries 'tests test end_to_end'; }
 chaos_tests() { run_binaries 'tests test chaos'; }
-load_tests() { run_binaries 'tests test load'; }
+# Most of its ten seconds a scenario waits until the next call is due.
+load_tests() { RUST_TEST_THREADS=4 run_binaries 'tests test load'; }
 
 # Runs the examples in doc comments: rustdoc compiles those of a crate into one program. The features are those of the other
 # kinds, so that no dependency is built again.
