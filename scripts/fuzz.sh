@@ -4,6 +4,7 @@
 #   TIME=60        seconds for each target; 0 runs the seeds only
 #   TARGET=routes  these targets only, separated by spaces
 #   QUICK=1        what CI runs: soon built and slower, without the target that needs the proxy
+#   COMPILE=only   builds the targets and runs none
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source "$here/lib.sh"
@@ -40,6 +41,7 @@ if [[ -n ${TARGET:-} ]]; then
 else
   step "building the fuzz targets" build
 fi
+if [[ -n ${COMPILE:-} ]]; then exit; fi
 
 # fuzz target: what it finds new is kept beside its program, and runs first the next time.
 fuzz() {

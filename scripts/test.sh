@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `make test`: the whole suite. Kinds run side by side, and the output of each is shown as a whole when it ends. The last lines
-# count the tests of each kind; the very last one counts them all.
+# `make test`: the whole suite. Kinds run side by side, and the output of each is shown as a whole when it ends or soon after. The
+# last lines count the tests of each kind; the very last one counts them all.
 # Fails if a test fails, if a kind could not be run, and if a kind has no tests.
 # KIND=proxy runs one kind, and FILTER=waits only those of its tests whose names hold that: no other test counts.
 # CHANGED=main runs the kinds that what has changed since that commit can affect.
@@ -14,7 +14,8 @@ readonly FAILED=$LOGS/failed.tsv
 readonly KIND=${KIND:-} FILTER=${FILTER:-} CHANGED=${CHANGED:-}
 # The faults of `chaos`. A test that is run again plays the same ones.
 export SEED=${SEED:-$RANDOM}
-# As many kinds at a time: enough for two cores, and few enough for tests that hold a response to a timeout.
+# As many kinds at a time: enough for two cores, and few enough for tests that hold a response to a timeout. If it is more than
+# one, what only computes has the rest of the processor.
 readonly AT_ONCE=${AT_ONCE:-2}
 
 # The sums of what the test runners count: cargo's `test result:` lines, the closing lines of node's runner and of pytest, and
@@ -127,11 +128,13 @@ browser_tests() { run_browser --test-concurrency=2 tests/browser/*.test.mjs; }
 lighthouse_tests() { run_browser tests/browser/lighthouse.mjs; }
 run_browser() { node --test ${FILTER:+--test-name-pattern="$FILTER"} "$@"; }
 
-# The longest first, so that none is left alone at the end.
-readonly SIDE_BY_SIDE=(edge fuzz schemathesis browser proxy package end-to-end clients proxy-pingora chaos unit property openapi tools contract simulation doc mcp)
+# The longest first, so that none is left alone at the end. The targets of `fuzz` are built beside the ones before it.
+readonly SIDE_BY_SIDE=(edge schemathesis browser proxy fuzz clients proxy-pingora end-to-end package chaos openapi tools mcp)
+# They wait for nothing, and nothing in them is held to a timeout.
+readonly COMPUTING=(simulation unit property contract doc)
 # They hold the time that something takes to a limit: what a page costs a browser, how late a load generator sends.
 readonly ALONE=(load lighthouse)
-readonly KINDS=("${SIDE_BY_SIDE[@]}" "${ALONE[@]}")
+readonly KINDS=("${SIDE_BY_SIDE[@]}" "${COMPUTING[@]}" "${ALONE[@]}")
 
 # kinds_of file: the kinds that a change of the file can affect. `contract` reads all sources. A file that is not named here can
 # affect every kind.
@@ -180,6 +183,7 @@ kind() {
   else
     step "$name tests" "${name//-/_}_tests" >"$LOGS/$name.log" 2>&1 </dev/null || status=$?
   fi
+  times >"$LOGS/$name.times"
   read -r passed failed ignored < <(count "$LOGS/$name.log")
   if ((ignored)); then
     echo "error $name: $ignored tests were skipped" >>"$LOGS/$name.log"
@@ -190,6 +194,18 @@ kind() {
     failed=1
   fi
   echo "$passed $failed" >"$LOGS/$name.count"
+}
+
+# show_processor: the table of what the kinds and everything together cost, by what `times` says of the children of a shell. A kind
+# whose steps took longer has waited.
+show_processor() {
+  local name
+  printf '\nseconds of the processor of each kind\n'
+  times >"$LOGS/in all.times"
+  for name in "${KINDS[@]}" "in all"; do
+    [[ -e $LOGS/$name.times ]] || continue
+    awk -v name="$name" 'NR == 2 { split($1 $2, parts, "[ms]"); printf "%6d  %s\n", 60 * (parts[1] + parts[3]) + parts[2] + parts[4], name }' "$LOGS/$name.times"
+  done
 }
 
 # Shows the logs of the kinds that have ended, each once.
@@ -203,13 +219,28 @@ show_ended() {
   done
 }
 
+# Does what only computes, one after the other and at a low priority: a third kind at a time, which takes the processor while the
+# other two wait for something and leaves it to them when they need it.
+compute() {
+  local name
+  renice -n 10 "$BASHPID" >/dev/null
+  # The kind itself says what is wrong with a target that cannot be built.
+  if [[ -z $KIND ]] && is_due fuzz; then COMPILE=only fuzz_tests >/dev/null 2>&1 </dev/null || true; fi
+  for name in "${COMPUTING[@]}"; do
+    if is_due "$name"; then (kind "$name"); fi
+  done
+}
+
+# The number of kinds that run, without what `compute` does.
+running() { jobs -rp | grep -cvx "${COMPUTE:-}"; }
+
 # kinds at_once name…: runs those of these kinds that are due, in their order and so many at a time.
 kinds() {
   local at_once=$1 name
   shift
   for name in "$@"; do
     is_due "$name" || continue
-    while (($(jobs -rp | wc -l) >= at_once)); do
+    while (($(running) >= at_once)); do
       wait -n || true
       show_ended
     done
@@ -236,6 +267,7 @@ run_again() {
 run_test() { (cd "$2" && UTG_TEST_TRANSPORT=$1 "$3" --exact "$4"); }
 
 prepare_tools() {
+  "$here/npm.sh"
   "$here/browser.sh"
   "$here/python.sh"
 }
@@ -247,11 +279,14 @@ if [[ -n $KIND && " ${KINDS[*]} " != *" $KIND "* ]]; then fail "there is no kind
 DUE=""
 if [[ -n $CHANGED ]]; then DUE=$(due_kinds); fi
 readonly DUE
-rm -f "$LOGS"/*.{log,count,shown,out}
+rm -f "$LOGS"/*.{log,count,shown,out,times}
 : >"$FAILED"
 UNSTEADY=()
-"$here/setup.sh"
+# What `setup.sh` does, but for the packages of npm: no compiler needs them.
+"$here/system-packages.sh"
 "$here/system-packages.sh" servers
+"$here/secrets.sh"
+"$here/wasm-std.sh"
 # The worker's last steps have one thread, and the tools are downloaded.
 status=0
 beside prepare_tools
@@ -262,11 +297,18 @@ join_beside || status=1
 PROGRAMS=$TARGET_DIR/debug "$here/build-edge.sh"
 write_documents "$TARGET_DIR/debug"
 
-kinds "$AT_ONCE" "${SIDE_BY_SIDE[@]}"
+if ((AT_ONCE > 1)); then
+  compute &
+  COMPUTE=$!
+  kinds "$AT_ONCE" "${SIDE_BY_SIDE[@]}"
+else
+  kinds 1 "${SIDE_BY_SIDE[@]}" "${COMPUTING[@]}"
+fi
 kinds 1 "${ALONE[@]}"
 run_again
 
 show_steps
+show_processor
 passed_in_all=0
 failed_in_all=0
 echo
