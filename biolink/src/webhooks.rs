@@ -33,7 +33,7 @@ pub use endpoint::{
     Endpoint, EndpointChange, EndpointInput, LiveSecret, MAX_ENDPOINTS, MAX_HEADERS, MAX_LIVE_SECRETS,
     RotationInput, SealedHeaders, Statistics, read_test,
 };
-pub use envelope::{API_VERSION, EventHead, MAX_ENVELOPE, describe_alerts, render_batch};
+pub use envelope::{API_VERSION, EventHead, MAX_ENVELOPE, alert_list, describe_alert, render_batch};
 pub use health::{Disabled, DisabledReason, Health, MAX_IN_FLIGHT, Recovery};
 pub use ids::{BatchId, DeliveryId, EndpointId, EventId, MAX_NUMBER};
 pub use kind::{KindSet, WebhookKind};

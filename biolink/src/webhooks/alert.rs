@@ -1,6 +1,5 @@
 //! Alerts, on their way to the endpoints of the account.
 
-use serde::{Deserialize, Serialize};
 use shared::{
     key::KeyId,
     meter::{Alert, AlertCause},
@@ -10,8 +9,7 @@ use shared::{
 use super::{DisabledReason, Endpoint, EndpointId, WebhookKind};
 
 /// An event that is about the account, and not about a page.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AlertEvent {
     /// About a key, from its meter.
     Key {

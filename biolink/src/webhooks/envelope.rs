@@ -9,7 +9,7 @@ use shared::json;
 use shared::time::UnixMillis;
 
 use self::alert::AlertData;
-pub use self::alert_list::describe_alerts;
+pub use self::alert_list::{alert_list, describe_alert};
 use self::data::{Data, published, visited};
 use super::{AlertEvent, BatchId, Card, EventId, Publication, Visit, WebhookKind};
 

@@ -42,7 +42,7 @@ pub enum WebhooksMessage {
         /// The alerts.
         alerts: Vec<Alert>,
     },
-    /// The reply has the last alerts about endpoints, the newest first.
+    /// The reply has the last alerts about endpoints, described, each with its moment.
     ReadAlerts,
     /// A page was deleted: drop its events.
     Purge(PageId),

@@ -1,11 +1,11 @@
 //! The client of webhooks, which are one Durable Object for each account.
 
 use biolink::pages_api::Reply;
-use biolink::webhooks::AlertEvent;
 use biolink::webhooks_api::{WebhooksMessage, webhooks_unavailable};
 use shared::json;
 use shared::key::KeyId;
 use shared::problem::Problem;
+use shared::time::UnixMillis;
 use worker::ObjectNamespace;
 
 use crate::context::RequestContext;
@@ -43,11 +43,14 @@ pub(crate) async fn request(
     reply.map_err(|error| unavailable(context, &error))
 }
 
-/// Returns the last alerts about endpoints of an account, the newest first.
+/// Returns the last alerts about endpoints of an account, described, each with its moment.
 ///
 /// # Errors
 /// `webhooks-unavailable`.
-pub(crate) async fn alerts(context: &RequestContext<'_>, account: KeyId) -> Result<Vec<AlertEvent>, Problem> {
+pub(crate) async fn alerts(
+    context: &RequestContext<'_>,
+    account: KeyId,
+) -> Result<Vec<(UnixMillis, String)>, Problem> {
     let reply = call(&context.biolink()?.webhooks, account, &WebhooksMessage::ReadAlerts).await;
     let alerts = reply.and_then(|reply| Ok(json::from_str(&reply)?));
     alerts.map_err(|error| unavailable(context, &error))

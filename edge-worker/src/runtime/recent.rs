@@ -2,13 +2,9 @@
 //!
 //! It costs a row for each entry, and nothing while there is none.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use shared::json;
 use shared::time::UnixMillis;
-use worker::{Result, SqlStorage};
+use worker::{Result, SqlStorage, SqlStorageValue};
 
-use super::message::parse;
 use super::sql;
 
 const HAS_TABLE: &str = "SELECT 1 FROM sqlite_master WHERE name = 'recent'";
@@ -16,7 +12,7 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS recent (n INTEGER PRIMARY KEY, i
 const STORE: &str =
     "INSERT INTO recent (id, at, j) SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM recent WHERE id = ?1)";
 const DROP: &str = "DELETE FROM recent WHERE at < ? OR n <= (SELECT MAX(n) FROM recent) - 50";
-const LOAD: &str = "SELECT j FROM recent WHERE at >= ? ORDER BY n DESC";
+const LOAD: &str = "SELECT at, j FROM recent WHERE at >= ? ORDER BY n DESC";
 const ERASE: &str = "DROP TABLE IF EXISTS recent";
 /// Time for which an entry is listed, in milliseconds: 30 days.
 const KEEP_MS: u64 = 30 * 86_400_000;
@@ -28,24 +24,28 @@ const KEEP_MS: u64 = 30 * 86_400_000;
 pub(crate) fn add(
     storage: &SqlStorage,
     (id, at): (String, UnixMillis),
-    entry: &impl Serialize,
+    entry: String,
     now: UnixMillis,
 ) -> Result<()> {
     storage.exec(TABLE, None)?;
-    storage.exec(STORE, vec![id.into(), sql::integer(at.0)?, json::to_string(entry)?.into()])?;
+    storage.exec(STORE, vec![id.into(), sql::integer(at.0)?, entry.into()])?;
     storage.exec(DROP, vec![sql::integer(now.minus(KEEP_MS).0)?]).map(drop)
 }
 
-/// Returns the entries of the last 30 days, the newest first.
+/// Returns the entries of the last 30 days, the newest first, each with its moment.
 ///
 /// # Errors
 /// If the storage fails.
-pub(crate) fn list<T: DeserializeOwned>(storage: &SqlStorage, now: UnixMillis) -> Result<Vec<T>> {
+pub(crate) fn list(storage: &SqlStorage, now: UnixMillis) -> Result<Vec<(UnixMillis, String)>> {
     if sql::rows(storage, HAS_TABLE, vec![], |_| Some(()))?.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = sql::rows(storage, LOAD, vec![sql::integer(now.minus(KEEP_MS).0)?], sql::text)?;
-    rows.iter().map(|text| parse(text)).collect()
+    sql::rows(storage, LOAD, vec![sql::integer(now.minus(KEEP_MS).0)?], entry)
+}
+
+fn entry(row: &[SqlStorageValue]) -> Option<(UnixMillis, String)> {
+    let (at, text) = row.split_first()?;
+    Some((UnixMillis(sql::number(at)?), sql::text(text)?))
 }
 
 /// Removes all.

@@ -3,16 +3,10 @@
 use std::cmp::Reverse;
 
 use serde::Serialize;
-use shared::json;
+use shared::{json, time::UnixMillis};
 
 use super::alert::AlertData;
 use crate::webhooks::{AlertEvent, WebhookKind};
-
-#[derive(Serialize)]
-struct AlertList<'a> {
-    object: &'static str,
-    alerts: Vec<ListedAlert<'a>>,
-}
 
 /// An alert with the members that its envelope has too.
 #[derive(Serialize)]
@@ -23,14 +17,17 @@ struct ListedAlert<'a> {
     data: AlertData<'a>,
 }
 
-/// Returns the list of alerts, the newest first.
-pub fn describe_alerts(mut alerts: Vec<AlertEvent>) -> String {
-    alerts.sort_by_key(|alert| Reverse(alert.at()));
-    let listed = alerts.iter().map(|alert| ListedAlert {
-        kind: alert.kind(),
-        timestamp: alert.at().to_rfc3339_ms(),
-        data: AlertData::of(alert),
-    });
+/// Returns an alert as the list has it, as JSON.
+pub fn describe_alert(alert: &AlertEvent) -> String {
+    let listed =
+        ListedAlert { kind: alert.kind(), timestamp: alert.at().to_rfc3339_ms(), data: AlertData::of(alert) };
     // A struct always serialises.
-    json::to_string(&AlertList { object: "alerts", alerts: listed.collect() }).unwrap_or_default()
+    json::to_string(&listed).unwrap_or_default()
+}
+
+/// Returns the list of alerts that are described, each with its moment. The newest comes first.
+pub fn alert_list(mut alerts: Vec<(UnixMillis, String)>) -> String {
+    alerts.sort_by_key(|(at, _)| Reverse(*at));
+    let listed: Vec<String> = alerts.into_iter().map(|(_, alert)| alert).collect();
+    format!(r#"{{"object":"alerts","alerts":[{}]}}"#, listed.join(","))
 }

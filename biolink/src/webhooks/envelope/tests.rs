@@ -208,7 +208,8 @@ fn alerts_are_listed_newest_first() {
     let newest_first =
         [exceeded(AT.plus(2_000), Window::Minute), failing, of_units, exceeded(AT, Window::Day)];
     let [a, b, c, d] = newest_first.clone();
-    let listed: Value = serde_json::from_str(&describe_alerts(vec![a, d, c, b])).unwrap();
+    let described = [a, d, c, b].map(|alert| (alert.at(), describe_alert(&alert)));
+    let listed: Value = serde_json::from_str(&alert_list(described.into())).unwrap();
     let expected = newest_first.map(|alert| {
         let event: Value = serde_json::from_str(&head().render_alert(&alert)).unwrap();
         json!({ "type": event["type"], "timestamp": alert.at().to_rfc3339_ms(), "data": event["data"] })

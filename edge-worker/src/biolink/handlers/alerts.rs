@@ -1,7 +1,8 @@
 //! `GET /v1/keys/me/alerts`: the last alerts of a key and of its account's webhooks, free of charge.
 
-use biolink::webhooks::{AlertEvent, describe_alerts};
+use biolink::webhooks::{AlertEvent, alert_list, describe_alert};
 use shared::key::{BiolinkPlan, KeyRecord, Scope, VerifiedKey};
+use shared::meter::Alert;
 use shared::problem::Problem;
 use shared::quota::QuotaStatus;
 use shared::response::Response;
@@ -25,13 +26,13 @@ pub(crate) async fn handle(
     access.tier = Some(record.tier);
     access.secret_id = record.secret_id(&key);
     record.permit(&key, Some(Scope::Keys), context.request.now)?;
-    let of_key = snapshot.alerts.into_iter().map(|alert| AlertEvent::Key { id: record.id, alert });
-    let mut alerts: Vec<AlertEvent> = of_key.collect();
+    let described = |alert: Alert| (alert.at, describe_alert(&AlertEvent::Key { id: record.id, alert }));
+    let mut alerts: Vec<_> = snapshot.alerts.into_iter().map(described).collect();
     if sees_webhooks(context, &record, &key) {
         alerts.extend(boxed(webhooks_client::alerts(context, record.account())).await?);
     }
     let headers = snapshot.response.quota.as_ref().map(QuotaStatus::headers);
-    Ok(Response::json(describe_alerts(alerts)).with_headers(headers.into_iter().flatten()))
+    Ok(Response::json(alert_list(alerts)).with_headers(headers.into_iter().flatten()))
 }
 
 /// Returns true if the account can have webhooks, and the secret may read of them.

@@ -2,7 +2,7 @@
 //! nobody else knows of them.
 
 use biolink::page::IdSource;
-use biolink::webhooks::{AlertEvent, EventHead};
+use biolink::webhooks::{AlertEvent, EventHead, describe_alert};
 use shared::json;
 use shared::key::KeyId;
 use shared::meter::Alert;
@@ -27,9 +27,9 @@ impl Webhooks {
         Ok(DONE.to_owned())
     }
 
-    /// Returns the last alerts about endpoints, the newest first, as JSON.
+    /// Returns the last alerts about endpoints, described, with their moments, as JSON.
     pub(super) fn read_alerts(&self) -> Result<String> {
-        Ok(json::to_string(&recent::list::<AlertEvent>(&self.sql, clock::now())?)?)
+        Ok(json::to_string(&recent::list(&self.sql, clock::now())?)?)
     }
 
     /// Lists an alert about an endpoint, whether or not another one wants it, and logs it.
@@ -39,7 +39,7 @@ impl Webhooks {
         alert: &AlertEvent,
         ids: &mut IdSource,
     ) -> Result<()> {
-        recent::add(&self.sql, (alert.id(), alert.at()), alert, clock::now())?;
+        recent::add(&self.sql, (alert.id(), alert.at()), describe_alert(alert), clock::now())?;
         self.log_alert(state, alert, ids)
     }
 
