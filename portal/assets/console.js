@@ -66,10 +66,7 @@
     element("sign-in").hidden = true;
     element("signed-in").hidden = false;
     for (const menu of document.querySelectorAll("[data-role]")) menu.hidden = (menu.dataset.role === "key") !== isKey();
-    for (const link of document.querySelectorAll("#menu a")) {
-      const [own, shown] = [link.hash.slice(1), path].map((address) => address.split("?")[0]);
-      link.ariaCurrent = `${shown}/`.startsWith(`${own}/`) ? "page" : null;
-    }
+    markCurrent([...document.querySelectorAll("#menu a")], path);
     view.replaceChildren(...body.childNodes);
     edited = undefined;
     for (const form of view.querySelectorAll("[data-template]")) {
@@ -80,6 +77,16 @@
     const heading = view.querySelector("h2");
     heading?.focus();
     document.title = `${heading?.textContent ?? "Console"} – Console`;
+  }
+
+  /** Marks the link that leads to the view, or to the one that is above it and the nearest. */
+  function markCurrent(links, path) {
+    const folder = (address) => `${address.split("?")[0]}/`;
+    const own = (link) => folder(link.hash.slice(1));
+    const longest = Math.max(...links.map(own).filter((above) => folder(path).startsWith(above)).map(({ length }) => length));
+    for (const link of links) {
+      link.ariaCurrent = folder(path).startsWith(own(link)) && own(link).length === longest ? "page" : null;
+    }
   }
 
   const refreshLater = (delay) => (view.querySelector("[data-refresh]") ? setTimeout(refresh, delay) : 0);

@@ -436,6 +436,7 @@ for (const scheme of ["light", "dark"]) {
         for (const [name, path] of Object.entries(paths)) {
           await goTo(window.page, path);
           await assertAccessible(window.page, width, `console-${name}-${scheme}-${width}`);
+          assert.ok((await window.page.locator("#menu a[aria-current]:visible").count()) <= 1, `${name}: one link of the menu is current`);
         }
         await assertQuiet(window);
       }
