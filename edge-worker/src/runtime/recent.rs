@@ -7,7 +7,6 @@ use worker::{Result, SqlStorage, SqlStorageValue};
 
 use super::sql;
 
-const HAS_TABLE: &str = "SELECT 1 FROM sqlite_master WHERE name = 'recent'";
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS recent (n INTEGER PRIMARY KEY, id TEXT NOT NULL, at INTEGER NOT NULL, j TEXT NOT NULL)";
 const STORE: &str =
     "INSERT INTO recent (id, at, j) SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM recent WHERE id = ?1)";
@@ -37,7 +36,7 @@ pub(crate) fn add(
 /// # Errors
 /// If the storage fails.
 pub(crate) fn list(storage: &SqlStorage, now: UnixMillis) -> Result<Vec<(UnixMillis, String)>> {
-    if sql::rows(storage, HAS_TABLE, vec![], |_| Some(()))?.is_empty() {
+    if !sql::has_table(storage, "recent")? {
         return Ok(Vec::new());
     }
     sql::rows(storage, LOAD, vec![sql::integer(now.minus(KEEP_MS).0)?], entry)

@@ -16,6 +16,14 @@ pub(crate) fn rows<T>(
     sql.exec(query, values)?.raw().map(|row| read(&row?).ok_or_else(unreadable)).collect()
 }
 
+/// Returns true if the storage has a table of this name: what is only read creates none.
+///
+/// # Errors
+/// If the query fails.
+pub(crate) fn has_table(sql: &SqlStorage, name: &str) -> Result<bool> {
+    Ok(!rows(sql, "SELECT 1 FROM sqlite_master WHERE name = ?", vec![name.into()], |_| Some(()))?.is_empty())
+}
+
 /// Returns a number as an SQL integer.
 ///
 /// # Errors

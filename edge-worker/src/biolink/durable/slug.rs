@@ -11,9 +11,8 @@ use worker::{
 
 use crate::runtime::clock;
 use crate::runtime::message::{parse, respond};
-use crate::runtime::sql::{rows, text};
+use crate::runtime::sql::{has_table, rows, text};
 
-const CREATED: &str = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'state'";
 const CREATE: &str =
     "CREATE TABLE IF NOT EXISTS state (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL)";
 const LOAD: &str = "SELECT j FROM state";
@@ -58,7 +57,7 @@ impl Slug {
     /// Returns the stored state. An unreadable one is an error, because a new one would give the
     /// slug away.
     fn load(&self) -> Result<SlugState> {
-        if rows(&self.sql, CREATED, Vec::new(), text)?.is_empty() {
+        if !has_table(&self.sql, "state")? {
             return Ok(SlugState::default());
         }
         match rows(&self.sql, LOAD, Vec::new(), text)?.first() {

@@ -7,7 +7,6 @@ use worker::{Result, SqlStorage};
 use crate::runtime::message::parse;
 use crate::runtime::sql;
 
-const HAS_TABLE: &str = "SELECT 1 FROM sqlite_master WHERE name = 'hours'";
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS hours (hour INTEGER PRIMARY KEY, j TEXT NOT NULL)";
 const STORE: &str =
     "INSERT INTO hours (hour, j) VALUES (?, ?) ON CONFLICT (hour) DO UPDATE SET j = excluded.j";
@@ -24,7 +23,7 @@ pub(super) fn keep(storage: &SqlStorage, ended: &HourCounts) -> Result<()> {
 
 /// Returns the hours from `since` on, the first one first.
 pub(super) fn load(storage: &SqlStorage, since: u64) -> Result<Vec<HourCounts>> {
-    if sql::rows(storage, HAS_TABLE, vec![], |_| Some(()))?.is_empty() {
+    if !sql::has_table(storage, "hours")? {
         return Ok(Vec::new());
     }
     let rows = sql::rows(storage, LOAD, vec![sql::integer(since)?], sql::text)?;

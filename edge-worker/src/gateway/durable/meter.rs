@@ -32,7 +32,6 @@ use crate::runtime::message::parse;
 use crate::runtime::outline::outlined;
 use crate::runtime::{alarm, clock, log, sql};
 
-const HAS_TABLE: &str = "SELECT 1 FROM sqlite_master WHERE name = 'state'";
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS state (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL)";
 const LOAD: &str = "SELECT j FROM state";
 const STORE: &str = "INSERT INTO state (k, j) VALUES (1, ?) ON CONFLICT (k) DO UPDATE SET j = excluded.j";
@@ -290,7 +289,7 @@ impl Meter {
     /// Returns the stored state. An unreadable one is an error, because a new one would give every
     /// call back.
     fn load(&self) -> Result<Box<State>> {
-        self.is_stored.set(!sql::rows(&self.sql, HAS_TABLE, vec![], |_| Some(()))?.is_empty());
+        self.is_stored.set(sql::has_table(&self.sql, "state")?);
         if !self.is_stored.get() {
             return Ok(Box::default());
         }
