@@ -1,6 +1,7 @@
 //! The record of the caller's key, for calls that need a scope and that no quota counts.
 
-use shared::key::{KeyRecord, Scope};
+use shared::key::{KeyRecord, Scope, VerifiedKey};
+use shared::meter::MeterSnapshot;
 use shared::problem::Problem;
 
 use crate::access_log::AccessRecord;
@@ -22,10 +23,25 @@ pub(crate) async fn read(
 ) -> Result<KeyRecord, Problem> {
     let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
-    let snapshot = boxed(meter_client::read(context, &key, SnapshotPart::State)).await?;
-    let record = snapshot.record.ok_or_else(key_store::unavailable)?;
+    Ok(read_with(context, &key, SnapshotPart::State, scope, access).await?.0)
+}
+
+/// Reads the record of a verified key, with a part of its meter's snapshot, for what needs a scope. The access
+/// log gets to know the record.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) async fn read_with(
+    context: &RequestContext<'_>,
+    key: &VerifiedKey,
+    part: SnapshotPart<'_>,
+    scope: Scope,
+    access: &mut AccessRecord,
+) -> Result<(KeyRecord, MeterSnapshot), Problem> {
+    let mut snapshot = boxed(meter_client::read(context, key, part)).await?;
+    let record = snapshot.record.take().ok_or_else(key_store::unavailable)?;
     access.tier = Some(record.tier);
-    access.secret_id = record.secret_id(&key);
-    record.permit(&key, Some(scope), context.request.now)?;
-    Ok(record)
+    access.secret_id = record.secret_id(key);
+    record.permit(key, Some(scope), context.request.now)?;
+    Ok((record, snapshot))
 }

@@ -23,4 +23,4 @@ pub(crate) use change::{change, read_record};
 pub(crate) use idempotency::issue;
 pub(crate) use relay::relay;
 pub(crate) use report::{CallOutcome, log_call, record_aborted, record_outcome};
-pub(crate) use snapshot::{SnapshotPart, read, read_as_admin};
+pub(crate) use snapshot::{SnapshotPart, read, read_as_admin, with_quota};

@@ -4,15 +4,14 @@ use biolink::webhooks::{AlertEvent, alert_list, describe_alert};
 use shared::key::{BiolinkPlan, KeyRecord, Scope, VerifiedKey};
 use shared::meter::Alert;
 use shared::problem::Problem;
-use shared::quota::QuotaStatus;
 use shared::response::Response;
 
 use crate::access_log::AccessRecord;
 use crate::biolink::webhooks_client;
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
-use crate::gateway::key_store;
-use crate::gateway::meter_client::{self, SnapshotPart};
+use crate::gateway::key_record;
+use crate::gateway::meter_client::{SnapshotPart, with_quota};
 use crate::runtime::outline::{boxed, outlined};
 
 pub(crate) async fn handle(
@@ -21,18 +20,14 @@ pub(crate) async fn handle(
 ) -> Result<Response, Problem> {
     let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
-    let snapshot = boxed(meter_client::read(context, &key, SnapshotPart::Alerts)).await?;
-    let record = snapshot.record.ok_or_else(key_store::unavailable)?;
-    access.tier = Some(record.tier);
-    access.secret_id = record.secret_id(&key);
-    record.permit(&key, Some(Scope::Keys), context.request.now)?;
+    let read = key_record::read_with(context, &key, SnapshotPart::Alerts, Scope::Keys, access);
+    let (record, snapshot) = boxed(read).await?;
     let described = |alert: Alert| (alert.at, describe_alert(&AlertEvent::Key { id: record.id, alert }));
     let mut alerts: Vec<_> = snapshot.alerts.into_iter().map(described).collect();
     if sees_webhooks(context, &record, &key) {
         alerts.extend(boxed(webhooks_client::alerts(context, record.account())).await?);
     }
-    let headers = snapshot.response.quota.as_ref().map(QuotaStatus::headers);
-    Ok(Response::json(alert_list(alerts)).with_headers(headers.into_iter().flatten()))
+    Ok(with_quota(Response::json(alert_list(alerts)), &snapshot.response))
 }
 
 /// Returns true if the account can have webhooks, and the secret may read of them.

@@ -2,7 +2,6 @@
 
 use shared::keys_api::HistoryRequest;
 use shared::problem::Problem;
-use shared::quota::QuotaStatus;
 use shared::response::Response;
 
 use crate::access_log::AccessRecord;
@@ -23,7 +22,6 @@ pub(crate) async fn handle(
     let since = request.since_kept(clock::now());
     let snapshot = boxed(meter_client::read(context, &key, SnapshotPart::Hours { since })).await?;
     access.tier = snapshot.record.as_ref().map(|record| record.tier);
-    let headers = snapshot.response.quota.as_ref().map(QuotaStatus::headers);
     let response = outlined(|| request.response(&snapshot, clock::now()));
-    Ok(response.with_headers(headers.into_iter().flatten()))
+    Ok(meter_client::with_quota(response, &snapshot.response))
 }

@@ -3,7 +3,6 @@
 use shared::json;
 use shared::keys_api::describe_usage;
 use shared::problem::Problem;
-use shared::quota::QuotaStatus;
 use shared::response::Response;
 
 use crate::access_log::AccessRecord;
@@ -24,8 +23,7 @@ pub(crate) async fn handle(
     access.tier = snapshot.record.as_ref().map(|record| record.tier);
     let usage = outlined(|| describe_usage(&snapshot, clock::now())).ok_or_else(key_store::unavailable)?;
     outlined(|| {
-        let headers = snapshot.response.quota.as_ref().map(QuotaStatus::headers);
         let body = json::to_string(&usage).unwrap_or_default();
-        Ok(Response::json(body).with_headers(headers.into_iter().flatten()))
+        Ok(meter_client::with_quota(Response::json(body), &snapshot.response))
     })
 }

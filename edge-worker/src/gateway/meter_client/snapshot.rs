@@ -3,8 +3,10 @@
 use shared::key::{FreeCall, KeyError, KeyId, VerifiedKey};
 use shared::keys_api::key_unknown;
 use shared::lease_cache::LeaseCache;
-use shared::meter::{CallFilter, Message, MeterRequest, MeterSnapshot, Reply, Verdict};
+use shared::meter::{CallFilter, Message, MeterRequest, MeterResponse, MeterSnapshot, Reply, Verdict};
 use shared::problem::Problem;
+use shared::quota::QuotaStatus;
+use shared::response::Response;
 
 use super::{free_calls, rpc, stored_record};
 use crate::context::RequestContext;
@@ -24,6 +26,11 @@ pub(crate) enum SnapshotPart<'a> {
     Calls(&'a CallFilter),
     /// The last alerts.
     Alerts,
+}
+
+/// Returns the response with the rate-limit headers of a key, as its meter has given them.
+pub(crate) fn with_quota(response: Response, meter: &MeterResponse) -> Response {
+    response.with_headers(meter.quota.iter().flat_map(QuotaStatus::headers))
 }
 
 /// Reads the state of a key's meter for the key itself.
