@@ -67,7 +67,7 @@ impl JsonError {
     }
 }
 
-/// Returns true for a number that is left out where 0 is the default.
+/// Returns true for a number, or numbers, left out where 0 is the default.
 pub(crate) fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
     *number == N::default()
 }

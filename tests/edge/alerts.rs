@@ -173,7 +173,7 @@ fn last_fifty_alerts_of_thirty_days_are_listed() {
     // The three thresholds are raised again, as if those in the list were of another day.
     let raise = || {
         meter.sql("UPDATE recent SET id = 'former' || n");
-        meter.sql("UPDATE state SET j = json_set(j, '$.alerts.reached', 0)");
+        meter.sql("UPDATE state SET j = json_remove(j, '$.alerts.day_calls')");
         meter.restart();
         listed(edge, &key).len()
     };
@@ -252,7 +252,7 @@ fn webhook_that_fails_is_told_to_the_others() {
     assert_eq!(listed(&site.edge, &site.key)[0]["data"], told["data"], "it is listed as it is sent");
 }
 
-/// Nobody is told of the only webhook that fails but who reads the list.
+/// No webhook is left that could get the event.
 #[test]
 fn only_webhook_that_fails_is_listed_for_secrets_that_may_read_of_it() {
     let (site, failing) = (Site::shared(), Receiver::start());

@@ -13,6 +13,7 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
+use crate::json;
 use crate::key::{BiolinkPlan, KeyId, KeyRecord, KeyStatus, NamedSecret, SecretId};
 use crate::policy::Window;
 use crate::quota::{UnitUsage, Usage};
@@ -95,15 +96,15 @@ impl Alert {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Alerts {
-    /// The day to which `reached` belongs.
-    day: UtcDay,
-    /// A bit for each of [`THRESHOLDS`] that the calls of the day have reached.
-    reached: u8,
+    /// The day in which calls have last reached a threshold, and a bit for each of [`THRESHOLDS`] that they
+    /// have reached in it.
+    #[serde(skip_serializing_if = "json::is_zero")]
+    day_calls: (UtcDay, u8),
     /// The same of the units of a day.
-    #[serde(skip_serializing_if = "is_unreached")]
+    #[serde(skip_serializing_if = "json::is_zero")]
     day_units: (UtcDay, u8),
     /// The same of the units of a month, which its first day names.
-    #[serde(skip_serializing_if = "is_unreached")]
+    #[serde(skip_serializing_if = "json::is_zero")]
     month_units: (UtcDay, u8),
     /// The hour of the last refusal that was an alert, from the epoch.
     refused_hour: u64,
@@ -182,8 +183,8 @@ impl Alerts {
         now: UnixMillis,
     ) {
         let Some(limit) = limit.map(NonZeroU32::get) else { return };
-        let (since, told) = self.told(window);
-        let before = if day == *since { *told } else { 0 };
+        let (since, told) = *self.told(window);
+        let before = if day == since { told } else { 0 };
         let mut reached = before;
         for (at, percent) in THRESHOLDS.into_iter().enumerate() {
             let is_reached = u64::from(used) * 100 >= u64::from(limit) * u64::from(percent);
@@ -194,17 +195,16 @@ impl Alerts {
             }
         }
         if reached != before {
-            let (since, told) = self.told(window);
-            (*since, *told) = (day, reached);
+            *self.told(window) = (day, reached);
         }
     }
 
     /// Returns the first day of the last period in which a quota has reached a threshold, and which.
-    const fn told(&mut self, window: Window) -> (&mut UtcDay, &mut u8) {
+    const fn told(&mut self, window: Window) -> &mut (UtcDay, u8) {
         match window {
-            Window::Minute | Window::Day | Window::UnitsMinute => (&mut self.day, &mut self.reached),
-            Window::UnitsDay => (&mut self.day_units.0, &mut self.day_units.1),
-            Window::UnitsMonth => (&mut self.month_units.0, &mut self.month_units.1),
+            Window::Minute | Window::Day | Window::UnitsMinute => &mut self.day_calls,
+            Window::UnitsDay => &mut self.day_units,
+            Window::UnitsMonth => &mut self.month_units,
         }
     }
 
@@ -275,10 +275,6 @@ const fn calls_of_a_day() -> Window {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 const fn is_calls_of_a_day(window: &Window) -> bool {
     matches!(window, Window::Day)
-}
-
-fn is_unreached(reached: &(UtcDay, u8)) -> bool {
-    *reached == Default::default()
 }
 
 /// Returns true if the account can have webhooks.

@@ -1,4 +1,4 @@
-//! Alerts: each is told once, none is missed, and keys without webhooks list theirs alone.
+//! Alerts: each is raised once, none is missed, and a key without webhooks has them in its list alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;

@@ -1,5 +1,5 @@
-//! Alerts: they are logged, and become deliveries, each once. Those about endpoints are listed too, because
-//! nobody else knows of them.
+//! Alerts: they are logged, and become deliveries, each once. Those about endpoints are listed here too, as
+//! those of a key are by its meter.
 
 use biolink::page::IdSource;
 use biolink::webhooks::{AlertEvent, EventHead, describe_alert};
