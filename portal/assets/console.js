@@ -83,10 +83,9 @@
   function markCurrent(links, path) {
     const folder = (address) => `${address.split("?")[0]}/`;
     const own = (link) => folder(link.hash.slice(1));
-    const longest = Math.max(...links.map(own).filter((above) => folder(path).startsWith(above)).map(({ length }) => length));
-    for (const link of links) {
-      link.ariaCurrent = folder(path).startsWith(own(link)) && own(link).length === longest ? "page" : null;
-    }
+    const above = links.map(own).filter((address) => folder(path).startsWith(address));
+    const [nearest] = above.sort((one, other) => other.length - one.length);
+    for (const link of links) link.ariaCurrent = own(link) === nearest ? "page" : null;
   }
 
   const refreshLater = (delay) => (view.querySelector("[data-refresh]") ? setTimeout(refresh, delay) : 0);
