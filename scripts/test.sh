@@ -282,11 +282,8 @@ readonly DUE
 rm -f "$LOGS"/*.{log,count,shown,out,times}
 : >"$FAILED"
 UNSTEADY=()
-# What `setup.sh` does, but for the packages of npm: no compiler needs them.
-"$here/system-packages.sh"
+NPM=later "$here/setup.sh"
 "$here/system-packages.sh" servers
-"$here/secrets.sh"
-"$here/wasm-std.sh"
 # The worker's last steps have one thread, and the tools are downloaded.
 status=0
 beside prepare_tools
