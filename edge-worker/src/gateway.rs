@@ -7,6 +7,7 @@ mod durable;
 pub(crate) mod event_stream;
 pub(crate) mod handlers;
 pub(crate) mod key_change_feed;
+pub(crate) mod key_directory;
 pub(crate) mod key_record;
 pub(crate) mod key_store;
 pub(crate) mod lease_caches;

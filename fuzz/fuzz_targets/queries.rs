@@ -13,7 +13,7 @@ use libfuzzer_sys::fuzz_target;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use shared::{
     key::KeyId,
-    keys_api::{ChangesRequest, Cursor, ListRequest, Position, describe_page, includes_usage},
+    keys_api::{ChangesRequest, Cursor, ListRequest, Position, includes_usage},
     problem::Problem,
     query::parameters,
 };
@@ -74,9 +74,9 @@ fn check_parameters(query: &str) {
 /// changed one too.
 fn check_cursors(text: &str) {
     let end = text.floor_char_boundary(1_000);
-    let position = Position { store: text[..end].to_owned(), after: Some(KeyId::new([3; 12])) };
-    let page = describe_page(&[], Some(&position), &KEYS);
-    let cursor = page["cursor"].as_str().expect("a cursor");
+    let position = Position { text: text[..end].to_owned(), id: KeyId::new([3; 12]) };
+    let all = ListRequest::read(None, &KEYS).expect("no parameter");
+    let cursor = &*all.cursor(&position, &KEYS);
     let read = |cursor: &[u8]| {
         let query = format!("cursor={}", percent_encoding::percent_encode(cursor, NON_ALPHANUMERIC));
         ListRequest::read(Some(&query), &KEYS).ok().and_then(|request| request.from)

@@ -11,6 +11,8 @@
   let timer = 0;
   /** The form of a template with what is not saved yet. */
   let edited;
+  /** The id of the link that sorts the view to come. */
+  let sorter = "";
   let drawing = 0;
   let drawn = 0;
 
@@ -75,7 +77,9 @@
     }
     draw();
     const heading = view.querySelector("h2");
-    heading?.focus();
+    // A heading that has sorted the list keeps the focus, to sort it the other way round.
+    (element(sorter) ?? heading)?.focus();
+    sorter = "";
     document.title = `${heading?.textContent ?? "Console"} – Console`;
   }
 
@@ -257,6 +261,7 @@
     if (id === "sign-out") { signOut(); say("You are signed out."); problem.hidden = true; }
     if (id === "copy") navigator.clipboard.writeText(reveal.querySelector("[data-text]").textContent).then(() => { element("copied").textContent = "Copied."; });
     const link = event.target.closest("a[href^='#/']");
+    sorter = link?.id ?? "";
     if (link && edited) {
       event.preventDefault();
       opened(ask, "Leave without saving?").then((leave) => { if (leave) location.hash = link.hash; });

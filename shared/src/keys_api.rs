@@ -19,7 +19,7 @@ pub use change::{changed, describe_rotated, key_unknown, read_change, read_grace
 pub use changes::{ChangesError, ChangesMessage, ChangesPage, ChangesRequest, Cursor};
 pub use history::HistoryRequest;
 pub use issue::{IssueRequest, IssuedKey, MAX_BODY, NewKey, describe};
-pub use list::{KeyFilter, ListRequest, Position, describe_page, includes_usage};
+pub use list::{KeyFilter, KeyPage, KeySearch, ListRequest, Position, Sort, SortField, includes_usage};
 pub use secrets::{NewSecret, created_secret, describe_secrets, with_secrets};
 pub use usage::describe_usage;
 pub use values::{MAX_EMAIL, MAX_NAME};

@@ -76,7 +76,7 @@ fn listed_keys_come_in_pages_without_secrets() {
     assert_eq!((unknown.status, unknown.code().as_str()), (404, "key-unknown"));
 }
 
-/// The changed record reaches KV as well.
+/// The changed record reaches the list as well.
 #[test]
 fn changed_tier_and_limit_apply_to_the_next_call() {
     let stack = Stack::start();
@@ -91,7 +91,7 @@ fn changed_tier_and_limit_apply_to_the_next_call() {
         "{:?}",
         response.headers
     );
-    // The list reads KV alone, to which the meter writes the record in the background.
+    // The meter enters the record into the list in the background.
     wait_for(PROBE_BOUND, || {
         let listed = admin(&stack.edge, "GET", "/v1/keys", None).json();
         (listed["keys"][0]["tier"] == "pro").then_some(())

@@ -23,6 +23,7 @@ mod history;
 mod hooks;
 mod images;
 mod key_changes;
+mod key_list;
 mod keys_api;
 mod lifecycle;
 mod limits;

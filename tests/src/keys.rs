@@ -19,6 +19,33 @@ pub const KEY_SIGNING_SECRET: &str = "key-signing-secret-of-the-tests-0123";
 pub const GRANT_SECRET: &str = "grant-secret-of-the-tests-0123456789";
 pub const WEBHOOK_ENCRYPTION_SECRET: &str = "webhook-secret-of-the-tests-01234567";
 
+/// Holders of keys with their e-mail addresses, for [`LISTS`].
+pub const HOLDERS: [(&str, &str); 4] = [
+    ("Ada Lovelace", "ada@example.com"),
+    ("bob 100%_", "bob@example.org"),
+    ("Émile Zola", "zola@example.com"),
+    ("ada byron", "byron@example.com"),
+];
+/// Queries of the list of their keys, with the e-mail addresses in the order of the list. It is the same at the
+/// edge and at a proxy in direct mode.
+pub const LISTS: [(&str, &[&str]); 15] = [
+    ("sort=name", &["byron@example.com", "ada@example.com", "bob@example.org", "zola@example.com"]),
+    ("sort=-name", &["zola@example.com", "bob@example.org", "ada@example.com", "byron@example.com"]),
+    ("sort=email", &["ada@example.com", "bob@example.org", "byron@example.com", "zola@example.com"]),
+    ("sort=-email", &["zola@example.com", "byron@example.com", "bob@example.org", "ada@example.com"]),
+    ("q=ADA&sort=name", &["byron@example.com", "ada@example.com"]),
+    ("q=ADA&sort=-name", &["ada@example.com", "byron@example.com"]),
+    ("q=%C3%A9mile", &["zola@example.com"]),
+    ("q=EXAMPLE.org", &["bob@example.org"]),
+    ("q=%25", &["bob@example.org"]),
+    ("q=_", &["bob@example.org"]),
+    ("q=a%25", &[]),
+    ("q=key_", &[]),
+    ("email=BYRON@example.com&tier=free", &["byron@example.com"]),
+    ("q=byron&tier=pro", &[]),
+    ("q=byron&status=revoked", &[]),
+];
+
 /// Sets the secrets in the environment of a process, as an operator does.
 pub fn give(command: &mut Command) -> &mut Command {
     command

@@ -53,6 +53,11 @@ impl<'a> Object<'a> {
         Self { edge, binding: "REPORTS", name: "all" }
     }
 
+    /// Returns the key-change feed, with the directory of keys.
+    pub const fn key_changes(edge: &'a Edge) -> Self {
+        Self { edge, binding: "KEY_CHANGES", name: "all" }
+    }
+
     /// Returns the status history.
     pub const fn status_history(edge: &'a Edge) -> Self {
         Self { edge, binding: "STATUS_HISTORY", name: "all" }

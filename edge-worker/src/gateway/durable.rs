@@ -5,5 +5,6 @@ mod kept_alerts;
 mod kept_calls;
 mod kept_hours;
 mod key_changes;
+mod key_directory;
 mod meter;
 mod status_history;

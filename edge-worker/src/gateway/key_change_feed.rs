@@ -17,14 +17,14 @@ use crate::runtime::log;
 /// The name of the only object.
 const NAME: &str = "all";
 /// Timeout of a request, in milliseconds.
-const TIMEOUT_MS: u64 = 2_000;
+pub(super) const TIMEOUT_MS: u64 = 2_000;
 
 /// Appends a record to the feed. Idempotent. An old record changes nothing.
 ///
 /// # Errors
 /// If the object fails or does not respond in time. It may have taken the record even so.
 pub(crate) async fn append(feed: &ObjectNamespace, record: &KeyRecord) -> Result<(), RpcError> {
-    call(feed, &ChangesMessage::note(record)).await.map(drop)
+    call(feed, &ChangesMessage::note(record), TIMEOUT_MS).await.map(drop)
 }
 
 /// Appends the record of a key that is about to be issued.
@@ -42,13 +42,21 @@ pub(crate) async fn append_issued(context: &RequestContext<'_>, record: &KeyReco
 /// # Errors
 /// `key-store-unavailable`.
 pub(crate) async fn read(context: &RequestContext<'_>, request: ChangesRequest) -> Result<String, Problem> {
-    let page = call(context.bindings.key_changes()?, &ChangesMessage::Read(request)).await;
+    let page = call(context.bindings.key_changes()?, &ChangesMessage::Read(request), TIMEOUT_MS).await;
     page.map_err(|error| unavailable("key-change feed read failed", &error, context.request.id))
 }
 
-async fn call(feed: &ObjectNamespace, message: &ChangesMessage) -> Result<String, RpcError> {
+/// Sends a message to the object. Returns its response.
+///
+/// # Errors
+/// If the object fails or does not respond within `timeout_ms` milliseconds.
+pub(super) async fn call(
+    feed: &ObjectNamespace,
+    message: &ChangesMessage,
+    timeout_ms: u64,
+) -> Result<String, RpcError> {
     let message = json::to_string(message)?;
-    durable_rpc::timeout(TIMEOUT_MS, durable_rpc::call(feed, NAME, &message)).await
+    durable_rpc::timeout(timeout_ms, durable_rpc::call(feed, NAME, &message)).await
 }
 
 /// Logs a failure. Returns the problem for the client.

@@ -4,7 +4,6 @@
 //! one may be old: the key's meter is the authority on both.
 
 use shared::key::{KeyId, KeyRecord, RecordError};
-use shared::keys_api::{ListRequest, Position};
 use shared::problem::{Problem, codes};
 use shared::request_id::RequestId;
 
@@ -18,11 +17,8 @@ const CACHE_S: u32 = 60;
 const READ_TIMEOUT_MS: u64 = 2_000;
 /// Timeout of a write that a client waits for, in milliseconds.
 const WRITE_TIMEOUT_MS: u64 = 5_000;
-/// Number of records that a filter reads at once: the maximum of a bulk read.
+/// Number of records of a batch: the maximum of a bulk read.
 const BATCH_RECORDS: u32 = 100;
-/// Maximum number of batches for one request. Each takes two of the 50 subrequests that the
-/// platform allows.
-const MAX_BATCHES: usize = 10;
 
 /// A failure of the key store.
 #[derive(Debug, thiserror::Error)]
@@ -56,60 +52,15 @@ async fn read(store: &KvStore, key: &KeyId) -> Result<Option<KeyRecord>, KeyStor
     Ok(text.map(|text| KeyRecord::from_json(&text)).transpose()?)
 }
 
-/// Returns a page of records, and the position of the next page if there is one.
+/// Returns the records from KV's cursor on, and the cursor after them, for the directory of keys. What was
+/// written within a minute may be left out.
 ///
 /// # Errors
-/// `key-store-unavailable`.
-pub(crate) async fn list(
-    store: &KvStore,
-    request: &ListRequest,
-    id: RequestId,
-) -> Result<(Vec<KeyRecord>, Option<Position>), Problem> {
-    page(store, request).await.map_err(|error| failed("key list failed", &error, id))
-}
-
-/// Reads batches until the page is full. A page of few matches may end before it is full, so that
-/// one request reads at most [`MAX_BATCHES`].
-async fn page(
-    store: &KvStore,
-    request: &ListRequest,
-) -> Result<(Vec<KeyRecord>, Option<Position>), KeyStoreError> {
-    let limit = usize::try_from(request.limit).unwrap_or(usize::MAX);
-    let length = if request.filter.is_empty() { request.limit } else { BATCH_RECORDS };
-    let mut at = request.from.clone().unwrap_or_default();
-    let mut found = Vec::new();
-    for _ in 0..MAX_BATCHES {
-        let (records, next) = batch(store, &at.store, length).await?;
-        let seen = at.after.take();
-        for record in records.into_iter().filter(|record| seen.is_none_or(|seen| record.id > seen)) {
-            if found.len() == limit {
-                return Ok((found, Some(at)));
-            }
-            at.after = Some(record.id);
-            if request.filter.matches(&record) {
-                found.push(record);
-            }
-        }
-        match next {
-            Some(store) => at = Position { store, after: None },
-            None => return Ok((found, None)),
-        }
-        if found.len() == limit {
-            break;
-        }
-    }
-    Ok((found, Some(at)))
-}
-
-/// Returns the records from KV's cursor on, ordered by id, and the cursor after them.
-async fn batch(
-    store: &KvStore,
-    cursor: &str,
-    length: u32,
-) -> Result<(Vec<KeyRecord>, Option<String>), KeyStoreError> {
-    let listed = within(READ_TIMEOUT_MS, store.list(PREFIX, length, cursor)).await?;
-    let records = listed.texts.iter().map(|text| KeyRecord::from_json(text)).collect::<Result<_, _>>()?;
-    Ok((records, listed.cursor))
+/// As [`find`].
+pub(crate) async fn batch(store: &KvStore, cursor: &str) -> worker::Result<(Vec<KeyRecord>, Option<String>)> {
+    let listed = within(READ_TIMEOUT_MS, store.list(PREFIX, BATCH_RECORDS, cursor)).await?;
+    let records = listed.texts.iter().map(|text| KeyRecord::from_json(text)).collect::<Result<Vec<_>, _>>();
+    Ok((records.map_err(|error| error.to_string())?, listed.cursor))
 }
 
 /// Writes a record, for a client that waits.

@@ -16,7 +16,15 @@ pub(crate) async fn respond<M: DeserializeOwned>(
     step: impl FnOnce(M) -> Result<String>,
 ) -> Result<Response> {
     let message = parse(&request.text().await?)?;
-    match step(message) {
+    reply(failed, step(message))
+}
+
+/// Responds with the reply of a step. Logs the event `failed` if it has failed.
+///
+/// # Errors
+/// Returns the error of the step.
+pub(crate) fn reply(failed: &str, reply: Result<String>) -> Result<Response> {
+    match reply {
         Ok(reply) => Response::ok(reply),
         Err(error) => {
             log::error(failed, None, &[("error", &error)]);

@@ -4,10 +4,10 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::parts::{
-    Change, Row, constant, count, expiry, heading, list, moment, pager, parameter, select, table, text,
+    Change, Row, Sorting, constant, count, expiry, heading, list, moment, pager, parameter, select, text,
 };
 use super::secrets;
-use super::usage::{badge, holder, key_facts, live, rotation};
+use super::usage::{badge, key_facts, live, rotation};
 
 const ANY: (&str, &str) = ("", "any");
 const TIERS: [(&str, &str); 3] = [("free", "free"), ("pro", "pro"), ("enterprise", "enterprise")];
@@ -17,12 +17,17 @@ const WHEN_METER_UNREACHABLE: [(&str, &str); 2] =
 const STATUSES: [(&str, &str); 4] =
     [ANY, ("active", "active"), ("disabled", "disabled"), ("revoked", "revoked")];
 
+const COLUMNS: [&str; 7] = ["Id", "Name", "E-mail", "Tier", "Status", "Issued", "Expires"];
+/// The columns that sort the list, and the fields of a key in them.
+const SORTS: [(&str, &str); 3] = [("Name", "name"), ("E-mail", "email"), ("Issued", "issued_at")];
+
 /// Returns the view of `GET /v1/keys`.
 pub(super) fn all(path: &str, query: Option<&str>, keys: &Value) -> Markup {
     let row = |key: &Value| {
         vec![
             html! { a href=(address(text(key, "/id"))) { code { (text(key, "/id")) } } },
-            holder(key),
+            of_holder(text(key, "/holder/name")),
+            of_holder(text(key, "/holder/email")),
             html! { (text(key, "/tier")) },
             badge(text(key, "/status")),
             moment(key, "/issued_at"),
@@ -30,15 +35,23 @@ pub(super) fn all(path: &str, query: Option<&str>, keys: &Value) -> Markup {
         ]
     };
     let rows: Vec<Row> = list(keys, "/keys").iter().map(row).collect();
-    let columns = ["Id", "Holder", "Tier", "Status", "Issued", "Expires"];
+    let cursor = text(keys, "/cursor");
+    let empty =
+        if cursor.is_empty() { "No key matches." } else { "No key matches so far. The next page goes on." };
+    let sorting = Sorting { path, query, fields: &SORTS, default: "-issued_at" };
     html! {
         (heading("Keys"))
         (search(query))
-        (table("Keys", &columns, &rows, "No key matches."))
-        (pager(path, query, text(keys, "/cursor")))
+        (sorting.table("Keys", &COLUMNS, &rows, empty))
+        (pager(path, query, cursor))
         h3 { "Issue a key" }
         (issue())
     }
+}
+
+/// Returns a text of the holder, or a dash once the holder was erased.
+fn of_holder(text: &str) -> Markup {
+    html! { @if text.is_empty() { "–" } @else { (text) } }
 }
 
 fn address(id: &str) -> String {
@@ -49,9 +62,13 @@ fn search(query: Option<&str>) -> Markup {
     let tiers: Vec<(&str, &str)> = [ANY].into_iter().chain(TIERS).collect();
     html! {
         form data-view="/v1/keys" {
-            label { "E-mail" input name="email" type="email" autocomplete="off" value=(parameter(query, "email")); }
+            label {
+                "Name, e-mail or id"
+                input name="q" type="search" autocomplete="off" spellcheck="false" value=(parameter(query, "q"));
+            }
             (select("Tier", "tier", &tiers, &parameter(query, "tier")))
             (select("Status", "status", &STATUSES, &parameter(query, "status")))
+            input type="hidden" name="sort" value=(parameter(query, "sort"));
             button { "Search" }
         }
     }

@@ -63,6 +63,62 @@ pub(super) type Row = Vec<Markup>;
 /// Returns a table, or a note if it has no rows. On a phone, one with more than two columns of texts
 /// shows each row as a block whose cells have the names of their columns. Others are narrow enough.
 pub(super) fn table(caption: &str, columns: &[&str], rows: &[Row], empty: &str) -> Markup {
+    let head = html! {
+        thead { tr { @for column in columns { th.figure[NUMBERS.contains(column)] scope="col" { (column) } } } }
+    };
+    table_with_head(caption, &head, columns, rows, empty)
+}
+
+/// The order of a list whose headings are links that sort it.
+pub(super) struct Sorting<'a> {
+    /// The list.
+    pub(super) path: &'a str,
+    /// The query of the view.
+    pub(super) query: Option<&'a str>,
+    /// The columns that sort it, with the names of their orders.
+    pub(super) fields: &'a [(&'a str, &'a str)],
+    /// The order of a list whose query names none.
+    pub(super) default: &'a str,
+}
+
+impl Sorting<'_> {
+    /// Returns a table of the list. A heading says whether it sorts the table, and a link in it sorts by it, or
+    /// the other way round.
+    pub(super) fn table(&self, caption: &str, columns: &[&str], rows: &[Row], empty: &str) -> Markup {
+        let head = html! { thead.sorts { tr { @for column in columns { (self.heading(column)) } } } };
+        table_with_head(caption, &head, columns, rows, empty)
+    }
+
+    fn heading(&self, column: &str) -> Markup {
+        let asked = parameter(self.query, "sort");
+        let sort = if asked.is_empty() { self.default } else { &asked };
+        let order = |field: &str| match sort.strip_prefix('-') {
+            Some(sort) if sort == field => Some("descending"),
+            None if sort == field => Some("ascending"),
+            _ => None,
+        };
+        let field = self.fields.iter().find(|(name, _)| *name == column).map(|(_, field)| *field);
+        html! {
+            @match field {
+                None => { th scope="col" { (column) } }
+                Some(field) => {
+                    th scope="col" aria-sort=[order(field)] {
+                        a id=(format!("sort-{field}")) href=(self.address(field, order(field))) { (column) }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the address of the first page of the list in another order.
+    fn address(&self, field: &str, order: Option<&str>) -> String {
+        let sign = if order == Some("ascending") { "-" } else { "" };
+        let kept = kept(self.query, &["cursor=", "sort="]);
+        kept.fold(format!("#{}?sort={sign}{field}", self.path), |address, pair| address + "&" + pair)
+    }
+}
+
+fn table_with_head(caption: &str, head: &Markup, columns: &[&str], rows: &[Row], empty: &str) -> Markup {
     let stacks = columns.iter().filter(|column| !NUMBERS.contains(column)).count() > 2;
     let figure = |column| NUMBERS.contains(column).then_some("figure");
     html! {
@@ -72,7 +128,7 @@ pub(super) fn table(caption: &str, columns: &[&str], rows: &[Row], empty: &str) 
             div.scroll tabindex="0" role="region" aria-label=(caption) {
                 table.stacks[stacks] {
                     caption { (caption) }
-                    thead { tr { @for column in columns { th.figure[NUMBERS.contains(column)] scope="col" { (column) } } } }
+                    (head)
                     tbody {
                         @for row in rows {
                             tr {
@@ -200,17 +256,56 @@ pub(super) fn parameter(query: Option<&str>, name: &str) -> String {
 
 /// Returns the link to what follows, if there is more.
 pub(super) fn pager(path: &str, query: Option<&str>, cursor: &str) -> Markup {
-    let kept = query.unwrap_or_default().split('&');
-    let kept = kept.filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
+    let kept = kept(query, &["cursor="]);
     let address = kept.fold(format!("#{path}?cursor={cursor}"), |address, pair| address + "&" + pair);
     html! {
         @if !cursor.is_empty() { p { a href=(address) { "Next page" } } }
     }
 }
 
+/// Returns the parameters of a query but for some.
+fn kept<'a>(query: Option<&'a str>, left_out: &'a [&str]) -> impl Iterator<Item = &'a str> {
+    let pairs = query.unwrap_or_default().split('&');
+    pairs.filter(move |pair| !pair.is_empty() && !left_out.iter().any(|name| pair.starts_with(name)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn heading_sorts_by_its_column_and_the_other_way_round() {
+        let head = |query| {
+            let sorting = Sorting {
+                path: "/v1/keys",
+                query: Some(query),
+                fields: &[("Name", "name"), ("Issued", "issued_at")],
+                default: "-issued_at",
+            };
+            let cells = vec![html! {}; 3];
+            sorting.table("Keys", &["Name", "Tier", "Issued"], &[cells], "None.").into_string()
+        };
+        let name = |order: &str, sort: &str| {
+            format!(
+                r##"<th scope="col"{order}><a id="sort-name" href="#/v1/keys?sort={sort}">Name</a></th>"##
+            )
+        };
+        let issued = |order: &str, sort: &str| {
+            format!(
+                r##"<th scope="col"{order}><a id="sort-issued_at" href="#/v1/keys?sort={sort}">Issued</a>"##
+            )
+        };
+        let (ascending, descending) = (r#" aria-sort="ascending""#, r#" aria-sort="descending""#);
+        for (query, expected) in [
+            ("q=a%26b&cursor=x", [name("", "name&amp;q=a%26b"), issued(descending, "issued_at&amp;q=a%26b")]),
+            ("sort=name", [name(ascending, "-name"), issued("", "issued_at")]),
+            ("sort=-name", [name(descending, "name"), issued("", "issued_at")]),
+        ] {
+            let shown = head(query);
+            assert!(shown.contains(r#"<th scope="col">Tier</th>"#), "{query}: {shown}");
+            assert!(expected.iter().all(|part| shown.contains(part)), "{query}: {shown}");
+        }
+    }
 
     #[test]
     fn cell_has_the_name_of_its_column_whatever_its_text() {

@@ -531,15 +531,18 @@ fn webhook_can_be_made_changed_tried_and_deleted() {
 #[test]
 fn next_page_keeps_the_search() {
     let keys = json!({ "keys": [key()], "cursor": "abc" });
-    let html = view("/console/v1/keys?email=ada%40example.com&cursor=old&tier=free", &keys);
-    assert!(
-        html.contains("href=\"#/v1/keys?cursor=abc&amp;email=ada%40example.com&amp;tier=free\""),
-        "{html}"
-    );
-    assert!(
-        html.contains("value=\"ada@example.com\"") && html.contains("<option value=\"free\" selected>"),
-        "{html}"
-    );
+    let html = view("/console/v1/keys?q=ada%40example.com&cursor=old&tier=free&sort=-name", &keys);
+    for part in [
+        "href=\"#/v1/keys?cursor=abc&amp;q=ada%40example.com&amp;tier=free&amp;sort=-name\"",
+        "href=\"#/v1/keys?sort=name&amp;q=ada%40example.com&amp;tier=free\"",
+        "value=\"ada@example.com\"",
+        "<option value=\"free\" selected>",
+        "<input type=\"hidden\" name=\"sort\" value=\"-name\">",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    let sought = view("/console/v1/keys?q=x", &json!({ "keys": [], "cursor": "abc" }));
+    assert!(sought.contains("The next page goes on."), "{sought}");
 }
 
 #[test]

@@ -163,7 +163,7 @@ pub(super) fn key_facts(key: &Value) -> Markup {
 }
 
 /// Returns the name and the e-mail address of a key's holder.
-pub(super) fn holder(key: &Value) -> Markup {
+fn holder(key: &Value) -> Markup {
     html! {
         @if key.pointer("/holder/email").is_some() {
             (text(key, "/holder/name")) " " span.soft { (text(key, "/holder/email")) }

@@ -2,7 +2,7 @@
 
 use shared::idempotency::{IssueOnce, IssueStep, IssueTurn};
 use shared::key::{KeyRecord, Subject};
-use shared::keys_api::{ListRequest, Position, changed};
+use shared::keys_api::changed;
 use shared::meter::{Change, ChangeOutcome, Message, Meter, Reply};
 use shared::problem::Problem;
 use shared::time::UnixMillis;
@@ -40,18 +40,6 @@ impl Direct {
             (updated, outcome)
         });
         changed(outcome)
-    }
-
-    /// Returns a page of records and the position of the next one.
-    pub(super) fn list(&self, asked: &ListRequest) -> (Vec<KeyRecord>, Option<Position>) {
-        let limit = usize::try_from(asked.limit).unwrap_or(usize::MAX);
-        let after = asked.from.as_ref().and_then(|from| from.after);
-        let mut records = self.keys.records();
-        records.retain(|record| after.is_none_or(|after| record.id > after) && asked.filter.matches(record));
-        let more = records.len() > limit;
-        records.truncate(limit);
-        let last = records.last().filter(|_| more).map(|record| record.id);
-        (records, last.map(|id| Position { store: String::new(), after: Some(id) }))
     }
 
     /// Takes one step of issuing a key under an `Idempotency-Key` of this name.

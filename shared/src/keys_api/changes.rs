@@ -117,7 +117,7 @@ impl ChangesPage {
     }
 }
 
-/// A message to the store of the feed.
+/// A message to the object that keeps the feed, and the directory of keys beside it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "a message lives for one call and is never kept in bulk")]
@@ -126,6 +126,12 @@ pub enum ChangesMessage {
     Note(KeyRecord),
     /// A reader's request. The response is a [`ChangesPage`].
     Read(ChangesRequest),
+    /// A key's record as it is now, with its holder, for the directory. It may be a duplicate, or older than
+    /// the one before.
+    Enter(KeyRecord),
+    /// An administrator's request for a page of the directory, as `ListRequest::to_message` has it. The
+    /// response is a page as `KeyPage::to_message` has it, or empty while the directory is being filled.
+    List(String),
 }
 
 impl ChangesMessage {

@@ -1,8 +1,8 @@
 //! The meter object of one key: loads the state, steps it, and stores it before the reply leaves.
 //!
-//! The state is an outbox for its record. An alarm writes a changed record to KV and to the
-//! key-change feed: at once, or a second after the previous write. It retries until both succeed.
-//! Until KV shows the change, the responses of the meter do.
+//! The state is an outbox for its record. An alarm writes a changed record to KV, to the key-change
+//! feed, and to the directory of keys: at once, or a second after the previous write. It retries until
+//! all succeed. Until KV shows the change, the responses of the meter do.
 //!
 //! The state is an outbox for alerts too: the alarm delivers them to the webhooks of the account.
 //!
@@ -27,7 +27,7 @@ use worker::{
 use super::alert_outbox::AlertOutbox;
 use super::{kept_alerts, kept_calls, kept_hours};
 use crate::bindings;
-use crate::gateway::{key_change_feed, key_store};
+use crate::gateway::{key_change_feed, key_directory, key_store};
 use crate::runtime::message::parse;
 use crate::runtime::outline::outlined;
 use crate::runtime::{alarm, clock, log, sql};
@@ -50,7 +50,8 @@ pub struct Meter {
     /// Time of the last write to KV.
     written: Cell<UnixMillis>,
     failures: Cell<u32>,
-    /// The record version for which the alarm was last set, and those that KV and the feed have.
+    /// The record version for which the alarm was last set, and those that KV has, and the feed with
+    /// the directory.
     armed: Cell<u64>,
     stored: Cell<u64>,
     appended: Cell<u64>,
@@ -199,7 +200,8 @@ impl Meter {
         self.step(Message::Alerts { delivered }).map(drop)
     }
 
-    /// Writes the record to KV and to the feed in parallel. If one fails, only that one is retried.
+    /// Writes the record to KV and to the feed with the directory in parallel. If one fails, only that
+    /// one is retried.
     async fn write_record(&self) -> Result<()> {
         let Some(record) = self.unstored()? else { return Ok(()) };
         let (stored, appended) = join(self.store(&record), self.append(&record)).await;
@@ -219,7 +221,9 @@ impl Meter {
 
     async fn append(&self, record: &KeyRecord) -> Result<()> {
         if record.version > self.appended.get() {
-            key_change_feed::append(&bindings::key_changes(&self.env)?, record).await?;
+            let objects = bindings::key_changes(&self.env)?;
+            key_change_feed::append(&objects, record).await?;
+            key_directory::enter(&objects, record).await?;
             self.appended.set(record.version);
         }
         Ok(())

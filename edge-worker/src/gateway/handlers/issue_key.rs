@@ -9,7 +9,7 @@ use shared::time::UnixMillis;
 
 use crate::access_log::AccessRecord;
 use crate::context::RequestContext;
-use crate::gateway::{admin, key_change_feed, key_store, meter_client};
+use crate::gateway::{admin, key_change_feed, key_directory, key_store, meter_client};
 use crate::runtime::{body, entropy};
 
 /// Issues a key for an administrator, whose secret is in the body or in the header `authorization`.
@@ -78,5 +78,7 @@ async fn store(context: &RequestContext<'_>, issued: &IssuedKey) -> Result<(), P
     if issued.beyond_text {
         key_change_feed::append_issued(context, &issued.record).await?;
     }
-    key_store::store(&context.bindings.keys, &issued.record, context.request.id).await
+    key_store::store(&context.bindings.keys, &issued.record, context.request.id).await?;
+    key_directory::enter_issued(context, &issued.record).await;
+    Ok(())
 }

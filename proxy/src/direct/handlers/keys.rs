@@ -7,8 +7,8 @@ use shared::caller;
 use shared::idempotency::{IdempotencyKey, IssueStep};
 use shared::key::{ApiKey, KeyEntropy, KeyEnv, KeyId, KeyRecord, SecretId, Subject, VerifiedKey};
 use shared::keys_api::{
-    IssueRequest, ListRequest, MAX_BODY, describe, describe_page, describe_rotated, describe_usage,
-    includes_usage, key_unknown, read_change, read_grace, with_secrets,
+    IssueRequest, ListRequest, MAX_BODY, describe, describe_rotated, describe_usage, includes_usage,
+    key_unknown, read_change, read_grace, with_secrets,
 };
 use shared::meter::{Change, SecretChange};
 use shared::problem::{Problem, codes};
@@ -114,8 +114,9 @@ pub(super) async fn issue(context: &Context<'_>, incoming: &mut Incoming<'_>) ->
 pub(super) fn list(context: &Context<'_>) -> Result<Response, Problem> {
     authorize(context)?;
     let signing = &context.config.signing;
-    let (records, next) = context.direct.list(&ListRequest::read(context.query, signing)?);
-    Ok(Response::json(describe_page(&records, next.as_ref(), signing).to_string()))
+    let request = ListRequest::read(context.query, signing)?;
+    let page = request.page(context.direct.keys.records());
+    Ok(Response::json(request.describe(&page.to_message(), signing)))
 }
 
 /// `GET /v1/keys/{id}`

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use tests::keys::ADMIN_SECRET;
+use tests::keys::{ADMIN_SECRET, HOLDERS, LISTS};
 
 use super::{Direct, call};
 use tests::{Request, Response, ToolBehavior, proxy::ProxyConfig};
@@ -158,6 +158,33 @@ async fn keys_are_listed_with_usage_changed_and_erased() {
     assert_eq!(listed.json()["keys"][0]["holder"], Value::Null);
     let file = fs::read_to_string(direct.state().with_extension("records")).unwrap();
     assert!(file.contains("bob+x@example.com") && !file.contains("ada@example.com"), "{file}");
+}
+
+/// The list is the same as the edge's.
+#[tokio::test]
+async fn key_list_is_searched_and_sorted_whatever_the_size_of_its_pages() {
+    let direct = Direct::issuing().await;
+    for (name, email) in HOLDERS {
+        direct.issue(json!({ "name": name, "email": email, "tier": "free" })).await;
+    }
+    for (query, expected) in LISTS {
+        for limit in [1, 2, 100] {
+            let (mut found, mut cursor) = (Vec::new(), String::new());
+            loop {
+                let target = format!("/v1/keys?{query}&limit={limit}&cursor={cursor}");
+                let page = direct.administer("GET", &target, None).await.json();
+                let emails = page["keys"].as_array().unwrap().iter().map(|key| &key["holder"]["email"]);
+                found.extend(emails.map(|email| email.as_str().unwrap().to_owned()));
+                match page["cursor"].as_str() {
+                    Some(next) => next.clone_into(&mut cursor),
+                    None => break,
+                }
+            }
+            assert_eq!(found, expected, "{query}, {limit}");
+        }
+    }
+    let refused = direct.administer("GET", "/v1/keys?sort=tier", None).await;
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (422, Some("fields-invalid")));
 }
 
 /// A proxy has no meter that could be out of reach. An edge that gets the key later has.
