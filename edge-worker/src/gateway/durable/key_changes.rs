@@ -17,6 +17,7 @@ use worker::{
 use super::key_directory;
 use crate::bindings;
 use crate::runtime::message::{parse, reply};
+use crate::runtime::outline::outlined;
 use crate::runtime::sql::{integer, number, rows};
 use crate::runtime::{alarm, clock};
 
@@ -78,11 +79,11 @@ impl KeyChanges {
             ChangesMessage::Note(record) => self.append(&record).map(|()| String::new()),
             ChangesMessage::Read(request) => self.page(&request).map(|page| page.to_json()),
             ChangesMessage::Enter(record) => key_directory::enter(&self.sql, &record).map(|()| String::new()),
-            ChangesMessage::List(request) => {
+            ChangesMessage::List(request) => outlined(|| {
                 let request =
                     ListRequest::from_message(&request).map_err(|problem| problem.detail().to_owned())?;
                 key_directory::page(&self.sql, &request).map(|page| page.to_message())
-            }
+            }),
         }
     }
 
