@@ -4,6 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use serde_json::{Value, json};
 use tests::{
+    edge_host::HostedEdge,
     faults::{ACCOUNT, Fate, Faults, KV_GET, METER, PAGES_GET, SALT, STATS, WEBHOOKS},
     http::Request,
     keys,
@@ -49,8 +50,8 @@ impl EdgeSide {
 
     fn note_pids(&self) {
         let mut pids = self.pids.lock();
-        pids.insert("workerd", self.edge.process.child("workerd"));
-        pids.insert("miniflare", self.edge.process.pid());
+        pids.insert("workerd", self.edge.runtime());
+        pids.insert("miniflare", HostedEdge::host());
     }
 
     /// Returns true if the machine allows the fault.
@@ -61,7 +62,7 @@ impl EdgeSide {
     pub(crate) fn begin(&mut self, fault: Fault) {
         match fault {
             Fault::KillEdge => self.edge.kill(),
-            Fault::StopEdge => send_signal(self.edge.process.child("workerd"), "STOP"),
+            Fault::StopEdge => send_signal(self.edge.runtime(), "STOP"),
             Fault::FullDisk => self.disk.as_ref().unwrap().fill(),
             Fault::ReceiverFails => self.receiver.respond("500 Internal Server Error"),
             Fault::KvDown => self.set(&[KV_GET, PAGES_GET], Fate::Fail),
@@ -77,7 +78,7 @@ impl EdgeSide {
                 self.edge.start_again(&self.origins, &self.faults);
                 self.note_pids();
             }
-            Fault::StopEdge => send_signal(self.edge.process.child("workerd"), "CONT"),
+            Fault::StopEdge => send_signal(self.edge.runtime(), "CONT"),
             Fault::FullDisk => self.disk.as_ref().unwrap().free(),
             Fault::ReceiverFails => self.receiver.respond("204 No Content"),
             _ => self.set(&[KV_GET, PAGES_GET, METER, ACCOUNT, STATS, SALT, WEBHOOKS], Fate::Pass),

@@ -277,7 +277,7 @@ fn files_with(folder: &Path, text: &str) -> Vec<String> {
 
 #[test]
 fn erased_account_leaves_nothing_in_any_store() {
-    let mut edge = Edge::start_stored(NOWHERE);
+    let edge = Edge::start_stored(NOWHERE);
     let (key, account) = issue(&edge, None);
     let body = |slug: &str| json!({"title": "Quetzalcoatl", "slug": slug, "status": "published", "metadata": {"note": "Quetzalcoatl"}});
     let post = Request::post("/pages", &body("kept")).key(&key).header("Idempotency-Key", "order-17");
@@ -301,8 +301,7 @@ fn erased_account_leaves_nothing_in_any_store() {
     until(|| visit(&edge, "/other").status == 200);
     let account = Request::get("/account").key(&key).send(edge.addr).json();
     assert_eq!(account["pages"]["used"], 0);
-    edge.process.signal("TERM");
-    edge.process.wait_for_exit();
+    edge.end();
     for text in ["Quetzalcoatl", "page:kept", "page:gone", "order-17"] {
         assert_eq!(files_with(edge.state(), text), Vec::<String>::new(), "{text}");
     }
@@ -330,7 +329,7 @@ fn erasure_goes_on_after_kv_has_failed() {
 /// The key and its account remain, without a person.
 #[test]
 fn erased_holder_is_in_no_store() {
-    let mut edge = Edge::start_stored(NOWHERE);
+    let edge = Edge::start_stored(NOWHERE);
     let body = json!({"email": "quetzal@example.com", "name": "Quetzalcoatl", "tier": "pro",
         "limits": {"minute": 5}, "admin_secret": keys::ADMIN_SECRET});
     let issued = Request::post("/v1/keys/issue", &body).header("Idempotency-Key", "order-17").send(edge.addr);
@@ -345,8 +344,7 @@ fn erased_holder_is_in_no_store() {
     let erased = administer(&edge, "PATCH", &path, Some(&json!({"holder": null})));
     assert_eq!((erased.status, &erased.json()["holder"]), (200, &Value::Null));
     until(|| administer(&edge, "GET", "/v1/keys", None).json()["keys"][0]["holder"].is_null());
-    edge.process.signal("TERM");
-    edge.process.wait_for_exit();
+    edge.end();
     for text in ["Quetzalcoatl", "quetzal@example.com"] {
         assert_eq!(files_with(edge.state(), text), Vec::<String>::new(), "{text}");
     }

@@ -35,7 +35,7 @@ fn start_and_wait(fault: &str) -> Edge {
     assert_eq!(Request::get("/healthz").send(edge.addr).status, 200, "{fault}");
     let name = fault.split('=').next().unwrap();
     wait_for(PROBE_BOUND, || {
-        let output = edge.process.output();
+        let output = edge.output();
         output.lines().any(|line| line.contains("invalid configuration") && line.contains(name)).then_some(())
     });
     edge
@@ -136,9 +136,9 @@ fn missing_part_of_calls_is_500_and_logged_once() {
             (0..3).map(|_| Request::get("/healthz").send(edge.addr).code()).collect();
         assert_eq!(codes, BTreeSet::from(["internal".to_owned()]), "{fault}");
         let name = fault.split('=').next().unwrap();
-        let lines = || edge.process.output().matches("invalid configuration").count();
-        wait_for(PROBE_BOUND, || edge.process.output().contains(name).then_some(()));
-        assert_eq!(lines(), 1, "{fault}: {}", edge.process.output());
+        let lines = || edge.output().matches("invalid configuration").count();
+        wait_for(PROBE_BOUND, || edge.output().contains(name).then_some(()));
+        assert_eq!(lines(), 1, "{fault}: {}", edge.output());
     }
 }
 

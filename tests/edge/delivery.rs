@@ -129,7 +129,7 @@ fn unreadable_messages_stop_no_others() {
     assert_eq!(consume(&site.edge, &messages), []);
     assert_eq!(counted(&site), (3, 0));
     until(|| {
-        let log = site.edge.process.output();
+        let log = site.edge.output();
         log.matches("event batch is unreadable").count() == 2 && log.contains("event rows are unreadable")
     });
 }
@@ -197,7 +197,7 @@ fn failing_queue_gets_its_batches_again_and_each_counts_once() {
     site.faults.set_once(STATS, Fate::Fail);
     site.faults.set(EVENTS, Fate::Fail);
     let visits = visit_everything(&site) + visit_everything(&site);
-    until(|| site.edge.process.output().contains("event batch not queued"));
+    until(|| site.edge.output().contains("event batch not queued"));
     site.faults.set(EVENTS, Fate::Pass);
     let events = site.events(visits);
     assert!(events.iter().all(Event::is_counted));
@@ -299,7 +299,7 @@ fn visitor_has_no_number_while_the_salt_fails() {
     assert_eq!([site.visit(&site.path), site.visit(&site.link(0))], [200, 302]);
     let events = site.events(2);
     assert!(events.iter().all(|event| event.is_counted() && event.visitor == 0));
-    until(|| site.edge.process.output().contains("visitor salt unavailable"));
+    until(|| site.edge.output().contains("visitor salt unavailable"));
     site.faults.set(SALT, Fate::Pass);
     assert_eq!(site.visit(&site.path), 200);
     assert!(site.events(3)[2].visitor != 0);
@@ -313,5 +313,5 @@ fn event_does_not_wait_for_a_salt_that_hangs() {
     assert_eq!(site.visit(&site.path), 200);
     let events = site.events(1);
     assert!(events[0].is_counted() && events[0].visitor == 0);
-    assert!(site.edge.process.output().contains("visitor salt unavailable"));
+    assert!(site.edge.output().contains("visitor salt unavailable"));
 }

@@ -19,7 +19,7 @@ fn assert_not_configured(edge: &Edge, fault: &str) {
         assert_eq!((response.status, response.code().as_str()), (500, "internal"), "{target}");
         assert!(!response.text().contains("ORIGIN"), "clients do not see the configuration");
     }
-    wait_for(Duration::from_secs(10), || edge.process.output().contains(fault).then_some(()));
+    wait_for(Duration::from_secs(10), || edge.output().contains(fault).then_some(()));
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn events_of_a_store_that_fails_go_through_the_queue() {
     site.faults.set(STATS, Fate::Fail);
     assert_eq!(site.visit(&site.path), 200);
     until(|| site.faults.count(EVENTS) == 1);
-    assert!(site.edge.process.output().contains("events not stored"));
+    assert!(site.edge.output().contains("events not stored"));
     site.faults.set(STATS, Fate::Pass);
     assert_eq!(site.visit(&site.path), 200);
     until(|| site.faults.count(EVENTS) == 2);

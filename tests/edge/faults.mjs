@@ -172,7 +172,7 @@ export default class extends WorkerEntrypoint {
  * The options of a Miniflare whose worker `edge` has its bindings behind the control server at `url`. Messages of the queue
  * arrive without delay.
  */
-export function withFaults({ kvNamespaces, durableObjects, queueProducers, r2Buckets, serviceBindings: { ASSETS, ...services }, host, port, cf, log, defaultPersistRoot, ...edge }, url) {
+export function withFaults({ kvNamespaces, durableObjects, queueProducers, r2Buckets, serviceBindings: { ASSETS, ...services }, host, port, cf, defaultPersistRoot, ...edge }, url) {
   const CONTROL = async (request) => {
     const body = request.method === "POST" ? await request.text() : undefined;
     return fetch(new URL(new URL(request.url).pathname, url), { method: request.method, body });
@@ -181,7 +181,7 @@ export function withFaults({ kvNamespaces, durableObjects, queueProducers, r2Buc
   const wrapped = Object.entries({ ...real, fetchers: { ASSETS } }).map(([entrypoint, bindings]) =>
     renamed(bindings, (NAME) => [NAME, { scriptName: "faults", entrypoint, bindings: { NAME } }]));
   return {
-    host, port, cf, log, ...(defaultPersistRoot ? { defaultPersistRoot } : {}),
+    host, port, cf, ...(defaultPersistRoot ? { defaultPersistRoot } : {}),
     workers: [
       {
         ...restartable({ ...edge, durableObjects: renamed(durableObjects, (name, object) => [`TEST_${name}`, object]) }),

@@ -50,7 +50,7 @@ fn business_key(edge: &Edge) -> (String, String) {
 fn line(edge: &Edge, response: &Response) -> Value {
     let id = response.header("x-request-id").unwrap().to_owned();
     let find = || {
-        let output = edge.process.output();
+        let output = edge.output();
         let lines = output.lines().filter_map(|line| serde_json::from_str::<Value>(line.trim()).ok());
         lines.into_iter().find(|line| line["request_id"] == id.as_str() && line["route"].is_string())
     };

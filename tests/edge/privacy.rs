@@ -136,7 +136,7 @@ fn visit_leaves_nothing_that_says_who_it_was() {
         kept.push(("webhook".to_owned(), format!("{:?}", arrival.headers).into_bytes()));
         kept.push(("webhook".to_owned(), arrival.body));
     }
-    kept.push(("log".to_owned(), site.edge.process.output().into_bytes()));
+    kept.push(("log".to_owned(), site.edge.output().into_bytes()));
     for message in site.faults.messages() {
         let parsed: Value = serde_json::from_str(&message).unwrap();
         for page in parsed["pages"].as_array().unwrap() {
@@ -217,6 +217,6 @@ fn alarm_that_fails_runs_again() {
     salt.sql("CREATE TABLE salt (other INTEGER)");
     assert_eq!(salt.alarm(), None);
     salt.run_alarm();
-    until(|| site.edge.process.output().contains("salt alarm failed"));
+    until(|| site.edge.output().contains("salt alarm failed"));
     assert!(salt.alarm().is_some());
 }

@@ -33,7 +33,7 @@ pub(crate) const PERSON: &str =
 /// An edge with faults that no test uses.
 static SHARED: LazyLock<(Arc<Edge>, Arc<Faults>)> = LazyLock::new(|| {
     let faults = Faults::start();
-    (Arc::new(Edge::start_shared_with_faults(NOWHERE, &faults)), Arc::new(faults))
+    (Arc::new(Edge::start_with_faults(NOWHERE, &faults)), Arc::new(faults))
 });
 
 /// An edge with one published page.

@@ -187,7 +187,7 @@ fn misconfigured_worker_is_500_and_logs_every_fault() {
     assert_eq!((response.status, response.code().as_str()), (500, "internal"));
     let faults = ["ORIGIN_URLS has `fra.example.com`", "KEY_ENV must be live or test"];
     wait_for(Duration::from_secs(10), || {
-        let log = edge.process.output();
+        let log = edge.output();
         faults.iter().all(|fault| log.contains(fault)).then_some(())
     });
     assert!(!response.text().contains("ORIGIN"));
@@ -256,7 +256,7 @@ fn asset_that_cannot_be_read_is_500_and_calls_continue() {
         let response = ask(&edge, "GET", "/docs");
         assert_eq!((response.status, response.code().as_str()), (500, "internal"), "{fate:?}");
         wait_for(Duration::from_secs(10), || {
-            let log = edge.process.output();
+            let log = edge.output();
             (log.contains("asset read failed: ") && log.contains(error)).then_some(())
         });
         assert_eq!(Request::get("/v1/qr/generate").key(&key).send(edge.addr).status, 200, "{fate:?}");

@@ -22,7 +22,7 @@ fn call(headers: &[(&str, &str)]) -> (Response, Arrival, Value) {
     let response = request.send(edge.addr);
     assert_eq!(response.status, 200, "{}", response.text());
     let line = wait_for(PATIENCE, || {
-        let output = edge.process.output();
+        let output = edge.output();
         let mut lines = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         lines.find(|line| line["tool"] == "qr")
     });

@@ -52,7 +52,7 @@ fn responses_logs_and_state_hold_no_key_or_secret() {
     ];
     let mut places: Vec<(String, Vec<u8>)> = contents(stack.edge.state());
     assert!(!places.is_empty(), "the edge stores its state here");
-    places.push(("log of the edge".to_owned(), stack.edge.process.output().into_bytes()));
+    places.push(("log of the edge".to_owned(), stack.edge.output().into_bytes()));
     places.push(("log of the proxy".to_owned(), stack.proxy.output().into_bytes()));
     places.push(("log of the tools".to_owned(), stack.tools.process.output().into_bytes()));
     assert!(

@@ -41,7 +41,7 @@ fn each_hop_is_the_parent_of_the_next() {
         let headers = &response.json()["headers"];
         let reached = SpanContext::parse(headers["traceparent"].as_str().unwrap()).unwrap();
         let line = wait_for(PATIENCE, || {
-            let output = edge.process.output();
+            let output = edge.output();
             let mut lines = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
             lines.find(|line| line["tool"] == tool)
         });

@@ -100,7 +100,7 @@ fn units_that_a_response_did_not_cost_return_to_every_place() {
     }
     assert_eq!(world.send(0, "/v1/qr/generate", &key).status, 429, "59 are left of a call of at most 60");
     assert_eq!(world.send(1, "/v1/qr/read", &key).status, 200);
-    wait_for(WITHIN, || world.edge.process.output().contains("\"units\":7").then_some(()));
+    wait_for(WITHIN, || world.edge.output().contains("\"units\":7").then_some(()));
     for proxy in &world.direct {
         wait_for(WITHIN, || proxy.output().contains("\"units\":7").then_some(()));
     }

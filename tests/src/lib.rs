@@ -12,6 +12,7 @@
 )]
 
 pub mod collector;
+pub mod edge_host;
 pub mod event_tool;
 pub mod fake_edge;
 pub mod faults;

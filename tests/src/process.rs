@@ -1,13 +1,11 @@
 //! A process of the project, started for a test and stopped with it.
 
 use std::{
-    fs,
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex},
     thread::{self, JoinHandle},
-    time::Duration,
 };
 
 use crate::wait::{PATIENCE, poll, until, wait_for};
@@ -86,29 +84,6 @@ impl Process {
     /// Sends a signal by its name, such as `TERM`.
     pub fn signal(&self, name: &str) {
         send_signal(self.pid(), name);
-    }
-
-    /// Returns the id of the child process of this name.
-    ///
-    /// # Panics
-    /// If the process has no such child.
-    pub fn child(&self, name: &str) -> u32 {
-        let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.pid())).unwrap();
-        let mut pids = children.split_whitespace().map(|pid| pid.parse::<u32>().unwrap());
-        let command = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        pids.find(|pid| command(pid).trim() == name).unwrap()
-    }
-
-    /// Stops the child process of this name amid whatever it does, and continues it after a while.
-    ///
-    /// # Panics
-    /// If the process has no such child.
-    pub fn stall_child(&self, name: &str, length: Duration) {
-        let child = self.child(name);
-        send_signal(child, "STOP");
-        // The length of the fault, like the delay of a message. No condition is waited for.
-        thread::sleep(length);
-        send_signal(child, "CONT");
     }
 
     /// Sends SIGKILL.

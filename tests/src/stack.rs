@@ -5,6 +5,7 @@ use std::{
     path::Path,
     process::Command,
     sync::{Arc, LazyLock},
+    thread,
     time::Duration,
 };
 
@@ -13,10 +14,11 @@ use shared::tool::Tool;
 use tempfile::TempDir;
 
 use crate::{
+    edge_host::HostedEdge,
     faults::Faults,
     http::{Request, Response},
     keys,
-    process::{Process, binary, root, send_signal},
+    process::{Process, binary, send_signal},
     proxy::{Proxy, ProxyConfig},
 };
 
@@ -28,7 +30,7 @@ pub struct Tools {
 
 /// The built worker in workerd.
 pub struct Edge {
-    pub process: Process,
+    hosted: HostedEdge,
     pub addr: SocketAddr,
     state: Option<TempDir>,
 }
@@ -54,10 +56,10 @@ static SHARED_ORIGIN: LazyLock<(Arc<Proxy>, Arc<Tools>)> = LazyLock::new(|| {
     let tools = Tools { process, ports };
     (Arc::new(ProxyConfig::for_tools(&tools).start_shared()), Arc::new(tools))
 });
-static SHARED_EDGE: LazyLock<Arc<Edge>> = LazyLock::new(|| Arc::new(Edge::launch_shared(NOWHERE, &[])));
+static SHARED_EDGE: LazyLock<Arc<Edge>> = LazyLock::new(|| Arc::new(Edge::launch(NOWHERE, None, &[])));
 static SHARED_STACK: LazyLock<Arc<Stack>> = LazyLock::new(|| {
     let (proxy, tools) = SHARED_ORIGIN.clone();
-    Arc::new(Stack { edge: Edge::launch_shared(&proxy.url(), &[]), proxy, tools })
+    Arc::new(Stack { edge: Edge::launch(&proxy.url(), None, &[]), proxy, tools })
 });
 
 /// Returns the URL of a proxy that tests share, with its tools behind it.
@@ -119,11 +121,6 @@ impl Edge {
         Arc::clone(&SHARED_EDGE)
     }
 
-    /// Starts the worker with fault injection, for tests that share it.
-    pub fn start_shared_with_faults(origins: &str, faults: &Faults) -> Self {
-        Self::launch_shared(origins, &["--faults", &faults.url()])
-    }
-
     /// Starts the worker with fault injection into KV and its objects.
     pub fn start_with_faults(origins: &str, faults: &Faults) -> Self {
         Self::launch(origins, None, &["--faults", &faults.url()])
@@ -141,7 +138,7 @@ impl Edge {
 
     /// Returns the URL of its counters.
     pub fn counters(&self) -> String {
-        let output = self.process.output();
+        let output = self.output();
         output.lines().find_map(|line| line.strip_prefix("edge counters on ")).unwrap().to_owned()
     }
 
@@ -199,17 +196,15 @@ impl Edge {
 
     /// Stops the worker and starts it again with the same state.
     pub fn restart(self, origins: &str) -> Self {
-        let Self { mut process, state, .. } = self;
-        process.signal("TERM");
-        process.wait_for_exit();
+        let Self { hosted, state, .. } = self;
+        hosted.end();
         Self::run(origins, state, &[])
     }
 
     /// Does the same with fault injection.
     pub fn restart_with_faults(self, origins: &str, faults: &Faults) -> Self {
-        let Self { mut process, state, .. } = self;
-        process.signal("TERM");
-        process.wait_for_exit();
+        let Self { hosted, state, .. } = self;
+        hosted.end();
         Self::launch(origins, state, &["--faults", &faults.url()])
     }
 
@@ -219,9 +214,24 @@ impl Edge {
     }
 
     /// Kills the worker amid whatever it does.
-    pub fn kill(&mut self) {
-        send_signal(self.process.child("workerd"), "KILL");
-        self.process.kill();
+    pub fn kill(&self) {
+        send_signal(self.hosted.runtime(), "KILL");
+        self.hosted.end();
+    }
+
+    /// Ends the worker.
+    pub fn end(&self) {
+        self.hosted.end();
+    }
+
+    /// Returns what the worker has logged so far. It is complete once the worker was ended.
+    pub fn output(&self) -> String {
+        self.hosted.output()
+    }
+
+    /// Returns the id of the process of workerd.
+    pub fn runtime(&self) -> u32 {
+        self.hosted.runtime()
     }
 
     /// Starts a killed worker with fault injection, at its address and with its state.
@@ -238,24 +248,9 @@ impl Edge {
     fn launch(origins: &str, state: Option<TempDir>, options: &[&str]) -> Self {
         let folder =
             state.as_ref().map_or_else(|| "memory".to_owned(), |dir| dir.path().display().to_string());
-        let (process, addr) = Process::start(&mut Self::command(origins, &folder, options), Self::address);
-        Self { process, addr, state }
-    }
-
-    fn launch_shared(origins: &str, options: &[&str]) -> Self {
-        let mut command = Self::command(origins, "memory", options);
-        let (process, addr) = Process::start_shared(&mut command, Self::address);
-        Self { process, addr, state: None }
-    }
-
-    fn command(origins: &str, state: &str, options: &[&str]) -> Command {
-        let mut command = Command::new("node");
-        keys::give(&mut command)
-            .current_dir(root())
-            .arg("scripts/edge.mjs")
-            .args(["--port", "0", "--state", state, "--origin", origins])
-            .args(options);
-        command
+        let arguments = ["--port", "0", "--state", &folder, "--origin", origins];
+        let (hosted, addr) = HostedEdge::start(&[&arguments[..], options].concat(), Self::address);
+        Self { hosted, addr, state }
     }
 
     /// Reads the line with its address.
@@ -265,7 +260,10 @@ impl Edge {
 
     /// Stops the worker amid whatever it does, as a busy machine does, and continues it after a while.
     pub fn stall(&self, length: Duration) {
-        self.process.stall_child("workerd", length);
+        send_signal(self.runtime(), "STOP");
+        // The length of the fault, like the delay of a message. No condition is waited for.
+        thread::sleep(length);
+        send_signal(self.runtime(), "CONT");
     }
 
     /// Returns the path of its state on disk.
