@@ -8,22 +8,22 @@ import path from "node:path";
  * worker looks at the name of a binding's class, so each has the real one's. The control server is asked as
  * `/BINDING/OPERATION`. It gets the messages to the queue too.
  */
-const FAULTS = `
+const FAULTS = (kinds) => `
 const after = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const created = new Map();
 
 /** A binding whose class the worker knows. \`absent\` is what the caller sees of an operation that is left out. */
 class Binding {
-  constructor(env) { Object.assign(this, { env, real: env[env.NAME] }); }
+  constructor(env, name) { Object.assign(this, { server: env.CONTROL, name, real: env[name] }); }
 
   control(step, message) {
-    return this.env.CONTROL.fetch("http://control/" + this.env.NAME + "/" + step, message && { method: "POST", body: message });
+    return this.server.fetch("http://control/" + this.name + "/" + step, message && { method: "POST", body: message });
   }
 
   async use(operation, run, { absent, message, object } = {}) {
     const [fate, ms] = (await (await this.control(operation, message)).text()).split(" ");
     if (fate === "absent") return absent;
-    if (fate === "fail") throw new Error(this.env.NAME + " fails, as the test wants it");
+    if (fate === "fail") throw new Error(this.name + " fails, as the test wants it");
     if (fate === "overloaded") throw Object.assign(new Error("the object is overloaded"), { overloaded: true });
     if (fate === "hang") return new Promise(() => {});
     if (fate === "create") {
@@ -36,7 +36,7 @@ class Binding {
     const result = await run();
     if (fate === "far") await after(ms / 2);
     if (fate === "late" || fate === "lose") await this.control("done");
-    if (fate === "lose") throw new Error("the reply of " + this.env.NAME + " is lost, as the test wants it");
+    if (fate === "lose") throw new Error("the reply of " + this.name + " is lost, as the test wants it");
     return result;
   }
 }
@@ -72,11 +72,14 @@ class Fetcher extends Binding {
   }
 }
 
-export const kvNamespaces = (env) => new Namespace(env);
-export const durableObjects = (env) => new DurableObjectNamespace(env);
-export const r2Buckets = (env) => new R2Bucket(env);
-export const queueProducers = (env) => new WorkerQueue(env);
-export const fetchers = (env) => new Fetcher(env);
+const KINDS = { kvNamespaces: Namespace, durableObjects: DurableObjectNamespace, r2Buckets: R2Bucket, queueProducers: WorkerQueue, fetchers: Fetcher };
+const bindings = Object.entries(${JSON.stringify(kinds)}).flatMap(([kind, names]) => names.map((name) => [name, KINDS[kind]]));
+const envs = new WeakMap();
+
+export function faulty(env) {
+  if (!envs.has(env)) envs.set(env, { ...env, ...Object.fromEntries(bindings.map(([name, Kind]) => [name, new Kind(env, name)])) });
+  return envs.get(env);
+}
 `;
 
 /** Makes the next request trap within wasm: it is given a head outside of the memory. */
@@ -122,6 +125,7 @@ globalThis.AbortController = class extends AbortController {
 const RESTARTABLE = (classes) => `
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { controllers } from "./controllers.js";
+import { faulty } from "./faults.js";
 import { trap } from "./trap.js";
 import Worker, * as built from "./index.js";
 export * from "./index.js";
@@ -130,7 +134,7 @@ const shown = (value) => value instanceof ArrayBuffer ? new Uint8Array(value).to
 
 const restartable = (Real) => class {
   instance = crypto.randomUUID();
-  constructor(state, env) { this.state = state; this.real = new Real(state, env); }
+  constructor(state, env) { this.state = state; this.real = new Real(state, faulty(env)); }
   async fetch(request) {
     const { storage } = this.state;
     switch (request.method + new URL(request.url).pathname) {
@@ -157,14 +161,14 @@ export default class extends WorkerEntrypoint {
   async fetch(request) {
     const [, test, binding, name, step = ""] = new URL(request.url).pathname.split("/");
     if (test === "test" && binding === "trap") trap();
-    if (test !== "test" || binding === "trap") return Worker.fetch(request, this.env, this.ctx);
+    if (test !== "test" || binding === "trap") return Worker.fetch(request, faulty(this.env), this.ctx);
     if (binding === "controllers") return new Response(controllers());
-    if (binding === "use") return use(this.env[name], step);
-    if (binding !== "queue") return this.env["TEST_" + binding].getByName(name).fetch(new Request("http://object/" + step, request));
+    if (binding === "use") return use(faulty(this.env)[name], step);
+    if (binding !== "queue") return this.env[binding].getByName(name).fetch(new Request("http://object/" + step, request));
     const messages = (await request.json()).map((message) => ({ ...message, timestamp: new Date(message.timestamp), attempts: 1 }));
     return Response.json(await this.env.TEST_EDGE.queue("events", messages));
   }
-  queue(batch) { return Worker.queue(batch, this.env, this.ctx); }
+  queue(batch) { return Worker.queue(batch, faulty(this.env), this.ctx); }
 }
 `;
 
@@ -172,32 +176,19 @@ export default class extends WorkerEntrypoint {
  * The options of a Miniflare whose worker `edge` has its bindings behind the control server at `url`. Messages of the queue
  * arrive without delay.
  */
-export function withFaults({ kvNamespaces, durableObjects, queueProducers, r2Buckets, serviceBindings: { ASSETS, ...services }, host, port, cf, defaultPersistRoot, ...edge }, url) {
-  const CONTROL = async (request) => {
-    const body = request.method === "POST" ? await request.text() : undefined;
-    return fetch(new URL(new URL(request.url).pathname, url), { method: request.method, body });
-  };
-  const real = { kvNamespaces, durableObjects: renamed(durableObjects, (name, object) => [name, { scriptName: "edge", ...object }]), queueProducers, r2Buckets };
-  const wrapped = Object.entries({ ...real, fetchers: { ASSETS } }).map(([entrypoint, bindings]) =>
-    renamed(bindings, (NAME) => [NAME, { scriptName: "faults", entrypoint, bindings: { NAME } }]));
+export function withFaults(edge, url) {
+  const { kvNamespaces, durableObjects, queueProducers, r2Buckets, serviceBindings, compatibilityFlags } = edge;
+  const kinds = { kvNamespaces, durableObjects, queueProducers, r2Buckets, fetchers: { ASSETS: serviceBindings.ASSETS } };
+  const names = Object.entries(kinds).map(([kind, bindings]) => [kind, Object.keys(bindings)]);
   return {
-    host, port, cf, ...(defaultPersistRoot ? { defaultPersistRoot } : {}),
-    workers: [
-      {
-        ...restartable({ ...edge, durableObjects: renamed(durableObjects, (name, object) => [`TEST_${name}`, object]) }),
-        compatibilityFlags: [...edge.compatibilityFlags, "service_binding_extra_handlers"],
-        serviceBindings: { ...services, TEST_EDGE: "edge" },
-        wrappedBindings: Object.assign({}, ...wrapped),
-      },
-      { name: "faults", modules: true, script: FAULTS, ...real, serviceBindings: { CONTROL, ASSETS } },
-    ],
+    ...restartable(edge, Object.fromEntries(names)),
+    compatibilityFlags: [...compatibilityFlags, "service_binding_extra_handlers"],
+    serviceBindings: { ...serviceBindings, TEST_EDGE: edge.name, CONTROL: { external: { address: new URL(url).host, http: {} } } },
   };
 }
 
-const renamed = (bindings, rename) => Object.fromEntries(Object.entries(bindings).map(([name, binding]) => rename(name, binding)));
-
-/** The options of a worker with routes and objects for tests. */
-export function restartable(edge) {
+/** The options of a worker with routes and objects for tests. `kinds` has the names of those bindings that have faults. */
+export function restartable(edge, kinds = {}) {
   const folder = edge.modulesRoot;
   const classes = Object.values(edge.durableObjects).map(({ className }) => className);
   const hasty = ([name, options]) => [name, { ...options, maxBatchTimeout: 0 }];
@@ -207,6 +198,7 @@ export function restartable(edge) {
     modules: [
       { type: "ESModule", path: path.join(folder, "restartable.js"), contents: RESTARTABLE(classes) },
       { type: "ESModule", path: path.join(folder, "controllers.js"), contents: CONTROLLERS },
+      { type: "ESModule", path: path.join(folder, "faults.js"), contents: FAULTS(kinds) },
       { type: "ESModule", path: path.join(folder, "trap.js"), contents: TRAP },
       ...edge.modules,
     ],

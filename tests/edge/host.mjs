@@ -21,18 +21,20 @@ childProcess.spawn = (...command) => {
 async function start(id, args) {
   const log = (text) => text.split("\n").forEach((line) => console.log(`${id} ${line}`));
   const output = { log, error: log };
+  const started = starting.run(output, () => startEdge(args, output));
+  edges.set(id, started);
   try {
-    const started = await starting.run(output, () => startEdge(args, output));
-    edges.set(id, started.edge);
-    await started.listening;
+    await (await started).listening;
   } catch (error) {
     log(String(error.stack));
     await end(id);
   }
 }
 
+/** Ends an edge that listens, or could not be started. */
 async function end(id) {
-  await edges.get(id)?.dispose();
+  const started = await edges.get(id).catch(() => {});
+  await started?.listening.then(() => started.edge.dispose(), () => {});
   edges.delete(id);
   console.log(id);
 }
@@ -42,5 +44,5 @@ for await (const line of createInterface({ input: process.stdin })) {
   if (args) start(id, JSON.parse(args));
   else end(id);
 }
-await Promise.all([...edges.values()].map((edge) => edge.dispose()));
+await Promise.all([...edges.keys()].map(end));
 process.exit(0);
