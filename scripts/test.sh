@@ -90,8 +90,8 @@ contract_tests() { run_binaries 'tests test contract'; }
 tools_tests() { run_binaries 'loadtest test [^ ]+'; }
 proxy_tests() { run_binaries 'proxy test [^ ]+'; }
 proxy_pingora_tests() { UTG_TEST_TRANSPORT=pingora-proxy run_binaries 'proxy test it'; }
-# Most of their time they wait for the start of a worker or for one of its timers.
-edge_tests() { RUST_TEST_THREADS=3 run_binaries 'tests test edge'; }
+# Most of their time they wait for one of a worker's timers.
+edge_tests() { RUST_TEST_THREADS=4 run_binaries 'tests test edge'; }
 end_to_end_tests() { run_binaries 'tests test end_to_end'; }
 chaos_tests() { run_binaries 'tests test chaos'; }
 # Most of its ten seconds a scenario waits until the next call is due.
@@ -113,8 +113,8 @@ openapi_tests() { "$here/clients.sh" lint; }
 schemathesis_tests() { "$here/clients.sh" schemathesis; }
 mcp_tests() { "$here/clients.sh" mcp; }
 
-# Each target on its corpus and for ten seconds on what is made of it.
-fuzz_tests() { QUICK=1 TIME=10 "$here/fuzz.sh"; }
+# Each target on its corpus and for five seconds on what is made of it, the same each time.
+fuzz_tests() { QUICK=1 TIME=5 "$here/fuzz.sh"; }
 
 # The clients that are generated in each language, all of them whatever happens.
 clients_tests() {

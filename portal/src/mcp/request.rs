@@ -172,6 +172,8 @@ fn encoded(query: &[(String, String)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use serde_json::json;
     use shared::tool::Tool;
 
@@ -179,13 +181,15 @@ mod tests {
     use crate::mcp::requests;
 
     const PAGE: &str = "pg_0123456789abcdefg";
+    // It is made of both descriptions, which takes a tenth of a second.
+    static REQUESTS: LazyLock<String> = LazyLock::new(requests);
 
     fn request_at(
         query: Option<&str>,
         name: &str,
         arguments: &Value,
     ) -> Option<Result<ToolRequest, ArgumentError>> {
-        ToolRequest::new(&requests(), &Toolsets::parse(query).unwrap(), name, arguments)
+        ToolRequest::new(&REQUESTS, &Toolsets::parse(query).unwrap(), name, arguments)
     }
 
     fn request(name: &str, arguments: &Value) -> Result<ToolRequest, ArgumentError> {
@@ -231,7 +235,7 @@ mod tests {
     /// Each tool, with `.`, `..` and every fixed word of a path in the place of its arguments.
     #[test]
     fn path_argument_does_not_reach_another_operation() {
-        let table: Value = serde_json::from_str(&requests()).unwrap();
+        let table: Value = serde_json::from_str(&REQUESTS).unwrap();
         let words: std::collections::BTreeSet<String> = Endpoint::all()
             .flat_map(|endpoint| endpoint.path().split('/').map(str::to_owned).collect::<Vec<_>>())
             .filter(|word| !word.contains('{'))
