@@ -54,8 +54,10 @@ impl Host {
 fn capture(output: ChildStdout) {
     for line in BufReader::new(output).lines().map_while(Result::ok) {
         let (id, text) = line.split_once(' ').map_or((&*line, None), |(id, text)| (id, Some(text)));
+        // Wrangler says where it has read variables, when it is asked for the first time.
+        let Ok(id) = id.parse() else { continue };
         let mut outputs = OUTPUTS.lock().unwrap();
-        let output = outputs.entry(id.parse().unwrap()).or_default();
+        let output = outputs.entry(id).or_default();
         match text {
             Some(text) => output.text.extend([text, "\n"]),
             None => output.has_ended = true,
