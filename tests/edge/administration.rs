@@ -10,13 +10,7 @@ use tests::{
     wait::wait_for,
 };
 
-fn administer(edge: &Edge, method: &str, path: &str, body: Option<&Value>) -> Response {
-    let request = match body {
-        Some(body) => Request { method: method.to_owned(), ..Request::post(path, body) },
-        None => Request::new(method, path),
-    };
-    request.header("Authorization", &format!("Bearer {}", keys::ADMIN_SECRET)).send(edge.addr)
-}
+use super::abuse::administer;
 
 fn issue(edge: &Edge, email: &str, tier: &str, idempotency_key: Option<&str>) -> Response {
     let body = json!({ "email": email, "name": "Ada", "tier": tier, "admin_secret": keys::ADMIN_SECRET });

@@ -118,6 +118,7 @@ fn changed_keys_appear_once_in_the_order_of_their_changes() {
 
     assert_eq!(response.header("cache-control"), Some("no-store"));
     assert!(response.header("x-request-id").is_some());
+    assert!(page.keys.iter().all(|record| record.holder.is_none()));
     let text = response.text();
     for hidden in ["ada@example.com", "\"Ada\"", &untouched.1, &disabled.0[9..40], &rotated.0[9..40]] {
         assert!(!text.contains(hidden), "{hidden}");

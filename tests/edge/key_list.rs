@@ -13,9 +13,10 @@ use tests::{
     wait::wait_for,
 };
 
+use super::abuse::administer;
+
 fn get(edge: &Edge, query: &str) -> Response {
-    let request = Request::get(&format!("/v1/keys?{query}"));
-    request.header("Authorization", &format!("Bearer {}", keys::ADMIN_SECRET)).send(edge.addr)
+    administer(edge, "GET", &format!("/v1/keys?{query}"), None)
 }
 
 fn issue(edge: &Edge, name: &str, email: &str) -> Value {
@@ -99,8 +100,7 @@ fn changed_holder_is_found_by_the_new_name_alone() {
     let id = issue(&edge, "Ada Byron", "ada@example.com")["id"].as_str().unwrap().to_owned();
     assert_eq!(list(&edge, "q=byron", "/id"), [id.as_str()]);
     let change = json!({ "holder": { "name": "Ada Lovelace", "email": "ada@example.com" } });
-    let change = Request { method: "PATCH".to_owned(), ..Request::post(&format!("/v1/keys/{id}"), &change) };
-    let changed = change.header("Authorization", &format!("Bearer {}", keys::ADMIN_SECRET)).send(edge.addr);
+    let changed = administer(&edge, "PATCH", &format!("/v1/keys/{id}"), Some(&change));
     assert_eq!(changed.status, 200, "{}", changed.text());
     wait_for(PROBE_BOUND, || (list(&edge, "q=lovelace", "/id") == [id.as_str()]).then_some(()));
     assert!(list(&edge, "q=byron", "/id").is_empty());

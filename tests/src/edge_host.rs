@@ -18,12 +18,12 @@ use crate::{
 
 /// It ends with this program, however that happens: the pipe that is its input is closed then.
 static HOST: LazyLock<Host> = LazyLock::new(Host::start);
-/// What each edge has printed.
+/// The output of each edge, by its number.
 static OUTPUTS: LazyLock<Mutex<HashMap<u64, Output>>> = LazyLock::new(Mutex::default);
 
 struct Host {
     pid: u32,
-    /// The input of the process, with the number of edges that it was told to start.
+    /// The input of the process, and the number of edges started so far.
     input: Mutex<(ChildStdin, u64)>,
 }
 

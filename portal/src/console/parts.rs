@@ -113,8 +113,7 @@ impl Sorting<'_> {
     /// Returns the address of the first page of the list in another order.
     fn address(&self, field: &str, order: Option<&str>) -> String {
         let sign = if order == Some("ascending") { "-" } else { "" };
-        let kept = kept(self.query, &["cursor=", "sort="]);
-        kept.fold(format!("#{}?sort={sign}{field}", self.path), |address, pair| address + "&" + pair)
+        address(self.path, &format!("sort={sign}{field}"), self.query, &["cursor=", "sort="])
     }
 }
 
@@ -256,17 +255,17 @@ pub(super) fn parameter(query: Option<&str>, name: &str) -> String {
 
 /// Returns the link to what follows, if there is more.
 pub(super) fn pager(path: &str, query: Option<&str>, cursor: &str) -> Markup {
-    let kept = kept(query, &["cursor="]);
-    let address = kept.fold(format!("#{path}?cursor={cursor}"), |address, pair| address + "&" + pair);
+    let next = address(path, &format!("cursor={cursor}"), query, &["cursor="]);
     html! {
-        @if !cursor.is_empty() { p { a href=(address) { "Next page" } } }
+        @if !cursor.is_empty() { p { a href=(next) { "Next page" } } }
     }
 }
 
-/// Returns the parameters of a query but for some.
-fn kept<'a>(query: Option<&'a str>, left_out: &'a [&str]) -> impl Iterator<Item = &'a str> {
+/// Returns the address of a view with one parameter, followed by those of the query but for some.
+fn address(path: &str, first: &str, query: Option<&str>, left_out: &[&str]) -> String {
     let pairs = query.unwrap_or_default().split('&');
-    pairs.filter(move |pair| !pair.is_empty() && !left_out.iter().any(|name| pair.starts_with(name)))
+    let kept = pairs.filter(|pair| !pair.is_empty() && !left_out.iter().any(|name| pair.starts_with(name)));
+    kept.fold(format!("#{path}?{first}"), |address, pair| address + "&" + pair)
 }
 
 #[cfg(test)]

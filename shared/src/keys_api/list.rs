@@ -205,7 +205,7 @@ impl ListRequest {
         Position::parse(std::str::from_utf8(payload).ok()?)
     }
 
-    /// Returns what tells this list from others: its order and its filter.
+    /// Returns the identity of the list, which a cursor is bound to: its order and its filter.
     fn list(&self) -> Vec<u8> {
         let Self { sort, filter: KeyFilter { search, email, tier, status }, .. } = self;
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
@@ -303,7 +303,7 @@ impl KeyFilter {
 }
 
 impl KeySearch {
-    /// What every id begins with, so that it finds nothing.
+    /// The prefix of every id. Alone it finds nothing.
     const ID: &str = "key_";
 
     /// Reads a search. Returns `None` for an empty one, which finds all.
