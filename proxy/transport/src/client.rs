@@ -23,7 +23,7 @@ pub(crate) use self::head::HeadRead;
 use crate::delegate::delegate_connection;
 use crate::http2::Http2Stream;
 use crate::limits::ClientOptions;
-use crate::socket::Socket;
+use crate::socket::{SpliceEnd, reset_on_close, splice_end};
 use crate::timer::{Pace, Timer};
 
 /// A client connection, or one HTTP/2 stream. Bytes that were read with the head of a request are
@@ -98,14 +98,20 @@ impl ClientStream {
         self.options = options;
     }
 
-    /// Returns the TCP connection, or `None` with TLS or HTTP/2.
-    pub(crate) fn socket(&self) -> Option<&Socket> {
-        Socket::of(&self.inner)
+    /// Returns the connection if the kernel can move bytes to it: neither with TLS nor with HTTP/2.
+    pub(crate) fn splice_end(&self) -> Option<&dyn SpliceEnd> {
+        splice_end(&self.inner)
     }
 
-    /// Returns the TCP connection if all buffered bytes were read from this stream.
-    pub(crate) fn socket_of_body(&self) -> Option<&Socket> {
-        self.socket().filter(|_| self.buffered().is_empty())
+    /// Returns the same if the kernel can move the next bytes of the body, because none is buffered.
+    pub(crate) fn splice_end_of_body(&self) -> Option<&dyn SpliceEnd> {
+        self.splice_end().filter(|_| self.buffered().is_empty())
+    }
+
+    /// Makes the end of the connection a reset, because a response that only its end delimits is
+    /// broken. A stream of HTTP/2 is reset in any case.
+    pub(crate) fn reset_on_close(&self) {
+        reset_on_close(&self.inner);
     }
 
     /// Returns true if this is a stream of an HTTP/2 connection.

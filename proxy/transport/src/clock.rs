@@ -13,6 +13,11 @@ pub fn now() -> UnixMillis {
     UnixMillis(millis(since))
 }
 
+/// Returns the time of the clock that timers use, which a simulation sets.
+pub(crate) fn instant() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
 /// Returns whole milliseconds. They saturate.
 pub fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)

@@ -189,6 +189,19 @@ pub(crate) fn write_chunk(out: &mut Vec<u8>, data: &[u8]) {
     }
 }
 
+/// Returns the number of bytes of data in chunks that [`write_chunk`] has written, the last of which
+/// may be cut anywhere.
+pub(crate) fn data_length(chunks: &[u8]) -> usize {
+    let (mut state, mut rest, mut length) = (ChunkState::Size, chunks, 0);
+    while let Ok(Part { skip, data }) = state.take(rest)
+        && data > 0
+    {
+        length += data;
+        rest = rest.get(skip + data..).unwrap_or_default();
+    }
+    length
+}
+
 /// The end of a chunked body.
 pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
@@ -272,6 +285,18 @@ mod tests {
         framing.take(b"5\r\nhe").unwrap();
         assert_eq!(framing.announced(), 3);
         assert_eq!(Framing::Length(7).announced(), 7);
+    }
+
+    #[test]
+    fn data_of_cut_chunks_is_counted_without_framing() {
+        let mut sent = Vec::new();
+        write_chunk(&mut sent, b"hello");
+        write_chunk(&mut sent, b" world");
+        sent.extend_from_slice(LAST_CHUNK);
+        // "5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n"
+        for (end, length) in [(0, 0), (3, 0), (4, 1), (8, 5), (13, 5), (14, 6), (19, 11), (sent.len(), 11)] {
+            assert_eq!(data_length(&sent[..end]), length, "{end}");
+        }
     }
 
     proptest! {

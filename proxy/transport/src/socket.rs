@@ -44,20 +44,37 @@ impl Socket {
     pub(crate) const fn set_peer(&mut self, peer: SocketAddr) {
         self.peer = peer;
     }
+}
 
-    /// Returns the TCP connection behind a stream, or `None` if there is something between, as TLS.
-    pub(crate) fn of(stream: &Stream) -> Option<&Self> {
-        (**stream).as_any().downcast_ref()
-    }
-
+/// A connection whose bytes the kernel can move into a pipe and out of it.
+pub(crate) trait SpliceEnd {
     /// Moves up to `max` bytes from the connection into an empty pipe. Returns their number, or 0 at
     /// the end of the connection.
-    pub(crate) fn poll_fill(
-        &self,
-        pipe: &mut Pipe,
-        max: u64,
-        context: &mut Context<'_>,
-    ) -> Poll<io::Result<usize>> {
+    fn poll_fill(&self, pipe: &mut Pipe, max: u64, context: &mut Context<'_>) -> Poll<io::Result<usize>>;
+
+    /// Moves bytes from a pipe into the connection. Returns their number.
+    fn poll_drain(&self, pipe: &mut Pipe, context: &mut Context<'_>) -> Poll<io::Result<usize>>;
+}
+
+/// Returns the connection behind a stream if the kernel can move its bytes: a TCP connection with
+/// nothing in between, as TLS or HTTP/2.
+pub(crate) fn splice_end(stream: &Stream) -> Option<&dyn SpliceEnd> {
+    let stream = (**stream).as_any();
+    stream.downcast_ref::<Socket>().map(|socket| socket as &dyn SpliceEnd)
+}
+
+/// Makes the end of a TCP connection a reset. Its peer could take the end of a response that has no
+/// length for that of its body. With TLS, the missing `close_notify` tells it.
+pub(crate) fn reset_on_close(stream: &Stream) {
+    let stream = (**stream).as_any();
+    if let Some(socket) = stream.downcast_ref::<Socket>() {
+        // Without it, the end looks as before.
+        let _set = socket.stream.set_zero_linger();
+    }
+}
+
+impl SpliceEnd for Socket {
+    fn poll_fill(&self, pipe: &mut Pipe, max: u64, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         loop {
             ready!(self.stream.poll_read_ready(context))?;
             match self.stream.try_io(Interest::READABLE, || pipe.fill(&self.stream, max)) {
@@ -67,8 +84,7 @@ impl Socket {
         }
     }
 
-    /// Moves bytes from a pipe into the connection. Returns their number.
-    pub(crate) fn poll_drain(&self, pipe: &mut Pipe, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    fn poll_drain(&self, pipe: &mut Pipe, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         loop {
             ready!(self.stream.poll_write_ready(context))?;
             match self.stream.try_io(Interest::WRITABLE, || pipe.drain(&self.stream)) {

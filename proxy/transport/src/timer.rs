@@ -49,6 +49,11 @@ impl Countdown {
 
     /// Adds the time that so many bytes earn.
     pub(crate) fn earn(&mut self, bytes: usize) {
+        if bytes == 0 {
+            // Otherwise each poll of a blocked transfer moved its end: a client that read nothing
+            // was never cut.
+            return;
+        }
         let earned = (bytes as u64).saturating_mul(SECOND).checked_div(self.rate).unwrap_or(self.max);
         if earned >= self.max {
             // The clock is not read.

@@ -252,10 +252,13 @@ impl<P: Phases> Exchange<P> {
         let (Some(forward), Some(call)) = (forward, call) else { return false };
         forward.is_running = false;
         forward.deadline.disarm();
-        let Download { status, sent, is_over, .. } = forward.download;
+        let (status, sent) = (forward.download.status, forward.download.sent_bytes());
         if status != 0 {
-            if !is_over {
+            if !forward.download.is_over {
                 record_abort(record, &error);
+                if forward.download.delimiter == BodyDelimiter::Close {
+                    client.reset_on_close();
+                }
             }
             *outcome = Some(Outcome { status, sent, next: Next::Close });
             return false;
@@ -327,7 +330,7 @@ impl<P: Phases> Exchange<P> {
         self.client.unread(upload.leftover());
         let is_whole = upload.body.is_over() && download.delimiter != BodyDelimiter::Close;
         let next = Next::after_response(download.close, is_whole, request.max_body);
-        Outcome { status: download.status, sent: download.sent, next }
+        Outcome { status: download.status, sent: download.sent_bytes(), next }
     }
 
     /// Takes the error that was found here, or else that of the upstream.

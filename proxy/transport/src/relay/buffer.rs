@@ -3,8 +3,6 @@
 //!
 //! Why: docs/decisions/proxy.md, "Bodies up to 64 KiB are buffered before a call takes a slot".
 
-use std::time::Instant;
-
 use shared::problem::Problem;
 
 use super::exchange::ExchangeError;
@@ -13,6 +11,7 @@ use super::request::RequestFraming;
 use super::respond::refuse;
 use super::retry;
 use crate::client::ClientStream;
+use crate::clock;
 use crate::framing::{Framing, FramingError};
 use crate::hooks::Phases;
 use crate::record::Record;
@@ -104,13 +103,13 @@ pub(crate) async fn await_body<P: Phases>(
     record: &mut Record<P::Log>,
     request: RequestFraming,
 ) -> Result<(), Outcome> {
-    let started_at = Instant::now();
+    let started_at = clock::instant();
     if request.expects_continue && !request.is_http10 && client.send_continue().await.is_err() {
         return Err(Outcome::client_closed());
     }
     let check = |length| phases.request_body_filter(call, length);
     let buffered = buffer(client, request.body, check).await;
-    record.buffering = started_at.elapsed();
+    record.buffering = clock::instant().duration_since(started_at);
     let Err(error) = buffered else { return Ok(()) };
     error.record(phases);
     match retry::client_problem(client, error) {

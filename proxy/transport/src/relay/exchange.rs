@@ -6,6 +6,7 @@ mod download;
 mod error;
 mod splice;
 mod timeouts;
+mod unsent;
 mod up;
 mod upload;
 
@@ -15,12 +16,14 @@ use pingora::protocols::Stream;
 
 pub(crate) use self::download::Download;
 pub(crate) use self::error::ExchangeError;
+use self::unsent::{AllSent, Receiver};
 pub(crate) use self::upload::Upload;
 use crate::client::ClientStream;
 use crate::hooks::{Event, Limit, Phases, Timeouts};
 use crate::pipe::PipePool;
 use crate::record::Record;
 use crate::response_deadline::{ResponseDeadline, ResponseTimeout};
+use crate::socket::{SpliceEnd, splice_end};
 
 /// A call in flight.
 pub(super) struct Exchange<'a, P: Phases> {
@@ -43,13 +46,13 @@ const READ_SIZE: usize = 64 << 10;
 
 impl<P: Phases> Exchange<'_, P> {
     /// Runs the call until the client has received the whole response.
-    pub(super) async fn run(&mut self) -> Result<(), ExchangeError> {
+    pub(super) async fn run(&mut self) -> Result<AllSent, ExchangeError> {
         // The buffered part of the body is sent together with the head.
         self.take_body()?;
         std::future::poll_fn(|context| self.poll(context)).await
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ExchangeError>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<AllSent, ExchangeError>> {
         if self.up.is_in_flight()
             && let Poll::Ready(Err(error)) = self.poll_up(context)
         {
@@ -81,4 +84,22 @@ impl<P: Phases> Exchange<'_, P> {
     fn client_error(&self) -> ExchangeError {
         ExchangeError::of_client(self.client)
     }
+}
+
+impl Receiver for ClientStream {
+    fn splice_end(&self) -> Option<&dyn SpliceEnd> {
+        Self::splice_end(self)
+    }
+
+    fn record_spliced(&mut self, bytes: usize) {
+        self.record_sent(bytes);
+    }
+}
+
+impl Receiver for Stream {
+    fn splice_end(&self) -> Option<&dyn SpliceEnd> {
+        splice_end(self)
+    }
+
+    fn record_spliced(&mut self, _bytes: usize) {}
 }

@@ -1,7 +1,5 @@
 //! Forwards a call to one upstream after another, as long as it is retried.
 
-use std::time::Instant;
-
 use shared::problem::Problem;
 
 use super::buffer::await_body;
@@ -14,7 +12,7 @@ use super::request::RequestFraming;
 use super::respond::refuse;
 use super::retry::{FailedAttempt, Recovery, record_abort, recover};
 use crate::client::ClientStream;
-use crate::clock::Monotonic;
+use crate::clock::{self, Monotonic};
 use crate::framing::Framing;
 use crate::hooks::{AfterFailure, Attempt, Phases, Queued as _};
 use crate::record::Record;
@@ -89,7 +87,7 @@ impl<P: Phases> Forwarder<'_, P> {
             client.arm_upload();
             let head = head::address_request(*phases, call, head, &attempt.target.options.authority, dialed);
             let up = begin_upload(client, &framing, head, upload.take());
-            record.sent_at = Some(Instant::now());
+            record.sent_at = Some(clock::instant());
             let mut deadline = ResponseDeadline::new();
             // A frozen upstream held its calls until their timeout although probes had found it.
             deadline.watch(&attempt.target);
@@ -110,7 +108,7 @@ impl<P: Phases> Forwarder<'_, P> {
             let Exchange { up, down, .. } = exchange;
             let status = down.status();
             let error = match result {
-                Ok(()) => {
+                Ok(_sent) => {
                     // After a response before the end of the upload, the upstream would take the
                     // rest for a request.
                     if up.is_complete() && down.can_reuse_connection() {
@@ -120,7 +118,7 @@ impl<P: Phases> Forwarder<'_, P> {
                     // Over TLS, a close without close_notify looks like a truncated response.
                     let is_whole = up.is_complete() && !down.is_delimited_by_close();
                     let next = Next::after_response(down.close, is_whole, framing.max_body);
-                    return Outcome { status, sent: down.body_bytes, next };
+                    return Outcome { status, sent: down.sent_bytes(), next };
                 }
                 Err(error) => error,
             };
@@ -128,7 +126,10 @@ impl<P: Phases> Forwarder<'_, P> {
             drop(stream);
             if status != 0 {
                 record_abort(record, &error);
-                return Outcome { status, sent: down.body_bytes, next: Next::Close };
+                if down.is_delimited_by_close() {
+                    client.reset_on_close();
+                }
+                return Outcome { status, sent: down.sent_bytes(), next: Next::Close };
             }
             let failed =
                 FailedAttempt { error, was_idle: dialed.is_none(), is_replayable: up.replay.is_some() };

@@ -6,12 +6,16 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::AsyncWrite;
 
+use crate::framing;
+
 /// A buffer of bytes that are written to a connection.
 #[derive(Debug, Default)]
 pub(crate) struct WriteBuf {
     /// The bytes to be written. Those before `sent` were written.
     pub(crate) bytes: Vec<u8>,
     sent: usize,
+    /// The place where the head ends that is among the bytes, or 0.
+    body_at: usize,
     /// Whether the connection may still hold bytes that were written to it.
     unflushed: bool,
     /// Whether the connection has received bytes since the last check.
@@ -42,8 +46,21 @@ impl WriteBuf {
             self.unflushed = false;
         }
         self.bytes.clear();
-        self.sent = 0;
+        (self.sent, self.body_at) = (0, 0);
         Poll::Ready(Ok(()))
+    }
+
+    /// Marks the end of a head. The bytes after it are those of a body.
+    pub(crate) const fn end_head(&mut self) {
+        self.body_at = self.bytes.len();
+    }
+
+    /// Returns the number of bytes of a body that are not written yet, without the framing of its
+    /// chunks.
+    pub(crate) fn unsent_body(&self, is_chunked: bool) -> usize {
+        let body_until = |end: usize| self.bytes.get(self.body_at..end).unwrap_or_default();
+        let length = |bytes: &[u8]| if is_chunked { framing::data_length(bytes) } else { bytes.len() };
+        length(body_until(self.bytes.len())) - length(body_until(self.sent))
     }
 
     /// Returns true if bytes wait for the peer.

@@ -15,8 +15,8 @@ pub(super) struct Download {
     pub(super) unsent: WriteBuf,
     /// Whether the client is awaited, and not the upstream.
     pub(super) is_blocked: bool,
-    /// Bytes of the body.
-    pub(super) sent: usize,
+    /// The number of bytes of the body that were received.
+    pub(super) body_bytes: usize,
     /// Whether the client has the whole response.
     pub(super) is_over: bool,
 }
@@ -30,18 +30,28 @@ impl Download {
             close,
             unsent: WriteBuf::default(),
             is_blocked: false,
-            sent: 0,
+            body_bytes: 0,
             is_over: false,
         }
     }
 
     /// Moves the head into the write buffer.
     pub(super) fn flush_head(&mut self) {
+        if self.head.is_empty() {
+            return;
+        }
         let head = std::mem::take(&mut self.head);
         if self.unsent.bytes.is_empty() {
             self.unsent.bytes = head;
         } else {
             self.unsent.bytes.extend_from_slice(&head);
         }
+        self.unsent.end_head();
+    }
+
+    /// Returns the number of bytes of the body that were sent to the client.
+    pub(super) fn sent_bytes(&self) -> usize {
+        let is_chunked = self.delimiter == BodyDelimiter::Chunks;
+        self.body_bytes.saturating_sub(self.unsent.unsent_body(is_chunked))
     }
 }

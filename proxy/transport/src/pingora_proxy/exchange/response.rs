@@ -79,7 +79,7 @@ impl<P: Phases> Exchange<P> {
                             download.unsent.bytes.extend_from_slice(&data);
                         }
                     }
-                    download.sent += data.len();
+                    download.body_bytes += data.len();
                     is_over
                 }
                 // They look like headers that were checked.
@@ -94,7 +94,7 @@ impl<P: Phases> Exchange<P> {
         download.flush_head();
         // Over HTTP/2 the end of the stream may come later, or not at all.
         is_over |= download.status != 0
-            && download.delimiter == BodyDelimiter::AsStated(u64::try_from(download.sent).ok());
+            && download.delimiter == BodyDelimiter::AsStated(u64::try_from(download.body_bytes).ok());
         if is_over && download.delimiter == BodyDelimiter::Chunks {
             download.unsent.bytes.extend_from_slice(LAST_CHUNK);
         }

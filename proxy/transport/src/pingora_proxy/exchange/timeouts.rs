@@ -1,9 +1,9 @@
 //! The timeouts of an exchange. Either the client or the upstream is awaited.
 
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use super::{Exchange, Forward};
+use crate::clock;
 use crate::hooks::{Phases, Timeouts};
 use crate::response_deadline::ResponseTimeout;
 
@@ -16,7 +16,7 @@ impl<P: Phases> Exchange<P> {
 
     /// Records that the whole request was sent, and arms the timeout of the response.
     pub(super) fn request_sent(&mut self) {
-        let now = Instant::now();
+        let now = clock::instant();
         let completed = *self.record.completed_at.get_or_insert(now);
         if self.record.responded_at.is_some() {
             return self.arm_pause();
@@ -36,7 +36,11 @@ impl<P: Phases> Exchange<P> {
 
     /// Arms the timeout of the response again, after the attempt timed out.
     pub(super) fn arm_response(&mut self) {
-        let waited = self.record.completed_at.map(|completed| completed.elapsed()).unwrap_or_default();
+        let waited = self
+            .record
+            .completed_at
+            .map(|completed| clock::instant().duration_since(completed))
+            .unwrap_or_default();
         let Some((forward, timeouts)) = timed(&mut self.forward) else { return };
         let left = timeouts.response.saturating_sub(waited);
         forward.deadline.arm(&mut self.client, ResponseTimeout::Response, left);

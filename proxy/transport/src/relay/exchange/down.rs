@@ -2,15 +2,15 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
 
 use bytes::Buf as _;
 use tokio_util::io::poll_read_buf;
 
 use super::download::Download;
 use super::error::ExchangeError;
-use super::splice::Spliced;
+use super::unsent::{AllSent, Filled};
 use super::{Exchange, READ_SIZE};
+use crate::clock;
 use crate::framing::{self, Framing, LAST_CHUNK};
 use crate::hooks::{Cause, Phases};
 use crate::relay::head::{self, BodyDelimiter, ResponseFraming, StatusLine};
@@ -19,13 +19,12 @@ use crate::relay::head::{self, BodyDelimiter, ResponseFraming, StatusLine};
 const HEAD_READ_SIZE: usize = 4 << 10;
 
 impl<P: Phases> Exchange<'_, P> {
-    pub(super) fn poll_down(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ExchangeError>> {
+    pub(super) fn poll_down(&mut self, context: &mut Context<'_>) -> Poll<Result<AllSent, ExchangeError>> {
         let polled = self.poll_download(context);
-        if self.down.unsent.take_progress() | self.down.splice.take_progress() {
+        if self.down.unsent.take_progress() {
             self.deadline.record_sent();
         }
-        let is_blocked =
-            polled.is_pending() && (self.down.unsent.is_blocked() || self.down.splice.is_blocked());
+        let is_blocked = polled.is_pending() && self.down.unsent.is_blocked();
         if is_blocked && !self.down.is_blocked {
             self.arm_download();
         } else if self.down.is_blocked && !is_blocked && polled.is_pending() {
@@ -36,35 +35,27 @@ impl<P: Phases> Exchange<'_, P> {
     }
 
     /// Writes and reads in turn, until the client or the upstream blocks.
-    fn poll_download(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ExchangeError>> {
+    fn poll_download(&mut self, context: &mut Context<'_>) -> Poll<Result<AllSent, ExchangeError>> {
         loop {
-            match ready!(self.down.unsent.poll_flush_to(self.client, context)) {
-                Ok(()) if self.down.is_complete => return Poll::Ready(Ok(())),
-                Ok(()) => {}
+            let sent = match ready!(self.down.unsent.poll_send(self.client, self.pipes, context)) {
+                Ok(sent) if self.down.is_received => return Poll::Ready(Ok(sent)),
+                Ok(sent) => sent,
                 Err(_) => return Poll::Ready(Err(ExchangeError::ClientClosed)),
-            }
+            };
             match self.take_response() {
                 Ok(true) => continue,
                 Ok(false) => {}
                 Err(error) => return Poll::Ready(Err(error)),
             }
-            match ready!(self.poll_splice_down(context)) {
-                Spliced::Complete => {
-                    self.complete_download();
-                    continue;
-                }
-                Spliced::ReceiverClosed => return Poll::Ready(Err(ExchangeError::ClientClosed)),
-                Spliced::SenderClosed => return Poll::Ready(Err(self.upstream_error(Cause::Terminated))),
-                Spliced::Copy(received) if received.is_empty() => {}
-                Spliced::Copy(received) => {
-                    self.down.unsent.bytes = received;
-                    continue;
-                }
+            match ready!(self.poll_splice_down(sent, context)) {
+                Filled::Bytes(_) => continue,
+                Filled::SenderClosed => return Poll::Ready(Err(self.upstream_error(Cause::Terminated))),
+                Filled::Copy => {}
             }
             let size = if self.down.head.is_some() { READ_SIZE } else { HEAD_READ_SIZE };
             self.down.read.reserve(size);
             match ready!(poll_read_buf(Pin::new(&mut *self.upstream), context, &mut self.down.read)) {
-                Ok(0) if self.may_end_here() => self.complete_download(),
+                Ok(0) if self.may_end_here() => self.end_download(),
                 Ok(0) => return Poll::Ready(Err(self.upstream_error(Cause::Terminated))),
                 Ok(_) => {}
                 Err(_) => return Poll::Ready(Err(self.upstream_error(Cause::Terminated))),
@@ -85,11 +76,11 @@ impl<P: Phases> Exchange<'_, P> {
     /// Moves received bytes of the response into the write buffer. Returns true if there is
     /// progress to make without waiting.
     fn take_response(&mut self) -> Result<bool, ExchangeError> {
-        if self.down.head.is_none() && (!self.take_head()? || self.down.is_complete) {
-            return Ok(self.down.is_complete);
+        if self.down.head.is_none() && (!self.take_head()? || self.down.is_received) {
+            return Ok(self.down.is_received);
         }
         let Some(head) = &mut self.down.head else { return Ok(true) };
-        let has_head = !self.down.unsent.bytes.is_empty();
+        let has_head = !self.down.unsent.buffer.bytes.is_empty();
         let Ok(part) = head.take_body(&self.down.read) else {
             return Err(self.upstream_error(Cause::Malformed));
         };
@@ -98,15 +89,15 @@ impl<P: Phases> Exchange<'_, P> {
         let data = self.down.read.get(..part.data).unwrap_or_default();
         match self.down.delimiter {
             // Written anew, because an upstream's chunk extensions and trailers are dropped.
-            BodyDelimiter::Chunks => framing::write_chunk(&mut self.down.unsent.bytes, data),
+            BodyDelimiter::Chunks => framing::write_chunk(&mut self.down.unsent.buffer.bytes, data),
             BodyDelimiter::AsStated(_) | BodyDelimiter::Close => {
-                self.down.unsent.bytes.extend_from_slice(data)
+                self.down.unsent.buffer.bytes.extend_from_slice(data)
             }
         }
         self.down.read.advance(part.data);
         self.down.body_bytes += part.data;
         if is_over {
-            self.complete_download();
+            self.end_download();
         }
         Ok(has_head || is_over || part.data > 0)
     }
@@ -122,7 +113,7 @@ impl<P: Phases> Exchange<'_, P> {
         let Download { read, unsent, is_http10, close, delimiter, .. } = &mut self.down;
         let Self { phases, call, record, client, timeouts, deadline, up, .. } = self;
         let mut is_discarded = false;
-        let found = head::read_response(read, &mut unsent.bytes, |out, head, response| {
+        let found = head::read_response(read, &mut unsent.buffer.bytes, |out, head, response| {
             is_discarded =
                 head.status >= 400 && phases.discard_response(call, record, head.status, up.replay.is_some());
             if is_discarded {
@@ -130,7 +121,7 @@ impl<P: Phases> Exchange<'_, P> {
             }
             *delimiter = head.delimiter(*is_http10);
             *close |= is_last || *delimiter == BodyDelimiter::Close;
-            record.responded_at = Some(Instant::now());
+            record.responded_at = Some(clock::instant());
             deadline.arm_pause(client, timeouts.pause);
             let lines = || response.headers.iter().map(|line| (line.name, line.value));
             let status_line = StatusLine { status: head.status, reason: response.reason.unwrap_or_default() };
@@ -153,17 +144,19 @@ impl<P: Phases> Exchange<'_, P> {
         if head.status >= 200 {
             let is_over = head.body.is_over();
             self.down.head = Some(head);
+            self.down.unsent.buffer.end_head();
             if is_over {
-                self.complete_download();
+                self.end_download();
             }
         }
         Ok(true)
     }
 
-    fn complete_download(&mut self) {
+    /// Records that the whole response was received.
+    fn end_download(&mut self) {
         if self.down.delimiter == BodyDelimiter::Chunks {
-            self.down.unsent.bytes.extend_from_slice(LAST_CHUNK);
+            self.down.unsent.buffer.bytes.extend_from_slice(LAST_CHUNK);
         }
-        self.down.is_complete = true;
+        self.down.is_received = true;
     }
 }

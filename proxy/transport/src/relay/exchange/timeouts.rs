@@ -1,15 +1,14 @@
 //! The timeouts of an exchange. Either the client or the upstream is awaited.
 
-use std::time::Instant;
-
 use super::Exchange;
+use crate::clock;
 use crate::hooks::Phases;
 use crate::response_deadline::ResponseTimeout;
 
 impl<P: Phases> Exchange<'_, P> {
     /// Records that the whole request was sent, and arms the timeout of the response.
     pub(super) fn request_sent(&mut self) {
-        let now = Instant::now();
+        let now = clock::instant();
         // That of the first attempt: the timeout of the response is for the call, whatever is
         // retried.
         let completed = *self.record.completed_at.get_or_insert(now);
@@ -31,7 +30,11 @@ impl<P: Phases> Exchange<'_, P> {
 
     /// Arms the timeout of the response again, after the attempt timed out.
     pub(super) fn arm_response(&mut self) {
-        let waited = self.record.completed_at.map(|completed| completed.elapsed()).unwrap_or_default();
+        let waited = self
+            .record
+            .completed_at
+            .map(|completed| clock::instant().duration_since(completed))
+            .unwrap_or_default();
         let left = self.timeouts.response.saturating_sub(waited);
         self.deadline.arm(self.client, ResponseTimeout::Response, left);
     }

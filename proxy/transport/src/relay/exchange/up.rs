@@ -7,7 +7,7 @@ use bytes::Buf as _;
 use tokio_util::io::poll_read_buf;
 
 use super::error::ExchangeError;
-use super::splice::Spliced;
+use super::unsent::Filled;
 use super::upload::UploadStage;
 use super::{Exchange, READ_SIZE};
 use crate::framing::{self, LAST_CHUNK};
@@ -19,8 +19,8 @@ const MAX_REPLAY: usize = 64 << 10;
 impl<P: Phases> Exchange<'_, P> {
     pub(super) fn poll_up(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ExchangeError>> {
         let polled = self.poll_upload(context);
-        let is_blocked = polled.is_pending() && (self.up.unsent.is_blocked() || self.up.splice.is_blocked());
-        let has_progressed = self.up.unsent.take_progress() | self.up.splice.take_progress();
+        let is_blocked = polled.is_pending() && self.up.unsent.is_blocked();
+        let has_progressed = self.up.unsent.take_progress();
         // Each byte that it takes renews its time. Otherwise an upstream that reads slowly but
         // steadily was cut off.
         if is_blocked && (has_progressed || !self.up.is_blocked) {
@@ -35,23 +35,18 @@ impl<P: Phases> Exchange<'_, P> {
     /// Writes and reads in turn, until the upstream or the client blocks.
     fn poll_upload(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ExchangeError>> {
         loop {
-            if ready!(self.up.unsent.poll_flush_to(self.upstream, context)).is_err() {
+            let Ok(sent) = ready!(self.up.unsent.poll_send(self.upstream, self.pipes, context)) else {
                 return self.abort_upload();
-            }
-            if self.up.body.is_over() && !self.up.splice.is_blocked() {
+            };
+            if self.up.body.is_over() {
                 self.request_sent();
-                self.up.stage = UploadStage::Complete;
+                self.up.stage = UploadStage::Complete(sent);
                 return Poll::Ready(Ok(()));
             }
-            match ready!(self.poll_splice_up(context)) {
-                Spliced::Complete => continue,
-                Spliced::ReceiverClosed => return self.abort_upload(),
-                Spliced::SenderClosed => return Poll::Ready(Err(self.client_error())),
-                Spliced::Copy(received) if received.is_empty() => {}
-                Spliced::Copy(received) => {
-                    self.up.unsent.bytes = received;
-                    continue;
-                }
+            match ready!(self.poll_splice_up(sent, context)) {
+                Filled::Bytes(_) => continue,
+                Filled::SenderClosed => return Poll::Ready(Err(self.client_error())),
+                Filled::Copy => {}
             }
             self.up.read.reserve(READ_SIZE);
             match ready!(poll_read_buf(Pin::new(&mut *self.client), context, &mut self.up.read)) {
@@ -95,14 +90,14 @@ impl<P: Phases> Exchange<'_, P> {
                 replay => *replay = None,
             }
             if up.is_chunked {
-                framing::write_chunk(&mut up.unsent.bytes, data);
+                framing::write_chunk(&mut up.unsent.buffer.bytes, data);
             } else {
-                up.unsent.bytes.extend_from_slice(data);
+                up.unsent.buffer.bytes.extend_from_slice(data);
             }
             up.read.advance(part.data);
         }
         if up.is_chunked && up.body.is_over() && !was_over {
-            up.unsent.bytes.extend_from_slice(LAST_CHUNK);
+            up.unsent.buffer.bytes.extend_from_slice(LAST_CHUNK);
         }
         Ok(())
     }

@@ -2,9 +2,8 @@
 
 use bytes::BytesMut;
 
-use super::splice::Splice;
+use super::unsent::{AllSent, Unsent};
 use crate::framing::{self, Framing, LAST_CHUNK};
-use crate::relay::write_buf::WriteBuf;
 
 /// A request that is sent to an upstream.
 pub(crate) struct Upload {
@@ -12,8 +11,7 @@ pub(crate) struct Upload {
     pub(super) is_chunked: bool,
     /// The bytes that were read from the client and not parsed yet.
     pub(super) read: BytesMut,
-    pub(super) unsent: WriteBuf,
-    pub(super) splice: Splice,
+    pub(super) unsent: Unsent,
     /// Whether the upstream is awaited, and not the client.
     pub(super) is_blocked: bool,
     /// The part of the body that was sent, or `None` if it cannot be sent again.
@@ -22,12 +20,12 @@ pub(crate) struct Upload {
 }
 
 /// The stage of an upload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum UploadStage {
     /// The request is being sent.
     InFlight,
     /// The whole request was sent.
-    Complete,
+    Complete(AllSent),
     /// The upstream does not receive the rest.
     Aborted,
 }
@@ -46,23 +44,21 @@ impl Upload {
                 body,
                 is_chunked: matches!(body, Framing::Chunked(_)),
                 read: BytesMut::from(buffered.as_slice()),
-                unsent: WriteBuf::default(),
-                splice: Splice::default(),
+                unsent: Unsent::default(),
                 is_blocked: false,
                 replay: Some(Vec::new()),
                 stage: UploadStage::InFlight,
             }
         });
-        (upload.unsent, upload.is_blocked, upload.stage) =
-            (WriteBuf::new(head), false, UploadStage::InFlight);
+        (upload.unsent, upload.is_blocked, upload.stage) = (Unsent::new(head), false, UploadStage::InFlight);
         let replay = upload.replay.as_deref().unwrap_or_default();
         if upload.is_chunked {
-            framing::write_chunk(&mut upload.unsent.bytes, replay);
+            framing::write_chunk(&mut upload.unsent.buffer.bytes, replay);
             if upload.body.is_over() {
-                upload.unsent.bytes.extend_from_slice(LAST_CHUNK);
+                upload.unsent.buffer.bytes.extend_from_slice(LAST_CHUNK);
             }
         } else {
-            upload.unsent.bytes.extend_from_slice(replay);
+            upload.unsent.buffer.bytes.extend_from_slice(replay);
         }
         upload
     }
@@ -79,7 +75,7 @@ impl Upload {
 
     /// Returns true if the whole request was sent.
     pub(crate) fn is_complete(&self) -> bool {
-        self.stage == UploadStage::Complete
+        matches!(self.stage, UploadStage::Complete(_))
     }
 
     /// Returns true if the request is being sent.
