@@ -50,9 +50,10 @@ bench-path: ## what a call costs edge and proxy together, next to a JavaScript w
 bench-cold-start: ## how long the worker takes to its first response, next to another commit's (BASE=<commit>, ROUNDS=41)
 	@scripts/bench-cold-start.sh
 
-sim: ## the limiter's simulator as a table (SIM_SEED=n: one random world); TIME=seconds plays random worlds of the objects
+sim: ## the simulators of limiter and exchange (SIM_SEED=n: one random world; TIME=60: random worlds of the objects; MUTANTS=1: faults)
 	@if [ -n "$(TIME)" ]; then cargo test --locked --release -p tests --test sim -- --nocapture random_world_of_objects; \
-	else cargo run --locked --release -p tests --bin sim; fi
+	elif [ -n "$(MUTANTS)" ]; then node scripts/sim-mutants.mjs; \
+	else cargo run --locked --release -p tests --bin sim && cargo test --locked -p transport --lib -- --nocapture exchange_keeps; fi
 
 costs: ## what requests without a key or with a Free key cost in operations and dollars; renews the table in docs/operating.md
 	@scripts/build-edge.sh

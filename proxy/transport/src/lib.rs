@@ -33,6 +33,8 @@ mod relay;
 pub mod request_head;
 pub mod response;
 mod response_deadline;
+#[cfg(test)]
+mod sim;
 mod socket;
 pub mod thread;
 mod timer;

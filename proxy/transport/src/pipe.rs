@@ -96,6 +96,23 @@ impl Pipe {
     }
 }
 
+#[cfg(test)]
+impl Pipe {
+    /// Moves these bytes into the pipe, as from a socket that is simulated.
+    pub(crate) fn hold(&mut self, bytes: &[u8]) {
+        let written = rustix::io::write(&self.write, bytes).unwrap();
+        assert_eq!(written, bytes.len(), "a pipe of Linux holds 64 KiB");
+        self.held += written;
+    }
+
+    /// Takes all bytes out of the pipe.
+    pub(crate) fn take_all(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.read_to(&mut bytes).unwrap();
+        bytes
+    }
+}
+
 /// Maximum number of bytes of one system call. The pipe takes fewer.
 const MAX_SPLICE: usize = 1 << 20;
 

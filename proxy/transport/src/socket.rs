@@ -60,6 +60,10 @@ pub(crate) trait SpliceEnd {
 /// nothing in between, as TLS or HTTP/2.
 pub(crate) fn splice_end(stream: &Stream) -> Option<&dyn SpliceEnd> {
     let stream = (**stream).as_any();
+    #[cfg(test)]
+    if let Some(wire) = stream.downcast_ref::<crate::sim::NearEnd>() {
+        return wire.splice_end();
+    }
     stream.downcast_ref::<Socket>().map(|socket| socket as &dyn SpliceEnd)
 }
 
@@ -67,6 +71,10 @@ pub(crate) fn splice_end(stream: &Stream) -> Option<&dyn SpliceEnd> {
 /// length for that of its body. With TLS, the missing `close_notify` tells it.
 pub(crate) fn reset_on_close(stream: &Stream) {
     let stream = (**stream).as_any();
+    #[cfg(test)]
+    if let Some(wire) = stream.downcast_ref::<crate::sim::NearEnd>() {
+        return wire.reset_on_close();
+    }
     if let Some(socket) = stream.downcast_ref::<Socket>() {
         // Without it, the end looks as before.
         let _set = socket.stream.set_zero_linger();

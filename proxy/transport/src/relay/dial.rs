@@ -15,6 +15,10 @@ use crate::tls::{Connector, HandshakeError, SecureStream};
 
 /// Opens a connection, with TLS if it is on. Returns it with the times of its steps.
 pub(crate) async fn connect(target: &ConnectTarget) -> Result<(Stream, DialTimes)> {
+    #[cfg(test)]
+    if let Some(connected) = crate::sim::connect(target).await {
+        return connected;
+    }
     let (stream, mut times) = connect_tcp(target).await?;
     stream.set_nodelay(true).map_err(connect_error)?;
     let socket = Socket::new(stream, target.address);
