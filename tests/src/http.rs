@@ -158,7 +158,7 @@ impl Response {
     }
 
     /// Reads a head, from its status line to its empty line. Returns a response without its body.
-    fn parse_head(head: &str) -> Option<Self> {
+    pub(crate) fn parse_head(head: &str) -> Option<Self> {
         let mut lines = head.split("\r\n");
         let status = lines.next()?.get(9..12)?.parse().ok()?;
         let headers = lines.filter_map(|line| line.split_once(':'));

@@ -11,6 +11,7 @@
     reason = "a test harness fails by panicking"
 )]
 
+pub mod bodies;
 pub mod collector;
 pub mod edge_host;
 pub mod event_tool;
