@@ -16,3 +16,4 @@ mod targets;
 mod traces;
 mod units;
 mod uploads;
+mod whole_bodies;
