@@ -230,13 +230,16 @@ impl Run {
     }
 
     fn bodies(&self, books: &mut Books) {
-        let mut kinds = [0; 3];
+        let (mut kinds, mut compared) = ([0; 3], 0);
         for call in &self.calls {
             match &call.outcome {
                 Outcome::Answered { body: Body::Foreign(text), .. } => {
                     books.imbalances.push(format!("another body: {text:?} for {call:?}"));
                 }
-                Outcome::Answered { body: Body::Own, .. } => kinds[0] += 1,
+                Outcome::Answered { body: Body::Own { bytes }, .. } => {
+                    kinds[0] += 1;
+                    compared += bytes;
+                }
                 Outcome::Answered { body: Body::Lie, .. } => kinds[1] += 1,
                 Outcome::Answered { body: Body::Cut, .. } => kinds[2] += 1,
                 _ => {}
@@ -246,6 +249,7 @@ impl Run {
         books.line(format!(
             "bodies of 200: {own} of the call itself + {lies} as a lying tool began them + {cut} cut"
         ));
+        books.line(format!("bytes to tools and back: {compared}, each compared with what was sent"));
     }
 
     /// Checks that no 60 seconds hold more calls of a key than its limit. Only calls that began and

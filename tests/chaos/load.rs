@@ -27,8 +27,9 @@ use crate::origin_side::LIE;
 
 /// The agent of a person, whose clicks count.
 const PERSON: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:127.0) Gecko/20100101 Firefox/127.0";
-/// The length of one body in twenty, which is streamed.
-const LONG_BODY: usize = 100_000;
+/// The lengths of one body in twenty, which is streamed: around the one from which on the proxy
+/// splices, and more than the buffers on its way hold.
+const LONG_BODIES: [usize; 4] = [(64 << 10) - 2, 64 << 10, 100_000, 1 << 20];
 
 /// A key of the load.
 #[derive(Clone)]
@@ -93,8 +94,9 @@ pub(crate) enum Outcome {
 /// The body of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
-    /// The tool's response to this call.
-    Own,
+    /// The tool's response to this call, with the body that the call has sent: so many bytes, each
+    /// of which is compared.
+    Own { bytes: usize },
     /// What a lying tool sends.
     Lie,
     /// A part of a body.
@@ -231,7 +233,7 @@ async fn call(shared: Arc<Shared>, key: usize, number: u64) {
     let target = format!("/v1/{tool}/chaos?n={number}&");
     let request = match is_post {
         true if random.chance(50) => {
-            Request::new("POST", &target).json(&format!("\"{}\"", "x".repeat(LONG_BODY)))
+            Request::new("POST", &target).json(&long_body(number, *random.pick(&LONG_BODIES)))
         }
         true => Request::new("POST", &target).json("{}"),
         false => Request::get(&target),
@@ -240,7 +242,7 @@ async fn call(shared: Arc<Shared>, key: usize, number: u64) {
     let request = request.key(text);
     let sent_ms = shared.now_ms();
     let outcome = send(*to, &request).await;
-    let outcome = outcome.map_or_else(|outcome| outcome, |response| read(&response, number));
+    let outcome = outcome.map_or_else(|outcome| outcome, |response| read(&response, number, &request.body));
     let done_ms = shared.now_ms();
     shared.calls.lock().push(Call { number, key, is_post, sent_ms, done_ms, outcome });
 }
@@ -267,13 +269,30 @@ async fn send(to: SocketAddr, request: &Request) -> Result<Response, Outcome> {
     client.response(&request.method).await.ok_or(Outcome::NoResponse)
 }
 
-fn read(response: &Response, number: u64) -> Outcome {
+/// Returns a JSON string of this length, without its quotation marks. Those of two calls differ, and so
+/// do any two parts of one.
+fn long_body(number: u64, length: usize) -> String {
+    let mut random = Rng::new(!number);
+    let text: String =
+        std::iter::repeat_with(|| format!("{:016x}", random.next())).take(length / 16 + 1).collect();
+    format!("\"{}\"", &text[..length])
+}
+
+/// Returns the number of bytes of a request's body if a tool has described them as they were sent.
+fn described(text: &str, sent: &[u8]) -> Option<usize> {
+    let described: Value = serde_json::from_str(text).ok()?;
+    (described["body"].as_str()?.as_bytes() == sent).then_some(sent.len())
+}
+
+fn read(response: &Response, number: u64, sent: &[u8]) -> Outcome {
     let text = response.text();
     let body = match response.status {
         200 if !response.complete => Body::Cut,
-        200 if text.contains(&format!("chaos?n={number}&")) => Body::Own,
         200 if text == LIE => Body::Lie,
-        200 => Body::Foreign(text),
+        200 => match described(&text, sent) {
+            Some(bytes) if text.contains(&format!("chaos?n={number}&")) => Body::Own { bytes },
+            Some(_) | None => Body::Foreign(text.chars().take(500).collect()),
+        },
         _ => Body::Error,
     };
     let is_degraded = response.header("x-gateway-degraded").is_some();

@@ -12,7 +12,7 @@ const CUT_OFF: usize = 3;
 const DIRECTLY: usize = 4;
 
 fn answered(status: u16, code: &str) -> Outcome {
-    let body = if status == 200 { Body::Own } else { Body::Error };
+    let body = if status == 200 { Body::Own { bytes: 0 } } else { Body::Error };
     Outcome::Answered { status, code: code.to_owned(), is_degraded: false, body }
 }
 
