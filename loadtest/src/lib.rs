@@ -23,6 +23,7 @@ mod plan;
 mod random;
 mod record;
 mod report;
+mod repr_digest;
 pub mod run;
 pub mod saved;
 pub mod scenario;

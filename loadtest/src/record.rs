@@ -105,10 +105,13 @@ pub(crate) enum CallError {
     /// The response was not complete within the timeout.
     #[error("timed out")]
     TimedOut,
+    /// The response is complete and has another body than its `Repr-Digest` describes.
+    #[error("response corrupt")]
+    Corrupt,
 }
 
 impl CallError {
     /// All errors, in the order of their numbers in the raw log.
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Connect, Self::NoResponse, Self::NotSent, Self::Truncated, Self::TimedOut];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Connect, Self::NoResponse, Self::NotSent, Self::Truncated, Self::TimedOut, Self::Corrupt];
 }

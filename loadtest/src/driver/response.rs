@@ -9,6 +9,7 @@ use shared::problem::{Code, codes};
 use http_body_util::BodyExt;
 
 use crate::record::{CallError, CallOutcome};
+use crate::repr_digest::ReprDigest;
 
 /// A complete response: head, body size and, if it was kept, the body.
 #[derive(Debug)]
@@ -27,17 +28,22 @@ impl CallResponse {
     /// Reads a response to its end and keeps the first `keep` bytes of the body.
     ///
     /// # Errors
-    /// Returns [`CallError::Truncated`] if the connection ends within the body.
+    /// Returns [`CallError::Truncated`] if the connection ends within the body, and
+    /// [`CallError::Corrupt`] if the body is not the one that `Repr-Digest` describes.
     pub(super) async fn read(response: Response<Incoming>, keep: usize) -> Result<Self, CallError> {
         let (head, mut incoming) = response.into_parts();
         let mut read = Self { status: head.status, headers: head.headers, body: Vec::new(), bytes: 0 };
+        let mut digest = ReprDigest::stated_in(&read.headers);
         while let Some(frame) = incoming.frame().await {
             let Ok(data) = frame.map_err(|_ended| CallError::Truncated)?.into_data() else { continue };
             read.bytes += data.len() as u64;
+            if let Some(digest) = &mut digest {
+                digest.update(&data);
+            }
             let kept = keep.saturating_sub(read.body.len()).min(data.len());
             read.body.extend_from_slice(data.get(..kept).unwrap_or_default());
         }
-        Ok(read)
+        if digest.is_none_or(ReprDigest::is_met) { Ok(read) } else { Err(CallError::Corrupt) }
     }
 
     /// Returns the outcome that goes into the call's record.

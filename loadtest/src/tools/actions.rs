@@ -13,7 +13,8 @@ use serde_json::json;
 use shared::tool::Tool;
 
 use super::qr;
-use super::response::{EventStream, ToolBody, ToolResponse, error, json, with_body};
+use super::response::{EventStream, Filler, ToolBody, ToolResponse, error, json, with_body};
+use crate::repr_digest;
 
 /// The maximum of `bytes?n=`.
 const MAX_BYTES: u64 = 1 << 30;
@@ -47,7 +48,7 @@ pub(super) async fn perform(
         },
         _ => match body_bytes {
             Some(size) => {
-                let filler = ToolBody::Filler(size.into());
+                let filler = ToolBody::Filler(Filler::new(size.into()));
                 Ok(with_body(StatusCode::OK, "application/octet-stream", filler))
             }
             None => return received::respond(tool, action, request).await,
@@ -56,10 +57,16 @@ pub(super) async fn perform(
     response.unwrap_or_else(|invalid| *invalid)
 }
 
-/// `bytes?n=`: returns `n` bytes with a `Content-Length`.
+/// `bytes?n=`: returns `n` bytes with a `Content-Length`, and with `digest=1` their `Repr-Digest`.
 fn bytes(request: &Request<Incoming>) -> Result<ToolResponse, Box<ToolResponse>> {
     let length = number(request, "n", 1024, MAX_BYTES)?;
-    Ok(with_body(StatusCode::OK, "application/octet-stream", ToolBody::Filler(length)))
+    let filler = Filler::new(length);
+    let digest = (number(request, "digest", 0, 1)? == 1).then(|| repr_digest::value(filler.clone()));
+    let mut response = with_body(StatusCode::OK, "application/octet-stream", ToolBody::Filler(filler));
+    if let Some(digest) = digest.and_then(|digest| HeaderValue::try_from(digest).ok()) {
+        response.headers_mut().insert(repr_digest::NAME, digest);
+    }
+    Ok(response)
 }
 
 /// `stream?chunks=&pause_ms=`: returns server-sent events with a pause between them.

@@ -1,6 +1,7 @@
 //! The responses of a simulated tool and their bodies.
 
 use std::pin::Pin;
+use std::sync::LazyLock;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -17,8 +18,8 @@ pub(super) type ToolResponse = Response<ToolBody>;
 /// The body of a response. No variant copies its data.
 pub(super) enum ToolBody {
     Full(Bytes),
-    /// This number of filler bytes.
-    Filler(u64),
+    /// Filler bytes.
+    Filler(Filler),
     /// A stream of server-sent events.
     Events(EventStream),
     /// The request body, streamed back.
@@ -52,13 +53,46 @@ impl EventStream {
     }
 }
 
-static FILLER: [u8; 64 * 1024] = [b'.'; 64 * 1024];
+/// Bytes in which a missing or a repeated part shows.
+#[derive(Clone, Debug)]
+pub(super) struct Filler {
+    length: u64,
+    sent: u64,
+}
 
-/// Takes the next chunk of at most 64 KiB. Returns `None` at the end.
-fn next_filler(remaining: &mut u64) -> Option<Bytes> {
-    let length = usize::try_from(*remaining).unwrap_or(usize::MAX).min(FILLER.len());
-    *remaining -= length as u64;
-    (length > 0).then(|| Bytes::from_static(&FILLER).slice(..length))
+/// What filler repeats. Its length is a prime, so that no buffer's length is a multiple of it.
+static CONTENT: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let mut state = 1_u64;
+    // A linear congruential generator (Knuth's MMIX), of which the highest byte is the best.
+    let next = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state.to_be_bytes()[0]
+    };
+    (0..65_521).map(next).collect()
+});
+
+impl Filler {
+    pub(super) const fn new(length: u64) -> Self {
+        Self { length, sent: 0 }
+    }
+
+    const fn remaining(&self) -> u64 {
+        self.length - self.sent
+    }
+}
+
+impl Iterator for Filler {
+    type Item = Bytes;
+
+    /// Takes the next chunk of at most 64 KiB.
+    fn next(&mut self) -> Option<Bytes> {
+        let content: &'static [u8] = &CONTENT;
+        let at = usize::try_from(self.sent % content.len() as u64).unwrap_or_default();
+        let rest = content.get(at..).unwrap_or_default();
+        let length = usize::try_from(self.remaining()).unwrap_or(usize::MAX).min(rest.len());
+        self.sent += length as u64;
+        (length > 0).then(|| Bytes::from_static(rest).slice(..length))
+    }
 }
 
 impl Body for ToolBody {
@@ -71,7 +105,7 @@ impl Body for ToolBody {
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let next = match self.get_mut() {
             Self::Full(bytes) => Some(std::mem::take(bytes)).filter(|bytes| !bytes.is_empty()),
-            Self::Filler(remaining) => next_filler(remaining),
+            Self::Filler(filler) => filler.next(),
             Self::Events(events) => ready!(events.poll(cx)),
             Self::Echo(body) => return Pin::new(body).poll_frame(cx),
         };
@@ -81,7 +115,7 @@ impl Body for ToolBody {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Full(bytes) => bytes.is_empty(),
-            Self::Filler(remaining) => *remaining == 0,
+            Self::Filler(filler) => filler.remaining() == 0,
             Self::Events(events) => events.sent == events.count,
             Self::Echo(body) => body.is_end_stream(),
         }
@@ -90,7 +124,7 @@ impl Body for ToolBody {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Filler(remaining) => SizeHint::with_exact(*remaining),
+            Self::Filler(filler) => SizeHint::with_exact(filler.remaining()),
             Self::Events(_) => SizeHint::default(),
             Self::Echo(body) => body.size_hint(),
         }

@@ -104,6 +104,19 @@ async fn failures_are_reported_by_cause_and_fail_the_check() {
 }
 
 #[tokio::test]
+async fn body_is_compared_with_its_digest() {
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
+    let addr = running.addr(Tool::Pdf);
+    let other = "/headers?repr-digest=sha-256%3D%3A47DEQpj8HBSa%2B%2FTImW%2B5JCeuQeRkm5NMpJWZG3hSuFU%3D%3A";
+    for (path, code) in [("/bytes?n=300000&digest=1", None), (other, Some("response corrupt"))] {
+        let options = ["--path", path, "--rate", "3", "--duration", "1s", "--json"];
+        let report = loadtest_run(addr, &options, &[]).await.report();
+        let row = &report["rows"][0];
+        assert_eq!((row["code"].as_str(), &row["calls"]), (code, &3.into()), "{report:#}");
+    }
+}
+
+#[tokio::test]
 async fn invalid_run_sends_nothing_and_names_the_option() {
     let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
     let addr = running.addr(Tool::Seo);
