@@ -177,17 +177,18 @@ async fn respond_biolink(
     response.map(|response| ClientResponse::Own(response.into_bytes()))
 }
 
-/// Handles a view of the console: the read behind it, whose response it shows.
+/// Handles a view of the console: the read behind it, whose response it shows. Bytes that no view is made of never get out
+/// below `/console`.
 async fn show(
     context: &RequestContext<'_>,
     call: ConsoleCall<'_>,
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
-    Ok(match boxed(respond(context, call.read.into(), query, access)).await? {
-        ClientResponse::Own(response) => ClientResponse::Own(console::respond(&call, query, response)),
-        streamed @ ClientResponse::Streamed { .. } => streamed,
-    })
+    match boxed(respond(context, call.read.into(), query, access)).await? {
+        ClientResponse::Own(response) => console::respond(&call, query, response).map(ClientResponse::Own),
+        ClientResponse::Streamed { .. } => Err(console::no_view(&call, "a stream")),
+    }
 }
 
 /// Logs a refusal for the holder of the key, whoever has refused. A call that was admitted has been

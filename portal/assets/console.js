@@ -35,8 +35,8 @@
     if (body) headers["Content-Type"] = body.type ?? "application/json";
     if (match) headers["If-Match"] = match;
     const response = await fetch(path, { method, headers, body, credentials: "same-origin", redirect: "error" });
-    const [text, etag] = [await response.text(), response.headers.get("etag")];
-    if (response.ok) return { text, etag };
+    const [text, etag, type] = [await response.text(), response.headers.get("etag"), response.headers.get("content-type")];
+    if (response.ok) return { text, etag, type };
     throw Object.assign(new Error(), text.startsWith("{") ? JSON.parse(text) : { title: `Status ${response.status}` }, { etag });
   }
 
@@ -48,9 +48,9 @@
     const path = current();
     view.ariaBusy = "true";
     try {
-      const { text } = await send("GET", "/console" + path);
+      const response = await send("GET", "/console" + path);
       if (own !== turn) return;
-      const { body } = new DOMParser().parseFromString(text, "text/html");
+      const body = fragment.view(response);
       if (isQuiet) for (const part of body.querySelectorAll("[data-live]")) element(part.id)?.replaceWith(part);
       else place(body, path);
       timer = refreshLater(5000);
@@ -161,7 +161,7 @@
     if (question && !(await opened(ask, question))) return;
     say("");
     try {
-      const body = JSON.stringify(forms.read(form, pressed, secret));
+      const body = JSON.stringify(forms.read(form, pressed));
       const { text, etag } = await send(method, action, body === "{}" ? undefined : body, form.dataset.match);
       const made = text ? JSON.parse(text) : {};
       if (action === "/v1/keys/me") {
@@ -207,8 +207,8 @@
     // Ids are of what is stored, and a preview is not.
     const body = JSON.stringify(forms.read(frame.closest("form")), (name, value) => (name === "id" ? undefined : value));
     try {
-      const { text } = await send("POST", "/console/preview", body);
-      if (own === drawn && frame.isConnected) showPreview(frame, text);
+      const response = await send("POST", "/console/preview", body);
+      if (own === drawn && frame.isConnected) showPreview(frame, response);
       note.textContent = "";
     } catch (error) {
       note.textContent = error.errors ? "The preview follows when all fields are right." : (error.detail ?? "");

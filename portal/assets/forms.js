@@ -50,7 +50,7 @@ const forms = (() => {
   }
 
   /** Returns the fields as JSON, with those of the pressed button. `undefined` leaves a field out. */
-  function read(form, pressed, secret) {
+  function read(form, pressed) {
     const body = form.dataset.method === "PUT" ? structuredClone(form.kept) : {};
     const wholes = [];
     const groups = new Map();
@@ -60,7 +60,7 @@ const forms = (() => {
       if (!name || (type === "submit" && field !== pressed)) continue;
       const path = pathOf(field);
       if (type === "fieldset") wholes.unshift(path);
-      else if (type !== "checkbox") put(body, path, "secret" in dataset ? secret : typed(field));
+      else if (type !== "checkbox") put(body, path, typed(field));
       else if ("json" in dataset) put(body, path, checked);
       else {
         const group = path.join(".");

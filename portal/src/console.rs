@@ -1,6 +1,7 @@
 //! The console: a page that signs in with a key, and views of responses of the API as HTML. A view
 //! is made of the JSON that the API returns, so it shows what a program gets. maud escapes every
-//! text of a user.
+//! text of a user. Nothing but a view or a problem leaves here: a table of CSV, for instance, has
+//! texts of visitors as they are, and the console's script would take them for HTML.
 
 mod alerts;
 mod analytics;
@@ -27,26 +28,45 @@ use serde_json::Value;
 
 pub use page::page;
 
+use biolink::codes;
+use shared::problem::{MEDIA_TYPE, Problem};
 use shared::response::Response;
 
 use crate::route::{ConsoleCall, ConsoleView};
 
-/// Returns the view of the API's response to a read. A problem, and what is not JSON, stays as it is.
+/// The media type of a view. The console's script takes no other for one.
+const HTML: &str = "text/html; charset=utf-8";
+
+/// Returns the view of the API's response to a read. A problem stays as it is.
+///
+/// # Errors
+/// Returns `route-unknown` for a response that is neither JSON nor a problem.
 pub fn respond(
     call: &ConsoleCall<'_>,
     query: Option<&str>,
     response: Response<Vec<u8>>,
-) -> Response<Vec<u8>> {
-    let is_read = response.status == 200 && response.header("content-type") == Some("application/json");
-    match serde_json::from_slice(&response.body) {
-        Ok(value) if is_read => {
+) -> Result<Response<Vec<u8>>, Problem> {
+    let media_type = response.header("content-type").unwrap_or_default();
+    match media_type {
+        MEDIA_TYPE => Ok(response),
+        "application/json" if response.status == 200 => {
+            let Ok(value) = serde_json::from_slice(&response.body) else {
+                return Err(no_view(call, media_type));
+            };
             let etag = response.header("etag").unwrap_or_default();
             let html = render(call, query, &value, etag).into_string();
-            Response::new(200, "text/html; charset=utf-8", "no-store", html.into_bytes())
-                .with_headers([("x-robots-tag", "noindex")])
+            Ok(Response::new(200, HTML, "no-store", html.into_bytes())
+                .with_headers([("x-robots-tag", "noindex")]))
         }
-        _ => response,
+        _ => Err(no_view(call, media_type)),
     }
+}
+
+/// Returns the refusal of a read whose response has no view.
+pub fn no_view(call: &ConsoleCall<'_>, media_type: &str) -> Problem {
+    let path = call.path;
+    let detail = format!("the console has no view of `{media_type}`: send the request to {path} itself");
+    Problem::new(codes::ROUTE_UNKNOWN, detail)
 }
 
 fn render(call: &ConsoleCall<'_>, query: Option<&str>, value: &Value, etag: &str) -> Markup {

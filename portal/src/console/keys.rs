@@ -85,7 +85,6 @@ fn issue() -> Markup {
         (unit_limits(&Value::Null))
         (when_meter_unreachable("continue"))
         (expiry(""))
-        input type="hidden" name="admin_secret" data-secret;
     })
 }
 

@@ -1,3 +1,5 @@
+mod fragment;
+
 use std::io::Write as _;
 
 use serde_json::json;
@@ -12,10 +14,12 @@ use crate::script::Script;
 fn view(target: &str, value: &Value) -> String {
     let (route, Target { query, .. }) = Route::read("GET", target).unwrap();
     let Route::Console(call) = route else { panic!("{target}: {route:?}") };
-    let shown = respond(&call, query, Response::json(value.to_string()).into_bytes());
+    let shown = respond(&call, query, Response::json(value.to_string()).into_bytes()).unwrap();
     assert_eq!(shown.header("content-type"), Some("text/html; charset=utf-8"), "{target}");
     assert_eq!(shown.header("cache-control"), Some("no-store"), "{target}");
-    String::from_utf8(shown.body).unwrap()
+    let html = String::from_utf8(shown.body).unwrap();
+    fragment::assert_known(&html);
+    html
 }
 
 /// Returns the example that the description of the pages API has for a read.
@@ -430,7 +434,7 @@ fn page_is_edited_in_a_form_that_knows_its_version() {
     let call = Route::read("GET", "/console/pages/pg_08YYTcdbmMH1lMgsW");
     let Ok((Route::Console(call), _)) = call else { panic!() };
     let response = Response::json(example("/pages/{page_id}").to_string()).with_headers([("etag", "\"v7\"")]);
-    let html = String::from_utf8(respond(&call, None, response.into_bytes()).body).unwrap();
+    let html = String::from_utf8(respond(&call, None, response.into_bytes()).unwrap().body).unwrap();
     for text in [
         r#"novalidate data-method="PUT" data-action="/pages/pg_08YYTcdbmMH1lMgsW" data-template="page-form""#,
         r#"data-match="&quot;v7&quot;""#,
@@ -592,14 +596,29 @@ fn incident_can_be_published_resolved_and_deleted() {
     }
 }
 
+/// What is no JSON may have the text of a visitor as it is, and the script would take it for HTML.
 #[test]
-fn problem_and_csv_stay_as_they_are() {
-    let Ok((Route::Console(call), _)) = Route::read("GET", "/console/analytics") else { panic!() };
-    let problem = Response::new(403, "application/problem+json", "no-store", b"{}".to_vec());
-    let csv = Response::new(200, "text/csv", "no-store", b"views\n".to_vec());
-    for (response, status, body) in [(problem, 403, &b"{}"[..]), (csv, 200, b"views\n")] {
-        let shown = respond(&call, None, response);
-        assert_eq!((shown.status, shown.body.as_slice()), (status, body));
+fn response_that_is_not_json_is_refused_in_every_view() {
+    const HOSTILE: &[u8] = b"utm_campaign,views\r\n<form data-method=POST data-action=/webhooks>,1\r\n";
+    for (target, _) in examples() {
+        let Ok((Route::Console(call), _)) = Route::read("GET", &target) else { panic!("{target}") };
+        for (status, media_type) in [
+            (200, "text/csv; charset=utf-8; header=present"),
+            (200, "text/html; charset=utf-8"),
+            (200, "application/json"),
+            (201, "application/json"),
+            (404, "text/html; charset=utf-8"),
+            (304, ""),
+        ] {
+            let response = Response::new(status, media_type, "no-store", HOSTILE.to_vec());
+            let Err(problem) = respond(&call, None, response) else {
+                panic!("{target}: {status} {media_type}")
+            };
+            assert_eq!(problem.code().as_str(), "route-unknown", "{target}: {status} {media_type}");
+        }
+        let problem = Response::new(403, "application/problem+json", "no-store", b"{}".to_vec());
+        let shown = respond(&call, None, problem).unwrap();
+        assert_eq!((shown.status, shown.body.as_slice()), (403, &b"{}"[..]), "{target}");
     }
 }
 
@@ -608,9 +627,20 @@ fn page_keeps_the_key_out_of_forms_and_search_engines() {
     let page = page();
     assert_eq!(page.header("x-robots-tag"), Some("noindex"));
     let policy = page.header("content-security-policy").unwrap();
-    for directive in ["script-src 'self'", "connect-src 'self'", "form-action 'none'"] {
+    for directive in [
+        // Frames have it too: no other directive is about them.
+        "default-src 'none'",
+        "script-src 'self'",
+        "connect-src 'self'",
+        "require-trusted-types-for 'script'",
+        "trusted-types console",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ] {
         assert!(policy.split("; ").any(|each| each == directive), "{directive}: {policy}");
     }
+    assert!(!policy.contains("frame-src") && !policy.contains("child-src"), "{policy}");
     assert!(!page.body.contains("name=\"secret\""), "a browser could send a field with a name");
     assert_eq!(page.body.matches("<script").count(), 1);
 }

@@ -159,9 +159,18 @@ fn content_security_policy(html: &str) -> String {
     let head = html.split("<body").next().unwrap_or_default();
     let style = head.split(STYLE_BEGIN).nth(1).and_then(|rest| rest.split(STYLE_END).next());
     let digest = STANDARD.encode(sha256(&[style.unwrap_or_default().as_bytes()]));
-    let script = if head.contains("<script") { "script-src 'self'; " } else { "" };
+    let has = |script: &Script| head.contains(&format!("<script src=\"{}\"", script.path()));
+    let scripts = match Script::ALL.into_iter().find(has) {
+        // The script of the console makes elements of our own HTML in one place (fragment.js). No other text
+        // becomes HTML, in the browsers that have Trusted Types.
+        Some(Script::Console) => {
+            "script-src 'self'; require-trusted-types-for 'script'; trusted-types console; "
+        }
+        Some(Script::Docs) => "script-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'; ",
+        None => "",
+    };
     // Without `connect-src`, a browser's own tools cannot read robots.txt for the page.
     format!(
-        "default-src 'none'; style-src 'sha256-{digest}'; img-src 'self'; connect-src 'self'; {script}base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'sha256-{digest}'; img-src 'self'; connect-src 'self'; {scripts}base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 }
