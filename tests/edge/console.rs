@@ -101,6 +101,10 @@ fn view_needs_what_its_read_needs() {
         (view(&edge, "/pages", &edge.issue("free").0), 403, "plan-required"),
         (view(&edge, "/pages/pg_08YYTcdbmMH1lMgsW", &key), 404, "page-unknown"),
         (view(&edge, "/pages?color=red", &key), 422, "fields-invalid"),
+        // A table has texts of visitors as they are.
+        (view(&edge, "/analytics?format=csv&group_by=page", &key), 404, "route-unknown"),
+        (view(&edge, "/v1/usage?format=csv", &key), 404, "route-unknown"),
+        (view(&edge, "/v1/usage/calls?format=csv", &key), 404, "route-unknown"),
     ];
     for (response, status, code) in codes {
         assert_eq!((response.status, response.code().as_str()), (status, code));

@@ -114,9 +114,9 @@ export const LARGE = {
   },
 };
 
-/** Creates a page under a key of its own, `key` of what is returned. Its address is `urls.public`. */
-export async function createPage(edge, page) {
-  const key = await edge.issueKey({ biolink_plan: "business" });
+/** Creates a page under a key of its own, `key` of what is returned. Its address is `urls.public`. `more` are fields of the key. */
+export async function createPage(edge, page, more = {}) {
+  const key = await edge.issueKey({ biolink_plan: "business", ...more });
   const response = await fetch(`${edge.origin}/pages`, {
     method: "POST",
     headers: { "content-type": "application/json", "x-api-key": key },

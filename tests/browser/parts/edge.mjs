@@ -6,16 +6,17 @@ import { createInterface } from "node:readline";
 
 const ROOT = path.resolve(import.meta.dirname, "../../..");
 export const ADMIN_SECRET = "admin-secret-of-the-browser-tests-01234567";
+export const GRANT_SECRET = "grant-secret-of-the-browser-tests-01234567";
 
-/** Starts it with nothing stored and no tool behind it; `origin` is where it listens. */
-export async function startEdge() {
-  const child = spawn(process.execPath, ["scripts/edge.mjs", "--port", "0", "--state", "memory", "--origin", "http://127.0.0.1:9"], {
+/** Starts it with nothing stored, and with no proxy behind it unless one is named; `origin` is where it listens. */
+export async function startEdge(proxy = "http://127.0.0.1:9") {
+  const child = spawn(process.execPath, ["scripts/edge.mjs", "--port", "0", "--state", "memory", "--origin", proxy], {
     cwd: ROOT,
     env: {
       ...process.env,
       ADMIN_SECRET,
       KEY_SIGNING_SECRET: "key-signing-secret-of-the-browser-tests-01",
-      GRANT_SECRET: "grant-secret-of-the-browser-tests-01234567",
+      GRANT_SECRET,
       WEBHOOK_ENCRYPTION_SECRET: "webhook-secret-of-the-browser-tests-0123456",
     },
     stdio: ["ignore", "pipe", "inherit"],

@@ -1,5 +1,9 @@
 //! What the script takes for a view (`portal/assets/fragment.js`) is what views are made of.
 
+use std::collections::BTreeMap;
+
+use html5gum::{Token, Tokenizer};
+
 use crate::endpoint::Endpoint;
 
 const SCRIPT: &str = include_str!("../../../assets/fragment.js");
@@ -16,24 +20,13 @@ fn changes() -> Vec<&'static str> {
     rest.split_once(']').unwrap().0.split('"').skip(1).step_by(2).collect()
 }
 
-/// Returns the elements of a view with their attributes. maud escapes what would end either.
-fn elements(html: &str) -> impl Iterator<Item = (&str, Vec<(&str, &str)>)> {
-    let tags = html.split('<').skip(1).filter(|tag| !tag.starts_with('/'));
-    tags.map(|tag| {
-        let tag = tag.split('>').next().unwrap();
-        let (name, mut rest) = tag.split_once(' ').unwrap_or((tag, ""));
-        let mut attributes = Vec::new();
-        while !rest.is_empty() {
-            let attribute = rest.split([' ', '=']).next().unwrap();
-            let value = rest.strip_prefix(attribute).and_then(|value| value.strip_prefix("=\""));
-            let (value, after) = value.map_or((None, &rest[attribute.len()..]), |value| {
-                let (value, after) = value.split_once('"').unwrap();
-                (Some(value), after)
-            });
-            attributes.push((attribute, value.unwrap_or_default()));
-            rest = after.trim_start();
-        }
-        (name, attributes)
+/// Returns the elements of a view with their attributes.
+fn elements(html: &str) -> impl Iterator<Item = (String, BTreeMap<String, String>)> {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    Tokenizer::new(html).flatten().filter_map(move |token| {
+        let Token::StartTag(tag) = token else { return None };
+        let attributes = tag.attributes.iter().map(|(name, value)| (text(name), text(value)));
+        Some((text(&tag.name), attributes.collect()))
     })
 }
 
@@ -49,19 +42,18 @@ pub(super) fn assert_known(html: &str) {
     let (known, attributes, data, changes) =
         (words("ELEMENTS"), words("ATTRIBUTES"), words("DATA"), changes());
     for (element, has) in elements(html) {
-        assert!(known.contains(&element), "<{element}>: {html}");
-        for (name, _) in &has {
+        assert!(known.contains(&element.as_str()), "<{element}>: {html}");
+        for name in has.keys() {
             let is_known = match name.strip_prefix("data-") {
                 Some(name) => data.contains(&name),
-                None => attributes.contains(&name.to_lowercase().as_str()),
+                None => attributes.contains(&name.as_str()),
             };
             assert!(is_known, "<{element} {name}>: {html}");
         }
-        let value = |wanted| has.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
-        if let (Some(method), Some(action)) = (value("data-method"), value("data-action")) {
+        if let (Some(method), Some(action)) = (has.get("data-method"), has.get("data-action")) {
             let path = action.strip_suffix("?keep_products=true").unwrap_or(action);
             // Values that a test has made up may lack ids.
-            let is_whole = !path.contains("//") && !path.ends_with('/') && !path.contains("&quot;");
+            let is_whole = !path.contains("//") && !path.ends_with('/') && !path.contains('"');
             let change = format!("{method} {}", shape(path));
             assert!(!is_whole || changes.contains(&change.as_str()), "{method} {action}: {html}");
         }
