@@ -138,6 +138,8 @@ function open(page, path) {
 async function inspect({ page }, noticed, path, seen) {
   try {
     await open(page, path);
+    // The preview of a page follows its form.
+    if (await page.locator("iframe").count()) await page.frameLocator("iframe").locator("h1").waitFor();
     const { texts, elements } = await page.evaluate(look);
     texts.forEach((text) => seen.add(text));
     return [...elements, ...noticed.splice(0)].map((finding) => `${path}: ${finding}`);
