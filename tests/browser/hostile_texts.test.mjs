@@ -13,6 +13,8 @@ import { readViews } from "./parts/views.mjs";
 
 /** The user agent of a person. */
 const PERSON = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36";
+/** The picture of the page, which its owner has chosen. */
+const PICTURE = "https://images.example.com/a.svg";
 const JSON_BODY = { "content-type": "application/json" };
 
 let browser;
@@ -64,7 +66,7 @@ async function administer(method, path, body) {
 
 /** An account in which every text that somebody can write is one of `TEXTS`. */
 async function makeAccount() {
-  const image = { url: "https://images.example.com/a.svg", alt: payload("page_head") };
+  const image = { url: PICTURE, alt: payload("page_head") };
   const page = await createPage(edge, {
     slug: "mallory", status: "published", title: payload("page_head", 80), bio: payload("page_bio"), avatar: image,
     links: [{ title: payload("page_link"), url: "https://example.com/", description: payload("page_link") }],
@@ -110,7 +112,7 @@ const read = (path, key) => fetch(edge.origin + path, { headers: { "x-api-key": 
 /** Finds what has left a page of ours: other hosts, documents that are not `ours`, dialogs, and what the browser complained of. */
 function watch({ page }, isOurs = (url) => new URL(url).pathname === "/console") {
   const findings = [];
-  page.on("request", (request) => { if (!request.url().startsWith(edge.origin)) findings.push(`request: ${request.url()}`); });
+  page.on("request", (request) => { if (!request.url().startsWith(edge.origin) && request.url() !== PICTURE) findings.push(`request: ${request.url()}`); });
   // The frame of the preview has no address.
   const isAllowed = (frame) => (frame === page.mainFrame() ? isOurs(frame.url()) : frame.url() === "about:blank");
   page.on("framenavigated", (frame) => { if (!isAllowed(frame)) findings.push(`navigation: ${frame.url()}`); });
@@ -134,6 +136,57 @@ function open(page, path) {
   }), path);
 }
 
+test("text of another stays text in the pages for everyone", async () => {
+  const seen = await visitAll(pages());
+  const expected = Object.entries(TEXTS).filter(([, { at, isPublic }]) => at === "pages" || isPublic).map(([name]) => name);
+  assert.deepEqual(expected.filter((name) => !seen.has(name)), [], "texts that no page has shown");
+});
+
+/** Opens pages and finds nothing wrong. Returns the texts that they show. */
+async function visitAll(paths) {
+  const window = await openConsole(browser, edge);
+  const noticed = watch(window, () => true);
+  const [seen, findings] = [new Set(), []];
+  for (const path of paths) {
+    // What the browser saves is not shown.
+    await window.page.goto(edge.origin + path).catch((error) => assert.match(error.message, /Download is starting/, path));
+    const { texts, elements } = await window.page.evaluate(look);
+    texts.forEach((text) => seen.add(text));
+    findings.push(...[...elements, ...noticed.splice(0)].map((finding) => `${path}: ${finding}`));
+  }
+  await window.close();
+  assert.deepEqual(findings, []);
+  return seen;
+}
+
+test("response of a tool stays text in the form of the reference", async () => {
+  const window = await openConsole(browser, edge);
+  const { page } = window;
+  const noticed = watch(window, () => true);
+  await page.goto(`${edge.origin}/docs/calls`);
+  const section = page.locator("section#qr_get");
+  await section.getByText("Try it").click();
+  await section.getByLabel(/^Your API key/).fill(made.key);
+  await section.getByRole("button", { name: "Send GET" }).click();
+  await section.getByRole("status").getByText("<x-tool_response>").waitFor();
+  const { elements } = await page.evaluate(look);
+  assert.deepEqual([...elements, ...noticed], []);
+  await window.close();
+});
+
+/** Addresses that anyone can open or lead to, of pages and of the parts that pages have, of reads, and of nothing. Each with a query of somebody, too. */
+function pages() {
+  const { page } = made;
+  const text = encodeURIComponent(payload("path"));
+  const paths = [
+    "/", "/docs", "/docs/tools", "/docs/changelog.atom", "/status", "/status.atom", "/console", "/llms.txt", "/tools", "/tools/qr", "/tools/openapi.json",
+    "/v1/status", "/v1/status/history", "/v1/status/incidents", "/v1/qr/generate", "/pages", "/analytics", "/console/analytics", "/console/session",
+    "/mallory", "/mallory/report", "/mallory/qr.svg", "/mallory/card.vcf", "/s/mallory/flyer", `/mallory/l/${page.links[0].id}/nothing`,
+  ];
+  const reflected = ["/", "/docs/", "/problems/", "/tools/", "/status/", "/i/", "/s/mallory/", "/q/mallory/", "/mallory/", "/mallory/l/", "/v1/", "/v1/qr/", "/console/"].map((path) => path + text);
+  return [...paths, ...reflected].flatMap((path) => [path, `${path}?${text}`]);
+}
+
 /** Opens a view and says what is wrong with it. Adds the texts that it shows to `seen`. */
 async function inspect({ page }, noticed, path, seen) {
   try {
@@ -147,13 +200,6 @@ async function inspect({ page }, noticed, path, seen) {
     // It may have led away.
     return [`${path}: ${error.message}`, ...noticed];
   }
-}
-
-/** Checks that each text was read where `TEXTS` says, or the test would miss what it does there. */
-function assertSeen(seen, at) {
-  const expected = Object.entries(TEXTS).filter(([, text]) => text.at === at).map(([name]) => name);
-  assert.deepEqual(expected.filter((name) => !seen.has(name)), [], `texts that no page has shown, of ${at}`);
-  assert.deepEqual([...seen].filter((name) => TEXTS[name]?.at === "nothing"), [], "texts that are kept after all");
 }
 
 test("text of another stays text in every view with every query", async () => {
@@ -175,7 +221,10 @@ test("text of another stays text in every view with every query", async () => {
   }
   const addresses = views.flatMap(({ path, queries }) => queries.map((query) => `${edge.origin}/console${path}${query}`));
   assert.deepEqual(addresses.filter((address) => !asked.has(address)), [], "views that the script did not ask for");
-  assertSeen(seen, "views");
+  const expected = Object.entries(TEXTS).filter(([, { at }]) => at === "views").map(([name]) => name);
+  assert.deepEqual(expected.filter((name) => !seen.has(name)), [], "texts that no view has shown: the test would miss them");
+  assert.deepEqual([...seen].filter((name) => TEXTS[name].at === "nothing"), [], "texts that are kept after all");
+  await visitAll(["/mallory", "/mallory/report", "/mallory/qr.svg"]);
   for (const [name, { at }] of Object.entries(TEXTS).filter(([, { at }]) => at.startsWith("/"))) {
     assert.ok((await (await read(at, key)).text()).includes(`<x-${name}>`), `${at} lacks ${name}`);
   }
@@ -253,47 +302,3 @@ test("key is in no body that the console sends", async () => {
   assert.ok(!request.postData().includes(ADMIN_SECRET), request.postData());
   await window.close();
 });
-
-test("text of another stays text in the pages for everyone", async () => {
-  const window = await openConsole(browser, edge);
-  const noticed = watch(window, () => true);
-  const [seen, findings] = [new Set(), []];
-  for (const path of pages()) {
-    // What the browser saves is not shown.
-    await window.page.goto(edge.origin + path).catch((error) => assert.match(error.message, /Download is starting/, path));
-    const { texts, elements } = await window.page.evaluate(look);
-    texts.forEach((text) => seen.add(text));
-    findings.push(...[...elements, ...noticed.splice(0)].map((finding) => `${path}: ${finding}`));
-  }
-  assert.deepEqual(findings, []);
-  assertSeen(new Set([...seen].filter((name) => TEXTS[name]?.at === "pages")), "pages");
-  await window.close();
-});
-
-test("response of a tool stays text in the form of the reference", async () => {
-  const window = await openConsole(browser, edge);
-  const { page } = window;
-  const noticed = watch(window, () => true);
-  await page.goto(`${edge.origin}/docs/calls`);
-  const section = page.locator("section#qr_get");
-  await section.getByText("Try it").click();
-  await section.getByLabel(/^Your API key/).fill(made.key);
-  await section.getByRole("button", { name: "Send GET" }).click();
-  await section.getByRole("status").getByText("<x-tool_response>").waitFor();
-  const { elements } = await page.evaluate(look);
-  assert.deepEqual([...elements, ...noticed], []);
-  await window.close();
-});
-
-/** Addresses that anyone can open or lead to, of pages and of the parts that pages have, of reads, and of nothing. Each with a query of somebody, too. */
-function pages() {
-  const { page } = made;
-  const text = encodeURIComponent(payload("path"));
-  const paths = [
-    "/", "/docs", "/docs/tools", "/docs/changelog.atom", "/status", "/status.atom", "/console", "/llms.txt", "/tools", "/tools/qr", "/tools/openapi.json",
-    "/v1/status", "/v1/status/history", "/v1/status/incidents", "/v1/qr/generate", "/pages", "/analytics", "/console/analytics", "/console/session",
-    "/mallory", "/mallory/report", "/mallory/qr.svg", "/mallory/card.vcf", "/s/mallory/flyer", `/mallory/l/${page.links[0].id}/nothing`,
-  ];
-  const reflected = ["/", "/docs/", "/problems/", "/tools/", "/status/", "/i/", "/s/mallory/", "/q/mallory/", "/mallory/", "/mallory/l/", "/v1/", "/v1/qr/", "/console/"].map((path) => path + text);
-  return [...paths, ...reflected].flatMap((path) => [path, `${path}?${text}`]);
-}

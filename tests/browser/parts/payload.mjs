@@ -6,7 +6,7 @@ export const HOST = "x.example";
 
 /**
  * Every text by its name: who writes it, and where it is read as a text. `views` are those of the console. `pages` are other pages of the
- * service. Another value is the read of the API that has it, because no view shows it. Nobody keeps what says `nothing`.
+ * service, which show what `isPublic` too. Another value is the read of the API that has it, because no view shows it. Nobody keeps what says `nothing`.
  */
 export const TEXTS = {
   utm_source: { by: "visitor", at: "views" },
@@ -21,22 +21,22 @@ export const TEXTS = {
   path: { by: "visitor", at: "nothing" },
   report: { by: "visitor", at: "views" },
   query: { by: "author of a link to the console", at: "views" },
-  page_head: { by: "owner of a page", at: "views" },
+  page_head: { by: "owner of a page", at: "views", isPublic: true },
   page_seo: { by: "owner of a page", at: "views" },
-  page_bio: { by: "owner of a page", at: "views" },
-  page_link: { by: "owner of a page", at: "views" },
+  page_bio: { by: "owner of a page", at: "views", isPublic: true },
+  page_link: { by: "owner of a page", at: "views", isPublic: true },
   page_note: { by: "owner of a page", at: "views" },
   page_code: { by: "owner of a page", at: "views" },
-  page_shop: { by: "owner of a page", at: "views" },
+  page_shop: { by: "owner of a page", at: "views", isPublic: true },
   webhook: { by: "owner of a page", at: "views" },
   secret: { by: "owner of a key", at: "views" },
   response: { by: "receiver", at: "views" },
-  feed_title: { by: "feed", at: "views" },
+  feed_title: { by: "feed", at: "views", isPublic: true },
   feed_fault: { by: "feed", at: "views" },
   feed_error: { by: "feed", at: "nothing" },
   key_name: { by: "administrator", at: "views" },
-  incident_title: { by: "administrator", at: "views" },
-  incident_message: { by: "administrator", at: "views" },
+  incident_title: { by: "administrator", at: "views", isPublic: true },
+  incident_message: { by: "administrator", at: "views", isPublic: true },
   suspension: { by: "administrator", at: "views" },
   tool_title: { by: "tool", at: "pages" },
   tool_action: { by: "tool", at: "pages" },
@@ -66,7 +66,7 @@ export function look() {
       if (part.contentDocument) search(part.contentDocument);
       if (typeof part.value === "string") add(texts, part.value.matchAll(/<x-(\w+)>/g));
     }
-    add(texts, (root.body ?? root).textContent.matchAll(/<x-(\w+)>/g));
+    add(texts, (root.body ?? root.documentElement ?? root).textContent.matchAll(/<x-(\w+)>/g));
   };
   search(document);
   return { texts: [...texts], elements: [...elements] };
