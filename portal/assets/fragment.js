@@ -25,8 +25,7 @@ const fragment = (() => {
 
   function isKnown(part) {
     const { method, action } = part.dataset;
-    const isForm = part.localName === "form" || !(method || action);
-    return ELEMENTS.has(part.localName) && [...part.attributes].every(isAttribute) && isForm
+    return ELEMENTS.has(part.localName) && [...part.attributes].every(isAttribute)
       && (!part.href || /^https?:$/.test(part.protocol)) && (action === undefined || CHANGE.test(`${method} ${action}`));
   }
 

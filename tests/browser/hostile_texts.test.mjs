@@ -233,10 +233,10 @@ test("text of another stays text in every view with every query", async () => {
 
 /** Responses that no renderer of ours makes, whatever becomes of the server: media type, and text. */
 const STRANGERS = {
-  table: ["text/csv; charset=utf-8; header=present", "utm_campaign,views\r\n<x-table>,1"],
-  json: ["application/json", '{"a":"<x-json>"}'],
-  untyped: ["", "<x-untyped>"],
-  page: ["text/html", "<x-page>"],
+  table: ["text/csv; charset=utf-8; header=present", "<h2>View</h2>"],
+  json: ["application/json", "<h2>View</h2>"],
+  untyped: ["", "<h2>View</h2>"],
+  page: ["text/html", "<h2>View</h2>"],
   element: ["text/html; charset=utf-8", "<h2>View</h2><x-element>"],
   refresh: ["text/html; charset=utf-8", "<h2>View</h2><meta http-equiv=refresh content=0;//x.example>"],
   head: ["text/html; charset=utf-8", "<meta http-equiv=refresh content=0;//x.example><h2>View</h2>"],
@@ -252,6 +252,8 @@ const STRANGERS = {
   secret: ["text/html; charset=utf-8", "<h2>View</h2><form data-method=POST data-action=/webhooks><input name=url data-secret></form>"],
   call: ["text/html; charset=utf-8", "<h2>View</h2><form data-method=POST data-action=/v1/qr/generate></form>"],
   elsewhere: ["text/html; charset=utf-8", "<h2>View</h2><form data-method=POST data-action=//x.example/webhooks></form>"],
+  dots: ["text/html; charset=utf-8", "<h2>View</h2><form data-method=POST data-action=/webhooks/../pages></form>"],
+  command: ["text/html; charset=utf-8", "<h2>View</h2><button data-do=remove>a</button>"],
   away: ["text/html; charset=utf-8", "<h2>View</h2><form action=//x.example><button>a</button></form>"],
   erasure: ["text/html; charset=utf-8", "<h2>View</h2><form data-method=DELETE data-action=/account/data></form>"],
 };
