@@ -7,7 +7,7 @@ import { startChromium } from "./parts/chromium.mjs";
 import { callApi, openConsole, signIn } from "./parts/console.mjs";
 import { ADMIN_SECRET, startEdge } from "./parts/edge.mjs";
 import { startOutside } from "./parts/outside.mjs";
-import { look, payload, TEXTS } from "./parts/payload.mjs";
+import { look, payload, STRANGERS, TEXTS } from "./parts/payload.mjs";
 import { startProxy } from "./parts/proxy.mjs";
 import { readViews } from "./parts/views.mjs";
 
@@ -230,33 +230,6 @@ test("text of another stays text in every view with every query", async () => {
   }
   console.log(`${views.length} views, ${addresses.length} addresses`);
 });
-
-/** Responses that no renderer of ours makes, whatever becomes of the server: media type, and text. */
-const STRANGERS = {
-  table: ["text/csv; charset=utf-8; header=present", "<h2>View</h2>"],
-  json: ["application/json", "<h2>View</h2>"],
-  untyped: ["", "<h2>View</h2>"],
-  page: ["text/html", "<h2>View</h2>"],
-  element: ["text/html; charset=utf-8", "<h2>View</h2><x-element>"],
-  refresh: ["text/html; charset=utf-8", "<h2>View</h2><meta http-equiv=refresh content=0;//x.example>"],
-  head: ["text/html; charset=utf-8", "<meta http-equiv=refresh content=0;//x.example><h2>View</h2>"],
-  base: ["text/html; charset=utf-8", "<h2>View</h2><base href=//x.example>"],
-  frame: ["text/html; charset=utf-8", "<h2>View</h2><iframe src=//x.example></iframe>"],
-  frameset: ["text/html; charset=utf-8", "<frameset><frame src=//x.example></frameset>"],
-  template: ["text/html; charset=utf-8", "<h2>View</h2><template><x-template></template>"],
-  image: ["text/html; charset=utf-8", "<h2>View</h2><img src=//x.example>"],
-  handler: ["text/html; charset=utf-8", "<h2>View</h2><svg onload=alert(1)></svg>"],
-  vector: ["text/html; charset=utf-8", "<h2>View</h2><svg><a href=//x.example><title>a</title></a></svg>"],
-  script: ["text/html; charset=utf-8", "<h2>View</h2><script>alert(1)</script>"],
-  link: ["text/html; charset=utf-8", "<h2>View</h2><a href=javascript:alert(1)>a</a>"],
-  secret: ["text/html; charset=utf-8", "<h2>View</h2><form data-method=POST data-action=/webhooks><input name=url data-secret></form>"],
-  call: ["text/html; charset=utf-8", "<h2>View</h2><form data-method=POST data-action=/v1/qr/generate></form>"],
-  elsewhere: ["text/html; charset=utf-8", "<h2>View</h2><form data-method=POST data-action=//x.example/webhooks></form>"],
-  dots: ["text/html; charset=utf-8", "<h2>View</h2><form data-method=POST data-action=/webhooks/../pages></form>"],
-  command: ["text/html; charset=utf-8", "<h2>View</h2><button data-do=remove>a</button>"],
-  away: ["text/html; charset=utf-8", "<h2>View</h2><form action=//x.example><button>a</button></form>"],
-  erasure: ["text/html; charset=utf-8", "<h2>View</h2><form data-method=DELETE data-action=/account/data></form>"],
-};
 
 test("script shows nothing that no view is made of", async () => {
   const window = await openConsole(browser, edge);
