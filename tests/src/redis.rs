@@ -1,8 +1,15 @@
-//! A Redis of its own for a test, as a process.
+//! A Redis of its own for a test, as a process. Valkey takes its place if it is installed.
+
+mod access;
+mod deployment;
+mod reply;
 
 use std::{
+    collections::hash_map::RandomState,
     fs,
+    hash::{BuildHasher as _, Hasher as _},
     io::{Read as _, Write as _},
+    iter,
     net::{TcpListener, TcpStream},
     path::Path,
     process::Command,
@@ -10,6 +17,11 @@ use std::{
 
 use tempfile::TempDir;
 
+use self::access::{PASSWORD, USER};
+pub use self::{
+    access::documented,
+    deployment::{Deployment, Kind},
+};
 use crate::{
     process::Process,
     tls::Authority,
@@ -23,9 +35,6 @@ pub struct Redis {
     folder: TempDir,
     is_secured: bool,
 }
-
-/// The password of the user of a secured server.
-const PASSWORD: &str = "a-password-of-the-tests";
 
 impl Redis {
     /// Starts an empty server on a port that was free.
@@ -55,8 +64,7 @@ impl Redis {
         command.args(["--tls-ca-cert-file", &file("ca.pem", &authority.pem)]);
         command.args(["--tls-cert-file", &file("server.pem", &identity.certificate)]);
         command.args(["--tls-key-file", &file("server.key", &identity.key)]);
-        let list = format!("user default off\nuser proxy on >{PASSWORD} {PERMISSIONS}\n");
-        command.args(["--aclfile", &file("users.acl", &list)]);
+        command.args(["--aclfile", &file("users.acl", &access::list(&documented()))]);
         Self { process: start(&mut command), port, folder, is_secured: true }
     }
 
@@ -101,7 +109,7 @@ impl Redis {
             true => {
                 let authority = self.folder.path().join("ca.pem");
                 format!(
-                    "{servers}tls = true\ntls_ca = {authority:?}\nuser = \"proxy\"\npassword = {PASSWORD:?}\n"
+                    "{servers}tls = true\ntls_ca = {authority:?}\nuser = {USER:?}\npassword = {PASSWORD:?}\n"
                 )
             }
         }
@@ -114,15 +122,12 @@ impl Drop for Redis {
     }
 }
 
-/// What a user of the access control list must be allowed.
-const PERMISSIONS: &str = "~utg:* +get +set +getrange +eval +evalsha +time +wait";
-
 fn serve(port: u16, folder: &Path) -> Process {
     start(command(folder).arg("--port").arg(port.to_string()))
 }
 
 fn command(folder: &Path) -> Command {
-    let mut command = Command::new("redis-server");
+    let mut command = Command::new(access::program());
     command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir"]).arg(folder);
     command
 }
@@ -131,6 +136,13 @@ fn start(command: &mut Command) -> Process {
     Process::start(command, |line| line.contains("Ready to accept connections").then_some(())).0
 }
 
+/// Returns a port that nobody listens on. No connection that a test opens takes it meanwhile: systems take
+/// the ports of those from 32768 on.
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let mut ports = iter::repeat_with(|| {
+        let random = RandomState::new().build_hasher().finish();
+        10_000 + u16::try_from(random % 22_000).unwrap()
+    });
+    ports.find(is_free).unwrap()
 }

@@ -53,6 +53,7 @@ mod transport;
 mod upgrade;
 mod upstream_http2;
 mod upstream_tls;
+mod valkey;
 mod vectors;
 mod waits;
 mod whole_bodies;

@@ -1,0 +1,148 @@
+//! Servers of each kind, with a user who may do what `conf/README.md` says and no more, through a
+//! failover.
+
+use serde_json::Value;
+use shared::tool::Tool;
+use tempfile::TempDir;
+use tests::{
+    FakeTool, Request, ToolBehavior, grant, keys,
+    proxy::{Proxy, ProxyConfig},
+    redis::{Deployment, Kind},
+    until,
+};
+
+/// Two proxies in direct mode with their meters in the same servers, and two behind an edge with their
+/// used grants there.
+struct Gateways {
+    direct: Vec<Proxy>,
+    behind_edge: Vec<Proxy>,
+    tool: FakeTool,
+    _state: TempDir,
+}
+
+impl Gateways {
+    async fn start(valkey: &Deployment) -> Self {
+        let (state, tool) = (tempfile::tempdir().unwrap(), FakeTool::start(ToolBehavior::Describe).await);
+        let mut gateways = Self { direct: Vec::new(), behind_edge: Vec::new(), tool, _state: state };
+        for number in 0..2 {
+            let config = ProxyConfig::new()
+                .direct(&gateways._state.path().join(format!("keys-{number}")))
+                .line("keys", &format!("admin_secret = {:?}", keys::ADMIN_SECRET))
+                .section("limits", "authority = \"valkey\"\n")
+                .section("valkey", &valkey.section())
+                .tool(Tool::Qr, &[&gateways.tool]);
+            gateways.direct.push(config.ready().await);
+            let config = ProxyConfig::new()
+                .line("grants", "replay_store = \"valkey\"")
+                .section("valkey", &valkey.section())
+                .tool(Tool::Qr, &[&gateways.tool]);
+            gateways.behind_edge.push(config.ready().await);
+        }
+        for proxy in &gateways.behind_edge {
+            proxy.logs("used grants available").await;
+        }
+        gateways
+    }
+
+    /// Issues a key of a tier with this limit of calls a minute and a day. It is refused while its meter
+    /// does not respond.
+    async fn issue(&self, tier: &str, limit: u64) -> String {
+        let body = format!(
+            r#"{{"email":"a@example.com","name":"A","tier":"{tier}","limits":{{"minute":{limit},"day":{limit}}},"when_meter_unreachable":"refuse"}}"#
+        );
+        let request = Request::new("POST", "/v1/keys/issue")
+            .header("Authorization", &format!("Bearer {}", keys::ADMIN_SECRET))
+            .header("Content-Type", "application/json")
+            .body(body);
+        let issued = self.direct[0].send(request).await;
+        assert_eq!(issued.status, 201, "{issued:?}");
+        issued.json()["key"].as_str().unwrap().to_owned()
+    }
+
+    /// Makes calls of a key one after the other, at each proxy in turn. Returns their statuses.
+    async fn call(&self, key: &str, calls: usize) -> Vec<u16> {
+        let mut statuses = Vec::new();
+        for number in 0..calls {
+            let request = Request::new("GET", "/v1/qr/generate").header("X-API-Key", key);
+            statuses.push(self.direct[number % 2].send(request).await.status);
+        }
+        statuses
+    }
+
+    /// Calls with a key until its day is used up, also what proxies still hold of it. Returns the number of
+    /// calls that reached the tool.
+    async fn use_up(&self, key: &str, limit: u64) -> usize {
+        let before = self.tool.calls();
+        until("the day of the key is used up", || async {
+            let passed = self.call(key, 8).await.contains(&200);
+            !passed && self.day(key).await.is_some_and(|day| day["used"] == limit)
+        })
+        .await;
+        self.tool.calls() - before
+    }
+
+    /// Returns the usage of today, as each proxy shows it to the holder of the key, which does not count.
+    /// `None` if a proxy gets no response from the meter.
+    async fn day(&self, key: &str) -> Option<Value> {
+        let mut day = None;
+        for proxy in &self.direct {
+            let me = proxy.send(Request::new("GET", "/v1/keys/me").header("X-API-Key", key)).await;
+            day = Some(me.json()["usage"]["day"].take()).filter(|_| me.status == 200);
+            day.as_ref()?;
+        }
+        day
+    }
+
+    /// Asserts that a grant is good for one call at all proxies together.
+    async fn assert_grants_are_shared(&self) {
+        until("a grant that was used at one proxy is known at the other", || async {
+            let (used, grant) = (self.tool.calls(), grant::call("GET", "/v1/qr/generate"));
+            assert_eq!(self.behind_edge[0].send(grant.clone()).await.status, 200);
+            let again = self.behind_edge[1].send(grant).await;
+            again.status == 401 && self.tool.calls() == used + 1
+        })
+        .await;
+    }
+}
+
+/// Asserts that keys are served exactly up to their limits and grants once, before and after a failover,
+/// and that the servers have denied nothing.
+async fn assert_served_through_failover(kind: Kind) {
+    let mut valkey = Deployment::start(kind);
+    let gateways = Gateways::start(&valkey).await;
+    let (free, paid) = (gateways.issue("free", 10).await, gateways.issue("pro", 100).await);
+    assert_eq!(gateways.call(&free, 4).await, [200; 4]);
+    assert_eq!(gateways.call(&paid, 30).await, [200; 30]);
+    assert_eq!(gateways.tool.calls(), 34);
+    gateways.assert_grants_are_shared().await;
+    assert_eq!(valkey.denied(), [""; 0]);
+
+    valkey.fail_over();
+    for key in [&free, &paid] {
+        until("the meter responds", || async { gateways.day(key).await.is_some() }).await;
+    }
+    // Each call of a Free key asks its meter.
+    assert_eq!(gateways.call(&free, 8).await, [200, 200, 200, 200, 200, 200, 429, 429]);
+    // What a proxy held meanwhile counts as spent if it came back too late.
+    let rest = gateways.use_up(&paid, 100).await;
+    assert!(rest <= 70, "{rest}");
+    let fresh = gateways.issue("pro", 100).await;
+    assert_eq!(gateways.use_up(&fresh, 100).await, 100);
+    gateways.assert_grants_are_shared().await;
+    assert_eq!(valkey.denied(), [""; 0]);
+}
+
+#[tokio::test]
+async fn documented_user_of_a_server_passes_a_failover() {
+    assert_served_through_failover(Kind::Single).await;
+}
+
+#[tokio::test]
+async fn documented_user_behind_sentinel_passes_a_failover() {
+    assert_served_through_failover(Kind::Sentinel).await;
+}
+
+#[tokio::test]
+async fn documented_user_of_a_cluster_passes_a_failover() {
+    assert_served_through_failover(Kind::Cluster).await;
+}
