@@ -2,6 +2,7 @@
 //! the proxy from starting on this machine.
 
 mod names;
+mod valkey;
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -28,7 +29,7 @@ use crate::upgrade::{PrivateListener, SocketError, SocketKind};
 pub enum Severity {
     /// The setting is valid and probably wrong.
     Warning,
-    /// The proxy does not start on this machine.
+    /// The proxy does not start on this machine, or servers that it needs do not serve it.
     Error,
 }
 
@@ -114,6 +115,15 @@ pub fn findings(config: &Config, file: &Path, now: UnixMillis) -> Vec<Finding> {
     }
     found.extend(pools(config, &unresolved, now));
     found
+}
+
+/// Returns what is wrong with the servers that the proxy needs besides the tools: those of `[valkey]`.
+/// Connects to them.
+///
+/// # Errors
+/// If this process cannot wait for sockets.
+pub fn server_findings(config: &Config) -> std::io::Result<Vec<Finding>> {
+    valkey::findings(config)
 }
 
 /// Returns what keeps the proxy from starting on this machine.

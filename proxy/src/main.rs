@@ -30,6 +30,10 @@ struct Arguments {
     /// With --check, exit with 2 if there are warnings.
     #[arg(long, requires = "check")]
     strict: bool,
+    /// With --check, also connect to the servers of [valkey], try each command that the proxy needs there,
+    /// and exit with 1 if they would not serve it.
+    #[arg(long, requires = "check")]
+    connect: bool,
     /// Print the effective configuration and exit. References to the environment and defaults are
     /// filled in. Secrets are shown by where they come from. The output can be loaded again.
     #[arg(long, conflicts_with_all = ["check", "upgrade"])]
@@ -163,13 +167,22 @@ fn not_loaded(error: &LoadError) -> ExitCode {
 )]
 fn check(arguments: &Arguments, config: &Config) -> ExitCode {
     let file = arguments.config.display();
-    let findings = check::findings(config, &arguments.config, clock::now());
+    let mut findings = check::findings(config, &arguments.config, clock::now());
+    if arguments.connect {
+        match check::server_findings(config) {
+            Ok(found) => findings.extend(found),
+            Err(error) => {
+                eprintln!("{file}: cannot connect: {error}");
+                return ExitCode::from(UNAVAILABLE);
+            }
+        }
+    }
     for finding in &findings {
         eprintln!("{file}:{finding}");
     }
     let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
     if errors > 0 {
-        println!("{file}: valid, but the proxy cannot start on this machine");
+        println!("{file}: valid, but the proxy cannot serve on this machine");
         return ExitCode::from(UNAVAILABLE);
     }
     match findings.len() {

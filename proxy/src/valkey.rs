@@ -1,5 +1,8 @@
 //! Connections to Valkey or Redis: to one server, to the master that Sentinels name, or to a cluster.
 
+pub(crate) mod probe;
+
+use std::collections::HashMap;
 use std::iter;
 use std::time::Duration;
 
@@ -10,7 +13,8 @@ use redis::cluster_async::ClusterConnection;
 use redis::sentinel::{SentinelClientBuilder, SentinelServerType};
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo as _,
-    Pipeline, RedisConnectionInfo, RedisError, TlsCertificates, TlsMode, Value,
+    Pipeline, RedisConnectionInfo, RedisError, ServerErrorKind, TlsCertificates, TlsMode, Value,
+    from_redis_value,
 };
 use tokio_rustls::rustls::crypto::ring;
 
@@ -33,22 +37,12 @@ pub(crate) type KeyReply = (Option<Value>, Result<Value, RedisError>, Option<Val
 impl Connection {
     /// Connects as the configuration says.
     pub(crate) async fn open(config: &ValkeyConfig) -> Result<Self, RedisError> {
-        if config.tls {
-            // Has no effect from the second time on.
-            let _installed = ring::default_provider().install_default();
-        }
-        let timeouts = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(TIMEOUT))
-            .set_response_timeout(Some(TIMEOUT));
+        install_crypto(config);
         match &config.kind {
             ValkeyKind::Single => {
                 let mut failure = None;
-                for info in infos(config)? {
-                    let client = match config.tls {
-                        true => Client::build_with_tls(info, certificates(config))?,
-                        false => Client::open(info)?,
-                    };
-                    match client.get_multiplexed_async_connection_with_config(&timeouts).await {
+                for server in &config.servers {
+                    match connect_to_primary(config, server).await {
                         Ok(connection) => return Ok(Self::One(connection)),
                         Err(error) => failure = Some(error),
                     }
@@ -72,7 +66,7 @@ impl Connection {
                     builder = builder.set_client_to_redis_password(password.reveal());
                 }
                 let mut client = builder.build()?;
-                Ok(Self::One(client.get_async_connection_with_config(&timeouts).await?))
+                Ok(Self::One(client.get_async_connection_with_config(&timeouts()).await?))
             }
             ValkeyKind::Cluster => {
                 let mut builder = ClusterClient::builder(infos(config)?)
@@ -139,25 +133,81 @@ async fn pipeline(
         .collect())
 }
 
-/// Returns where to connect, and as whom.
-fn infos(config: &ValkeyConfig) -> Result<Vec<ConnectionInfo>, RedisError> {
-    let mut who = RedisConnectionInfo::default();
-    if let Some(user) = &config.user {
-        who = who.set_username(user);
+/// Returns true if a server refuses who the proxy is, or what its user may do.
+pub(crate) fn is_refused(error: &RedisError) -> bool {
+    let is_denied = error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm);
+    is_denied || error.kind() == ErrorKind::AuthenticationFailed || error.code() == Some("NOAUTH")
+}
+
+/// Connects to one server of several, unless it is a replica.
+async fn connect_to_primary(
+    config: &ValkeyConfig,
+    server: &(String, u16),
+) -> Result<MultiplexedConnection, RedisError> {
+    let mut connection = connect(config, server, user(config)).await?;
+    if config.servers.len() > 1 {
+        // Needs no permission. What does not know it stands in front of a primary.
+        let hello: Result<HashMap<String, Value>, _> = redis::cmd("HELLO").query_async(&mut connection).await;
+        let role = hello.ok().and_then(|mut hello| from_redis_value::<String>(hello.remove("role")?).ok());
+        if role.is_some_and(|role| role == "replica") {
+            return Err((ErrorKind::InvalidClientConfig, "the server is a replica").into());
+        }
+    }
+    Ok(connection)
+}
+
+/// Connects to one server.
+async fn connect(
+    config: &ValkeyConfig,
+    server: &(String, u16),
+    user: RedisConnectionInfo,
+) -> Result<MultiplexedConnection, RedisError> {
+    let info = info(config, server, user)?;
+    let client = match config.tls {
+        true => Client::build_with_tls(info, certificates(config))?,
+        false => Client::open(info)?,
+    };
+    client.get_multiplexed_async_connection_with_config(&timeouts()).await
+}
+
+fn timeouts() -> AsyncConnectionConfig {
+    AsyncConnectionConfig::new().set_connection_timeout(Some(TIMEOUT)).set_response_timeout(Some(TIMEOUT))
+}
+
+/// Installs what TLS is computed with. Has no effect from the second time on.
+fn install_crypto(config: &ValkeyConfig) {
+    if config.tls {
+        let _installed = ring::default_provider().install_default();
+    }
+}
+
+/// Returns whom to connect as.
+fn user(config: &ValkeyConfig) -> RedisConnectionInfo {
+    let mut user = RedisConnectionInfo::default();
+    if let Some(name) = &config.user {
+        user = user.set_username(name);
     }
     if let Some(password) = &config.password {
-        who = who.set_password(password.reveal());
+        user = user.set_password(password.reveal());
     }
-    let info = |(host, port): &(String, u16)| {
-        let address = match config.tls {
-            true => {
-                ConnectionAddr::TcpTls { host: host.clone(), port: *port, insecure: false, tls_params: None }
-            }
-            false => ConnectionAddr::Tcp(host.clone(), *port),
-        };
-        Ok(address.into_connection_info()?.set_redis_settings(who.clone()))
+    user
+}
+
+/// Returns where to connect to all servers, and as whom.
+fn infos(config: &ValkeyConfig) -> Result<Vec<ConnectionInfo>, RedisError> {
+    config.servers.iter().map(|server| info(config, server, user(config))).collect()
+}
+
+fn info(
+    config: &ValkeyConfig,
+    (host, port): &(String, u16),
+    user: RedisConnectionInfo,
+) -> Result<ConnectionInfo, RedisError> {
+    let address = match config.tls {
+        true => ConnectionAddr::TcpTls { host: host.clone(), port: *port, insecure: false, tls_params: None },
+        false => ConnectionAddr::Tcp(host.clone(), *port),
     };
-    config.servers.iter().map(info).collect()
+    Ok(address.into_connection_info()?.set_redis_settings(user))
 }
 
 /// Returns the authorities that the servers' certificates must come from.

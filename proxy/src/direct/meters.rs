@@ -192,7 +192,7 @@ impl Meters {
         (self.caches.len(), messages, failures)
     }
 
-    /// Returns true if the authority did not reply to the last message.
+    /// Returns true if the authority did not reply to the last message, or was found unusable before any.
     pub(crate) fn is_failing(&self) -> bool {
         self.queue.is_failing()
     }

@@ -20,6 +20,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::config::ValkeyConfig;
 use crate::valkey::Connection;
+use crate::valkey::probe::{self, Purpose};
 
 /// Maximum time for the replies to one batch.
 const TIMEOUT: Duration = Duration::from_millis(250);
@@ -96,6 +97,8 @@ impl UsedGrants {
 impl BackgroundService for UsedGrantService {
     async fn start(&self, mut shutdown: ShutdownWatch) {
         let Some(Ends { config, uses }) = self.0.ends.lock().take() else { return };
+        let asked = config.clone();
+        tokio::spawn(async move { probe::log_faults(&asked, Purpose::UsedGrants).await });
         tokio::select! {
             () = work(&config, uses) => {}
             // Continues during a graceful shutdown, until the process exits.
@@ -130,7 +133,7 @@ async fn work(config: &ValkeyConfig, mut uses: mpsc::UnboundedReceiver<GrantUse>
 async fn connect(config: &ValkeyConfig, uses: &mut mpsc::UnboundedReceiver<GrantUse>) -> Option<Connection> {
     let mut failures = 0_u64;
     loop {
-        match drop_during(uses, Connection::open(config)).await? {
+        match drop_during(uses, open(config)).await? {
             Ok(connection) => {
                 log::info!("used grants available: failed_connections={failures}");
                 return Some(connection);
@@ -141,6 +144,18 @@ async fn connect(config: &ValkeyConfig, uses: &mut mpsc::UnboundedReceiver<Grant
         failures += 1;
         drop_during(uses, sleep(PAUSE)).await?;
     }
+}
+
+/// Opens a connection to a server that takes changes of this proxy. Without this, one that refuses each
+/// would be connected to with each call, and said to be available.
+async fn open(config: &ValkeyConfig) -> Result<Connection, RedisError> {
+    let mut connection = Connection::open(config).await?;
+    // Changes nothing: there is no such value.
+    let set = redis::cmd("SET").arg(probe::key(config)).arg("").arg("XX").arg("PX").arg(1).take();
+    for (_, reply, _) in connection.run(None, vec![set], None).await? {
+        reply?;
+    }
+    Ok(connection)
 }
 
 /// Drops each use until `work` completes. Returns `None` if there are no more senders.

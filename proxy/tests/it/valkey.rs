@@ -1,6 +1,8 @@
 //! Servers of each kind, with a user who may do what `conf/README.md` says and no more, through a
 //! failover.
 
+mod check;
+
 use serde_json::Value;
 use shared::tool::Tool;
 use tempfile::TempDir;

@@ -205,9 +205,8 @@ impl Deployment {
                 let slots = send(server.port, &["CLUSTER", "SLOTS"]);
                 // Its range comes before the address of each primary.
                 let first = |at: usize| slots.get(at.saturating_sub(2)).is_some_and(|text| is_slot(text));
-                let is_primary = |port: &String| {
-                    slots.iter().enumerate().any(|(at, text)| text == port && first(at - 1))
-                };
+                let is_primary =
+                    |port: &String| slots.iter().enumerate().any(|(at, text)| text == port && first(at - 1));
                 is_ok && ports.iter().all(|port| slots.contains(port)) && ports[..3].iter().all(is_primary)
             });
             agreed.then_some(())

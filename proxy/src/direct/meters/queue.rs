@@ -23,9 +23,12 @@ pub(crate) enum MeterError {
     /// No reply came in time.
     #[error("no reply within {} ms", REPLY_TIMEOUT.as_millis())]
     TimedOut,
-    /// The authority cannot be reached or has refused a command.
+    /// The authority cannot be reached or does not carry out a command.
     #[error("{0}")]
     Failed(Arc<str>),
+    /// The authority refuses who the proxy is, or what its user may do there.
+    #[error("{0}; grant the user what conf/README.md lists")]
+    Refused(Arc<str>),
     /// The stored state is not a meter's.
     #[error("the stored state of the meter cannot be read: key_id={0}")]
     Unreadable(KeyId),
@@ -76,6 +79,8 @@ pub(super) struct MeterQueue {
     messages: AtomicU64,
     failures: AtomicU64,
     is_failing: AtomicBool,
+    /// Whether a refusal was logged since the last reply.
+    is_refused: AtomicBool,
 }
 
 impl MeterQueue {
@@ -87,6 +92,7 @@ impl MeterQueue {
             messages: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             is_failing: AtomicBool::new(false),
+            is_refused: AtomicBool::new(false),
         };
         (queue, ends)
     }
@@ -121,11 +127,17 @@ impl MeterQueue {
         self.is_failing.load(Ordering::Relaxed)
     }
 
-    /// Counts a failure, and logs the first one and the recovery.
+    /// Counts as failing until the next reply, because of what was found before any message.
+    pub(super) fn begin_failing(&self) {
+        self.is_failing.store(true, Ordering::Relaxed);
+    }
+
+    /// Counts a failure, and logs the first one, the first refusal and the recovery.
     fn record(&self, reply: &Result<Reply, MeterError>) {
         let was_failing = self.is_failing.load(Ordering::Relaxed);
         match reply {
             Ok(_) if was_failing => {
+                self.is_refused.store(false, Ordering::Relaxed);
                 if self.is_failing.swap(false, Ordering::Relaxed) {
                     log::warn!(
                         "meter authority recovered: failures={}",
@@ -136,7 +148,10 @@ impl MeterQueue {
             Ok(_) => {}
             Err(error) => {
                 self.failures.fetch_add(1, Ordering::Relaxed);
-                if !self.is_failing.swap(true, Ordering::Relaxed) {
+                let is_first = !self.is_failing.swap(true, Ordering::Relaxed);
+                // Lasts until an operator acts, also if it came amid an outage that passes by itself.
+                let is_refusal = matches!(error, MeterError::Refused(_));
+                if is_refusal && !self.is_refused.swap(true, Ordering::Relaxed) || is_first {
                     log::error!("meter authority failed: error=\"{error}\"");
                 }
             }

@@ -15,6 +15,7 @@ use super::{Ends, Meters, Work, edge, exchange, valkey};
 use crate::config::{MeterAuthority, ValkeyConfig};
 use crate::direct::Direct;
 use crate::state::State;
+use crate::valkey::probe::{self, Purpose};
 use transport::drain::{Drain, Phase, WorkKind};
 
 /// The interval at which due reports are looked for. A lease ends half a second earlier here than at
@@ -56,6 +57,15 @@ impl BackgroundService for MeterService {
             }
         }
         drop(connected);
+        if let MeterAuthority::Valkey(config) = authority {
+            let meters = Arc::clone(&self.meters);
+            // Calls do not wait for it: they meet the same faults themselves.
+            tokio::spawn(async move {
+                if probe::log_faults(&config, Purpose::Meters).await {
+                    meters.queue.begin_failing();
+                }
+            });
+        }
         tokio::spawn(restore(Arc::clone(&self.direct), Arc::clone(&self.meters), connections));
         // Continues during a graceful shutdown, until the process exits.
         tokio::join!(run(&self.meters, work), give_back(&self.meters, &self.state.drain));

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 
 use super::queue::{Job, MeterError};
 use crate::config::ValkeyConfig;
-use crate::valkey::Connection;
+use crate::valkey::{self, Connection};
 
 /// Maximum number of messages in one exchange.
 const MAX_BATCH: usize = 512;
@@ -114,11 +114,11 @@ impl Worker {
     /// Reads the states of all groups, and stores the next ones. Leaves the groups whose state was
     /// changed by another proxy meanwhile.
     async fn round(&mut self, groups: &mut Vec<Group>) -> Result<(), MeterError> {
-        self.connect().await.map_err(MeterError::failed)?;
+        self.connect().await.map_err(failed)?;
         let Some(connection) = &mut self.connection else { return Err(MeterError::NotRunning) };
         let read = groups.iter().map(|group| redis::cmd("GET").arg(self.config.meter(&group.id)).take());
         let time = Some(redis::cmd("TIME"));
-        let values = connection.run(time, read.collect(), None).await.map_err(MeterError::failed)?;
+        let values = connection.run(time, read.collect(), None).await.map_err(failed)?;
         let mut changes = Vec::new();
         for (group, (time, value, _)) in groups.drain(..).zip(values) {
             match group.step(time, value) {
@@ -149,10 +149,10 @@ impl Worker {
         };
         let wait = self.config.wait();
         let stored = connection.run(None, swap("EVALSHA", self.script.get_hash()), wait.clone()).await;
-        let mut stored = stored.map_err(MeterError::failed)?;
+        let mut stored = stored.map_err(failed)?;
         if stored.iter().any(|(_, stored, _)| stored.as_ref().is_err_and(is_script_missing)) {
             // What was stored has another stamp, so that only the others are stored now.
-            let again = connection.run(None, swap("EVAL", SWAP), wait).await.map_err(MeterError::failed)?;
+            let again = connection.run(None, swap("EVAL", SWAP), wait).await.map_err(failed)?;
             for (first, again) in stored.iter_mut().zip(again) {
                 if first.1.as_ref().is_err_and(is_script_missing) {
                     *first = again;
@@ -161,11 +161,15 @@ impl Worker {
         }
         let mut conflicts = Vec::new();
         for ((group, next), (_, stored, reached)) in changes.into_iter().zip(stored) {
-            match stored.map_err(MeterError::failed).and_then(number) {
+            match stored.map_err(failed).and_then(number) {
                 Ok(0) => conflicts.push(group),
                 Ok(_) => match self.config.check_replicas(reached) {
                     Ok(()) => group.end(next.replies),
-                    Err(error) => group.fail(&error),
+                    Err(error) => {
+                        // For example a master that was cut off while Sentinels chose another.
+                        self.connection = None;
+                        group.fail(&error);
+                    }
                 },
                 Err(error) => {
                     // For example a master that has become a replica.
@@ -190,8 +194,7 @@ impl Group {
     /// Handles the messages in their order, at the server's `time`.
     fn step(&self, time: Option<Value>, value: Result<Value, RedisError>) -> Result<NextState, MeterError> {
         let now = time.and_then(millis).ok_or_else(|| MeterError::failed("TIME has no time"))?;
-        let value: Option<Vec<u8>> =
-            value.and_then(|value| Ok(from_redis_value(value)?)).map_err(MeterError::failed)?;
+        let value: Option<Vec<u8>> = value.and_then(|value| Ok(from_redis_value(value)?)).map_err(failed)?;
         let (stamp, mut meter) = match &value {
             None => (Vec::new(), Meter::default()),
             Some(value) => {
@@ -239,6 +242,13 @@ pub(super) fn says_more_than_key(record: &KeyRecord) -> bool {
     record.version > 1
         || record.when_meter_unreachable != WhenMeterUnreachable::default()
         || record.says_more_than(&key)
+}
+
+fn failed(error: RedisError) -> MeterError {
+    match valkey::is_refused(&error) {
+        true => MeterError::Refused(error.to_string().into()),
+        false => MeterError::failed(error),
+    }
 }
 
 fn is_script_missing(error: &RedisError) -> bool {

@@ -1,0 +1,117 @@
+//! What the servers of `[valkey]` would refuse, found by harmless commands: for `--check --connect`, and
+//! for the log of the start.
+
+mod places;
+mod report;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::timeout;
+
+use self::places::{Part, Places};
+use self::report::Report;
+use crate::config::{ValkeyConfig, ValkeyKind};
+
+/// What the proxy uses the servers for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The meters of keys.
+    Meters,
+    /// The used grants of a data center.
+    UsedGrants,
+}
+
+/// What a fault costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Cost {
+    /// The servers do not serve the proxy, or not for all keys.
+    Outage,
+    /// They serve it now. After a failover they may not, or they may forget what they have confirmed.
+    Risk,
+}
+
+/// A fault of servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) cost: Cost,
+    /// The setting that is nearest to it, such as `valkey.user`.
+    pub(crate) key: &'static str,
+    /// Their addresses.
+    pub(crate) servers: Vec<String>,
+    /// What they do, and what is expected.
+    pub(crate) detail: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.servers.join(", "), self.detail)
+    }
+}
+
+/// Maximum time of all questions together.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Asks all servers. Returns their faults, outages first.
+pub(crate) async fn faults(config: &ValkeyConfig, purpose: Purpose) -> Vec<Fault> {
+    super::install_crypto(config);
+    let found = timeout(TIMEOUT, find(config, purpose)).await.unwrap_or_else(|_| {
+        let servers = config.servers.iter().map(name).collect();
+        let detail = format!("no reply to everything within {} s", TIMEOUT.as_secs());
+        vec![Fault { cost: Cost::Outage, key: "valkey.servers", servers, detail }]
+    });
+    merge(found)
+}
+
+/// Logs the faults. Returns true if one is an outage.
+pub(crate) async fn log_faults(config: &ValkeyConfig, purpose: Purpose) -> bool {
+    let faults = faults(config, purpose).await;
+    for Fault { cost, key, servers, detail } in &faults {
+        let servers = servers.join(",");
+        match cost {
+            Cost::Outage => log::error!("valkey unusable: key={key} servers={servers} detail=\"{detail}\""),
+            Cost::Risk => log::warn!("valkey at risk: key={key} servers={servers} detail=\"{detail}\""),
+        }
+    }
+    faults.iter().any(|fault| fault.cost == Cost::Outage)
+}
+
+/// Returns the name of a value that never exists.
+pub(crate) fn key(config: &ValkeyConfig) -> String {
+    format!("{}:probe", config.prefix)
+}
+
+async fn find(config: &ValkeyConfig, purpose: Purpose) -> Vec<Fault> {
+    let Places { faults, mut places } = places::find(config).await;
+    let asked = places.iter().map(|place| Report::of(config, purpose, &place.server));
+    let reports = join_all(asked).await;
+    if config.kind == ValkeyKind::Single {
+        // The first primary is used. Without one, calls fail as at the first server that replies.
+        let is_primary = |report: &Result<Report, _>| report.as_ref().is_ok_and(Report::is_primary);
+        let used = reports.iter().position(is_primary).or_else(|| reports.iter().position(Result::is_ok));
+        if let Some(place) = places.get_mut(used.unwrap_or_default()) {
+            place.part = Part::Primary;
+        }
+    }
+    let found = places.iter().zip(reports).flat_map(|(place, report)| match report {
+        Ok(report) => report.faults(config, place),
+        Err(error) => vec![report::unreached(place, &error)],
+    });
+    faults.into_iter().chain(found).collect()
+}
+
+/// Merges the faults that servers share.
+fn merge(faults: Vec<Fault>) -> Vec<Fault> {
+    let mut merged: BTreeMap<(Cost, &'static str, String), Vec<String>> = BTreeMap::new();
+    for Fault { cost, key, servers, detail } in faults {
+        merged.entry((cost, key, detail)).or_default().extend(servers);
+    }
+    let fault = |((cost, key, detail), servers)| Fault { cost, key, servers, detail };
+    merged.into_iter().map(fault).collect()
+}
+
+fn name((host, port): &(String, u16)) -> String {
+    format!("{host}:{port}")
+}
