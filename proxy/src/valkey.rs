@@ -3,7 +3,6 @@
 pub(crate) mod probe;
 
 use std::collections::HashMap;
-use std::iter;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -31,8 +30,8 @@ pub(crate) enum Connection {
     Cluster(ClusterConnection),
 }
 
-/// The results of a command of one key, of the one before it and of the one after it.
-pub(crate) type KeyReply = (Option<Value>, Result<Value, RedisError>, Option<Value>);
+/// The results of a command of one key, and of the one after it.
+pub(crate) type KeyReply = (Result<Value, RedisError>, Option<Value>);
 
 impl Connection {
     /// Connects as the configuration says.
@@ -81,30 +80,29 @@ impl Connection {
         }
     }
 
-    /// Sends one command for each key, with one that comes before and one that comes after them. A
-    /// cluster gets one pipeline for each key, any other server one for all.
+    /// Sends one command for each key, and then one more. A cluster gets one pipeline for each key, any
+    /// other server one for all.
     ///
     /// # Errors
     /// If a server does not reply.
     pub(crate) async fn run(
         &mut self,
-        before: Option<Cmd>,
         commands: Vec<Cmd>,
         after: Option<Cmd>,
     ) -> Result<Vec<KeyReply>, RedisError> {
         match self {
-            Self::One(connection) => pipeline(connection, before, commands, after).await,
+            Self::One(connection) => pipeline(connection, commands, after).await,
             Self::Cluster(connection) => {
                 let sent = commands.into_iter().map(|command| {
-                    let (mut connection, before, after) = (connection.clone(), before.clone(), after.clone());
-                    async move { pipeline(&mut connection, before, vec![command], after).await }
+                    let (mut connection, after) = (connection.clone(), after.clone());
+                    async move { pipeline(&mut connection, vec![command], after).await }
                 });
                 let replies = join_all(sent).await.into_iter().map(|reply| match reply {
                     Ok(mut replies) => {
                         replies.pop().ok_or_else(|| (ErrorKind::UnexpectedReturnType, "no reply").into())
                     }
                     // One node may be away while others serve.
-                    Err(error) => Ok((None, Err(error), None)),
+                    Err(error) => Ok((Err(error), None)),
                 });
                 replies.collect()
             }
@@ -114,23 +112,18 @@ impl Connection {
 
 async fn pipeline(
     connection: &mut impl ConnectionLike,
-    before: Option<Cmd>,
     commands: Vec<Cmd>,
     after: Option<Cmd>,
 ) -> Result<Vec<KeyReply>, RedisError> {
-    let (has_before, has_after) = (before.is_some(), after.is_some());
-    let mut pipeline = Pipeline::with_capacity(commands.len() + 2);
-    for command in before.into_iter().chain(commands).chain(after) {
+    let has_after = after.is_some();
+    let mut pipeline = Pipeline::with_capacity(commands.len() + 1);
+    for command in commands.into_iter().chain(after) {
         pipeline.add_command(command);
     }
     let mut replies: Vec<Result<Value, RedisError>> =
         pipeline.ignore_errors().query_async(connection).await?;
     let after = if has_after { replies.pop().transpose()? } else { None };
-    let mut replies = replies.into_iter();
-    let before = if has_before { replies.next().transpose()? } else { None };
-    Ok(iter::zip(iter::repeat((before, after)), replies)
-        .map(|((before, after), reply)| (before, reply, after))
-        .collect())
+    Ok(replies.into_iter().map(|reply| (reply, after.clone())).collect())
 }
 
 /// Returns true if a server refuses who the proxy is, or what its user may do.

@@ -152,7 +152,7 @@ async fn open(config: &ValkeyConfig) -> Result<Connection, RedisError> {
     let mut connection = Connection::open(config).await?;
     // Changes nothing: there is no such value.
     let set = redis::cmd("SET").arg(probe::key(config)).arg("").arg("XX").arg("PX").arg(1).take();
-    for (_, reply, _) in connection.run(None, vec![set], None).await? {
+    for (reply, _) in connection.run(vec![set], None).await? {
         reply?;
     }
     Ok(connection)
@@ -186,8 +186,8 @@ async fn store(
         set.arg(format!("{}:grant:{}", config.prefix, used.request)).arg(1);
         set.arg("NX").arg("PX").arg(2 * VALID_MS).take()
     });
-    let replies = connection.run(None, set.collect(), None).await?;
-    for (used, (_, reply, _)) in batch.drain(..).zip(replies) {
+    let replies = connection.run(set.collect(), None).await?;
+    for (used, (reply, _)) in batch.drain(..).zip(replies) {
         let stored = match reply? {
             Value::Okay => StoredUse::First,
             Value::Nil => StoredUse::Repeated,

@@ -88,11 +88,11 @@ async fn find(config: &ValkeyConfig, purpose: Purpose) -> Vec<Fault> {
     let asked = places.iter().map(|place| Report::of(config, purpose, &place.server));
     let reports = join_all(asked).await;
     if config.kind == ValkeyKind::Single {
-        // The first primary is used. Without one, calls fail as at the first server that replies.
+        // The first primary is used. Without one, calls fail because of each.
         let is_primary = |report: &Result<Report, _>| report.as_ref().is_ok_and(Report::is_primary);
-        let used = reports.iter().position(is_primary).or_else(|| reports.iter().position(Result::is_ok));
-        if let Some(place) = places.get_mut(used.unwrap_or_default()) {
-            place.part = Part::Primary;
+        match reports.iter().position(is_primary).and_then(|used| places.get_mut(used)) {
+            Some(used) => used.part = Part::Primary,
+            None => places.iter_mut().for_each(|place| place.part = Part::Primary),
         }
     }
     let found = places.iter().zip(reports).flat_map(|(place, report)| match report {

@@ -4,7 +4,7 @@
 mod check;
 
 use serde_json::Value;
-use shared::tool::Tool;
+use shared::{tier::Tier, tool::Tool};
 use tempfile::TempDir;
 use tests::{
     FakeTool, Request, ToolBehavior, grant, keys,
@@ -147,4 +147,17 @@ async fn documented_user_behind_sentinel_passes_a_failover() {
 #[tokio::test]
 async fn documented_user_of_a_cluster_passes_a_failover() {
     assert_served_through_failover(Kind::Cluster).await;
+}
+
+/// While a slot is on its way, its primary sends who asks for a value that it does not have any more to
+/// another one.
+#[tokio::test]
+async fn documented_user_of_a_cluster_passes_a_slot_migration() {
+    let valkey = Deployment::start(Kind::Cluster);
+    let gateways = Gateways::start(&valkey).await;
+    let (key, id) = keys::fresh(Tier::Free);
+    valkey.begin_migration(&format!("utg:{{{id}}}:meter"));
+    assert_eq!(gateways.call(&key, 12).await[..10], [200; 10]);
+    assert_eq!(gateways.call(&key, 2).await, [429; 2]);
+    assert_eq!((gateways.tool.calls(), valkey.denied()), (10, Vec::new()));
 }

@@ -19,7 +19,7 @@ use crate::{
 /// The kind of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A primary and its replica, both of which are named to the proxy.
+    /// A primary and its replica. The replica is named to the proxy first.
     Single,
     /// A Sentinel, a primary and two replicas.
     Sentinel,
@@ -73,7 +73,7 @@ impl Deployment {
     /// Returns the section of a configuration that names the servers and the user.
     pub fn section(&self) -> String {
         let (servers, rest) = match self.kind {
-            Kind::Single => (self.ports(), String::new()),
+            Kind::Single => (self.ports().into_iter().rev().collect(), String::new()),
             Kind::Sentinel => {
                 let sentinel = self.sentinel.iter().map(|sentinel| sentinel.port).collect();
                 (sentinel, format!("kind = \"sentinel\"\nmaster = {MASTER:?}\nreplicas = 1\n"))
@@ -112,6 +112,17 @@ impl Deployment {
             fields.map(|pair| format!("{port}: {}", pair[1])).collect::<Vec<_>>()
         })
         .collect()
+    }
+
+    /// Moves the slot of a key away from the primary that has it: it sends who asks for a value that it
+    /// lacks to another one, with `ASK`.
+    pub fn begin_migration(&self, key: &str) {
+        let slot = self.send(0, &["CLUSTER", "KEYSLOT", key]).remove(0);
+        let from = slot.parse::<usize>().unwrap() * 3 / SLOTS;
+        let to = (from + 1) % 3;
+        let id = |server: usize| self.send(server, &["CLUSTER", "MYID"]).remove(0);
+        assert_eq!(self.send(to, &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &id(from)]), ["OK"]);
+        assert_eq!(self.send(from, &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &id(to)]), ["OK"]);
     }
 
     /// Kills the primary, and waits until a replica has taken its place. Of a cluster, each primary

@@ -117,10 +117,11 @@ impl Worker {
         self.connect().await.map_err(failed)?;
         let Some(connection) = &mut self.connection else { return Err(MeterError::NotRunning) };
         let read = groups.iter().map(|group| redis::cmd("GET").arg(self.config.meter(&group.id)).take());
+        // After the states: in a cluster that moves a slot, only the first command of a pipeline follows it.
         let time = Some(redis::cmd("TIME"));
-        let values = connection.run(time, read.collect(), None).await.map_err(failed)?;
+        let values = connection.run(read.collect(), time).await.map_err(failed)?;
         let mut changes = Vec::new();
-        for (group, (time, value, _)) in groups.drain(..).zip(values) {
+        for (group, (value, time)) in groups.drain(..).zip(values) {
             match group.step(time, value) {
                 Ok(next) if next.value.is_none() => group.end(next.replies),
                 Ok(next) => changes.push((group, next)),
@@ -148,19 +149,19 @@ impl Worker {
             commands.collect::<Vec<Cmd>>()
         };
         let wait = self.config.wait();
-        let stored = connection.run(None, swap("EVALSHA", self.script.get_hash()), wait.clone()).await;
+        let stored = connection.run(swap("EVALSHA", self.script.get_hash()), wait.clone()).await;
         let mut stored = stored.map_err(failed)?;
-        if stored.iter().any(|(_, stored, _)| stored.as_ref().is_err_and(is_script_missing)) {
+        if stored.iter().any(|(stored, _)| stored.as_ref().is_err_and(is_script_missing)) {
             // What was stored has another stamp, so that only the others are stored now.
-            let again = connection.run(None, swap("EVAL", SWAP), wait).await.map_err(failed)?;
+            let again = connection.run(swap("EVAL", SWAP), wait).await.map_err(failed)?;
             for (first, again) in stored.iter_mut().zip(again) {
-                if first.1.as_ref().is_err_and(is_script_missing) {
+                if first.0.as_ref().is_err_and(is_script_missing) {
                     *first = again;
                 }
             }
         }
         let mut conflicts = Vec::new();
-        for ((group, next), (_, stored, reached)) in changes.into_iter().zip(stored) {
+        for ((group, next), (stored, reached)) in changes.into_iter().zip(stored) {
             match stored.map_err(failed).and_then(number) {
                 Ok(0) => conflicts.push(group),
                 Ok(_) => match self.config.check_replicas(reached) {

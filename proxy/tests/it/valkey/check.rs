@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use shared::{tier::Tier, tool::Tool};
 use tests::{
-    keys,
-    proxy::ProxyConfig,
-    redis::{self, Deployment, Kind},
+    FakeTool, Request, ToolBehavior, grant, keys,
+    proxy::{Proxy, ProxyConfig},
+    redis::{self, Deployment, Kind, Redis},
     until,
 };
 
@@ -56,7 +57,6 @@ fn assert_each_permission_is_checked(kind: Kind) {
     let documented = redis::documented();
     let needed: Vec<_> = documented.iter().filter(|one| one.starts_with(['+', '~'])).collect();
     for &lack in &needed {
-        let others: Vec<_> = documented.iter().filter(|one| *one != lack).cloned().collect();
         let (primary, replica) = (0, valkey.ports().len() - 1);
         let code = match lack.as_str() {
             // A name that the client library tells for information.
@@ -66,7 +66,7 @@ fn assert_each_permission_is_checked(kind: Kind) {
             _ => 1,
         };
         for (server, code) in [(primary, code), (replica, code.min(1) * 2)] {
-            valkey.permit(server, &others);
+            valkey.permit(server, &without(lack));
             let (found, said) = check(&config);
             assert_eq!(found, code, "{kind:?} without {lack} at {server}: {said}");
             let port = format!("127.0.0.1:{}", valkey.ports()[server]);
@@ -169,23 +169,85 @@ fn sentinels_and_clusters_with_a_fault_are_reported() {
     assert!(said.contains("error: valkey.kind: ") && said.contains("is a node of a cluster"), "{said}");
 }
 
+#[test]
+fn servers_that_speak_tls_are_checked() {
+    let (valkey, state) = (Redis::start_secured(), tempfile::tempdir().unwrap());
+    let config = direct(&state.path().join("keys"), &valkey.section());
+    assert_eq!(check(&config), (0, String::new()));
+    let section = valkey.section();
+    let untrusted: Vec<_> = section.lines().filter(|line| !line.contains("tls_ca")).collect();
+    let (code, said) = check(&direct(&state.path().join("keys"), &untrusted.join("\n")));
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("error: valkey.servers: ") && said.contains("cannot be reached"), "{said}");
+}
+
+/// Makes a call of a Free key, which needs its meter.
+async fn call(proxy: &Proxy) -> u16 {
+    let (key, _) = keys::fresh(Tier::Free);
+    proxy.send(Request::new("GET", "/v1/qr/generate").header("X-API-Key", &key)).await.status
+}
+
 /// The cause is in the log before the first call, and the metric of its alert says so.
 #[tokio::test]
 async fn start_with_a_missing_permission_logs_it() {
     let (valkey, state) = (Deployment::start(Kind::Sentinel), tempfile::tempdir().unwrap());
-    let mut permissions = redis::documented();
-    permissions.retain(|one| one != "+role");
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let mut permissions = without("+role");
+    // The client library can do with this instead, and then calls are served.
+    permissions.retain(|one| one != "+info");
     valkey.permit(0, &permissions);
-    let proxy = direct(&state.path().join("keys"), &valkey.section()).ready().await;
+    let config = direct(&state.path().join("keys"), &valkey.section()).tool(Tool::Qr, &[&tool]);
+    let proxy = config.ready().await;
     proxy.logs("valkey unusable: key=valkey.user").await;
     assert!(proxy.output().contains("lacks +role"), "{}", proxy.output());
     proxy.metric_is("utg_meter_reachable", 0.0).await;
+    assert_eq!((call(&proxy).await, tool.calls()), (503, 0));
     valkey.permit(0, &redis::documented());
-    let (key, _) = keys::fresh(shared::tier::Tier::Free);
-    until("the meter responds", || async {
-        let me = tests::Request::new("GET", "/v1/keys/me").header("X-API-Key", &key);
-        proxy.send(me).await.status == 200
-    })
-    .await;
+    until("the meter responds", || async { call(&proxy).await == 200 }).await;
     proxy.metric_is("utg_meter_reachable", 1.0).await;
+}
+
+/// An outage that passes by itself must not hide a refusal that does not.
+#[tokio::test]
+async fn refusal_amid_an_outage_is_logged() {
+    let (valkey, state) = (Deployment::start(Kind::Single), tempfile::tempdir().unwrap());
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = direct(&state.path().join("keys"), &valkey.section()).tool(Tool::Qr, &[&tool]);
+    let proxy = config.ready().await;
+    assert_eq!(call(&proxy).await, 200);
+    valkey.send(0, &["CONFIG", "SET", "maxmemory", "1"]);
+    assert_eq!(call(&proxy).await, 503);
+    let logged = |words: &str| proxy.output().matches(words).count();
+    assert_eq!((logged("meter authority failed"), logged("OOM")), (1, 1), "{}", proxy.output());
+    valkey.permit(0, &without("+evalsha"));
+    assert_eq!([call(&proxy).await, call(&proxy).await], [503; 2]);
+    assert_eq!((logged("meter authority failed"), logged("'evalsha'")), (2, 1), "{}", proxy.output());
+    valkey.permit(0, &redis::documented());
+    valkey.send(0, &["CONFIG", "SET", "maxmemory", "0"]);
+    until("the meter responds", || async { call(&proxy).await == 200 }).await;
+    assert_eq!(logged("meter authority recovered"), 1);
+}
+
+/// Each proxy goes by its own memory then. It connects again once a second rather than with each call.
+#[tokio::test]
+async fn store_of_used_grants_that_refuses_set_is_logged_once() {
+    let valkey = Deployment::start(Kind::Single);
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let proxy = behind_edge(&valkey.section()).tool(Tool::Qr, &[&tool]).ready().await;
+    proxy.logs("used grants available").await;
+    valkey.permit(0, &without("+set"));
+    for _ in 0..20 {
+        assert_eq!(proxy.send(grant::call("GET", "/v1/qr/generate")).await.status, 200);
+    }
+    let logged = |words: &str| proxy.output().matches(words).count();
+    // The call that found it, and the connections after that.
+    assert_eq!((logged("used grants unavailable"), logged("used grants available")), (2, 1));
+    assert!(logged("'set'") > 0, "{}", proxy.output());
+    valkey.permit(0, &redis::documented());
+    until("it is available again", || std::future::ready(logged("used grants available") == 2)).await;
+}
+
+/// Returns the documented permissions without one.
+fn without(lack: &str) -> Vec<String> {
+    redis::documented().into_iter().filter(|one| one != lack).collect()
 }
