@@ -3,6 +3,7 @@
 mod access;
 mod deployment;
 mod reply;
+mod server;
 
 use std::{
     collections::hash_map::RandomState,

@@ -1,20 +1,12 @@
 //! Servers with replicas, of each kind that `valkey.kind` knows. Only users of their access control lists
 //! may do anything.
 
-use std::fs;
-
-use tempfile::TempDir;
-
 use super::{
-    access::{self, ADMIN, PASSWORD, USER},
-    command, free_port,
+    access::{self, PASSWORD, USER},
     reply::{send, try_send},
-    start,
+    server::{MASTER, Server},
 };
-use crate::{
-    process::Process,
-    wait::{PATIENCE, wait_for},
-};
+use crate::wait::{PATIENCE, wait_for};
 
 /// The kind of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,14 +27,6 @@ pub struct Deployment {
     sentinel: Option<Server>,
 }
 
-struct Server {
-    process: Process,
-    port: u16,
-    folder: TempDir,
-}
-
-/// The name by which the Sentinel knows the primary.
-const MASTER: &str = "limits";
 const SLOTS: usize = 16_384;
 
 impl Deployment {
@@ -251,59 +235,4 @@ fn is_slot(text: &str) -> bool {
 /// Returns the role that a server gives itself. Empty while it does not reply.
 fn role(port: u16) -> String {
     try_send(port, &["ROLE"]).ok().and_then(|role| role.first().cloned()).unwrap_or_default()
-}
-
-impl Server {
-    fn start(kind: Kind, list: &str) -> Self {
-        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
-        let users = folder.path().join("users.acl");
-        fs::write(&users, list).unwrap();
-        let mut settings = format!(
-            "port {port}\naclfile {}\nmasteruser {ADMIN}\nmasterauth {PASSWORD}\nrepl-diskless-sync-delay 0\n",
-            users.display()
-        );
-        if kind == Kind::Cluster {
-            // Replicas take over soon, however long they have been without their primary.
-            settings += &format!(
-                "cluster-enabled yes\ncluster-port {}\ncluster-node-timeout 1000\n\
-                 cluster-replica-validity-factor 0\n",
-                free_port()
-            );
-        }
-        fs::write(folder.path().join("server.conf"), settings).unwrap();
-        Self { process: serve(&folder), port, folder: folder }
-    }
-
-    /// Starts a Sentinel that watches a primary, and waits until it knows both replicas.
-    fn watch(primary: u16) -> Self {
-        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
-        let settings = format!(
-            "port {port}\nbind 127.0.0.1\ndir {}\nuser {ADMIN} on >{PASSWORD} ~* &* +@all\n\
-             sentinel monitor {MASTER} 127.0.0.1 {primary} 1\n\
-             sentinel auth-user {MASTER} {ADMIN}\nsentinel auth-pass {MASTER} {PASSWORD}\n\
-             sentinel down-after-milliseconds {MASTER} 500\nsentinel failover-timeout {MASTER} 5000\n",
-            folder.path().display()
-        );
-        let file = folder.path().join("sentinel.conf");
-        fs::write(&file, settings).unwrap();
-        let mut command = std::process::Command::new(access::program());
-        command.arg(&file).arg("--sentinel");
-        let (process, ()) = Process::start(&mut command, |line| line.contains("+monitor").then_some(()));
-        wait_for(PATIENCE, || {
-            let known = send(port, &["SENTINEL", "REPLICAS", MASTER]);
-            let names = known.iter().filter(|text| *text == "name").count();
-            (names == 2).then_some(())
-        });
-        Self { process, port, folder: folder }
-    }
-
-    /// Starts the server again at its address, without data, and with what it knew of its cluster.
-    fn restart(&mut self) {
-        self.process = serve(&self.folder);
-    }
-}
-
-fn serve(folder: &TempDir) -> Process {
-    let mut command = command(folder.path());
-    start(command.arg("--include").arg(folder.path().join("server.conf")))
 }

@@ -27,7 +27,7 @@ pub(crate) enum MeterError {
     #[error("{0}")]
     Failed(Arc<str>),
     /// The authority refuses who the proxy is, or what its user may do there.
-    #[error("{0}; grant the user what conf/README.md lists")]
+    #[error("{0}; `proxy --check --connect` says what is missing")]
     Refused(Arc<str>),
     /// The stored state is not a meter's.
     #[error("the stored state of the meter cannot be read: key_id={0}")]
