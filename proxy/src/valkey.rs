@@ -65,7 +65,7 @@ impl Connection {
                     builder = builder.set_client_to_redis_password(password.reveal());
                 }
                 let mut client = builder.build()?;
-                Ok(Self::One(client.get_async_connection_with_config(&timeouts()).await?))
+                Ok(Self::One(client.get_async_connection_with_config(&timeouts(TIMEOUT)).await?))
             }
             ValkeyKind::Cluster => {
                 let mut builder = ClusterClient::builder(infos(config)?)
@@ -126,6 +126,11 @@ async fn pipeline(
     Ok(replies.into_iter().map(|reply| (reply, after.clone())).collect())
 }
 
+/// Returns the name of a value that never exists.
+pub(crate) fn unused_key(config: &ValkeyConfig) -> String {
+    format!("{}:probe", config.prefix)
+}
+
 /// Returns true if a server refuses who the proxy is, or what its user may do.
 pub(crate) fn is_refused(error: &RedisError) -> bool {
     let is_denied = error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm);
@@ -137,7 +142,7 @@ async fn connect_to_primary(
     config: &ValkeyConfig,
     server: &(String, u16),
 ) -> Result<MultiplexedConnection, RedisError> {
-    let mut connection = connect(config, server, user(config)).await?;
+    let mut connection = connect(config, server, user(config), TIMEOUT).await?;
     if config.servers.len() > 1 {
         // Needs no permission. What does not know it stands in front of a primary.
         let hello: Result<HashMap<String, Value>, _> = redis::cmd("HELLO").query_async(&mut connection).await;
@@ -149,22 +154,23 @@ async fn connect_to_primary(
     Ok(connection)
 }
 
-/// Connects to one server.
+/// Connects to one server. `timeout` is that of connecting, and of each reply.
 async fn connect(
     config: &ValkeyConfig,
     server: &(String, u16),
     user: RedisConnectionInfo,
+    timeout: Duration,
 ) -> Result<MultiplexedConnection, RedisError> {
     let info = info(config, server, user)?;
     let client = match config.tls {
         true => Client::build_with_tls(info, certificates(config))?,
         false => Client::open(info)?,
     };
-    client.get_multiplexed_async_connection_with_config(&timeouts()).await
+    client.get_multiplexed_async_connection_with_config(&timeouts(timeout)).await
 }
 
-fn timeouts() -> AsyncConnectionConfig {
-    AsyncConnectionConfig::new().set_connection_timeout(Some(TIMEOUT)).set_response_timeout(Some(TIMEOUT))
+fn timeouts(timeout: Duration) -> AsyncConnectionConfig {
+    AsyncConnectionConfig::new().set_connection_timeout(Some(timeout)).set_response_timeout(Some(timeout))
 }
 
 /// Installs what TLS is computed with. Has no effect from the second time on.

@@ -19,8 +19,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
 use crate::config::ValkeyConfig;
-use crate::valkey::Connection;
 use crate::valkey::probe::{self, Purpose};
+use crate::valkey::{Connection, unused_key};
 
 /// Maximum time for the replies to one batch.
 const TIMEOUT: Duration = Duration::from_millis(250);
@@ -151,7 +151,7 @@ async fn connect(config: &ValkeyConfig, uses: &mut mpsc::UnboundedReceiver<Grant
 async fn open(config: &ValkeyConfig) -> Result<Connection, RedisError> {
     let mut connection = Connection::open(config).await?;
     // Changes nothing: there is no such value.
-    let set = redis::cmd("SET").arg(probe::key(config)).arg("").arg("XX").arg("PX").arg(1).take();
+    let set = redis::cmd("SET").arg(unused_key(config)).arg("").arg("XX").arg("PX").arg(1).take();
     for (reply, _) in connection.run(vec![set], None).await? {
         reply?;
     }

@@ -1,55 +1,22 @@
 //! What the servers of `[valkey]` would refuse, found by harmless commands: for `--check --connect`, and
 //! for the log of the start.
 
+mod fault;
 mod places;
 mod report;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
+use self::fault::name;
+pub(crate) use self::fault::{Cost, Fault};
 use self::places::{Part, Places};
+pub(crate) use self::report::Purpose;
 use self::report::Report;
 use crate::config::{ValkeyConfig, ValkeyKind};
-
-/// What the proxy uses the servers for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// The meters of keys.
-    Meters,
-    /// The used grants of a data center.
-    UsedGrants,
-}
-
-/// What a fault costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Cost {
-    /// The servers do not serve the proxy, or not for all keys.
-    Outage,
-    /// They serve it now. After a failover they may not, or they may forget what they have confirmed.
-    Risk,
-}
-
-/// A fault of servers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) cost: Cost,
-    /// The setting that is nearest to it, such as `valkey.user`.
-    pub(crate) key: &'static str,
-    /// Their addresses.
-    pub(crate) servers: Vec<String>,
-    /// What they do, and what is expected.
-    pub(crate) detail: String,
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.servers.join(", "), self.detail)
-    }
-}
 
 /// Maximum time of all questions together.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -76,11 +43,6 @@ pub(crate) async fn log_faults(config: &ValkeyConfig, purpose: Purpose) -> bool 
         }
     }
     faults.iter().any(|fault| fault.cost == Cost::Outage)
-}
-
-/// Returns the name of a value that never exists.
-pub(crate) fn key(config: &ValkeyConfig) -> String {
-    format!("{}:probe", config.prefix)
 }
 
 async fn find(config: &ValkeyConfig, purpose: Purpose) -> Vec<Fault> {
@@ -110,8 +72,4 @@ fn merge(faults: Vec<Fault>) -> Vec<Fault> {
     }
     let fault = |((cost, key, detail), servers)| Fault { cost, key, servers, detail };
     merged.into_iter().map(fault).collect()
-}
-
-fn name((host, port): &(String, u16)) -> String {
-    format!("{host}:{port}")
 }

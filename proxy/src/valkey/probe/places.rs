@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use futures_util::future::join_all;
 use redis::{RedisConnectionInfo, RedisError, Value, from_redis_value};
 
-use super::{Cost, Fault, name, report};
+use super::fault::{Cost, Fault, TIMEOUT, is_denied, name, unreachable};
 use crate::config::{ValkeyConfig, ValkeyKind};
 use crate::valkey::{connect, user};
 
@@ -83,8 +83,8 @@ async fn ask_sentinel(
         let detail = format!("does not name the master: {error}; expected a Sentinel that needs no password");
         ("valkey.servers", detail)
     };
-    let connected = connect(config, server, RedisConnectionInfo::default()).await;
-    let mut connection = connected.map_err(|error| report::unreachable(&error))?;
+    let connected = connect(config, server, RedisConnectionInfo::default(), TIMEOUT).await;
+    let mut connection = connected.map_err(|error| unreachable(&error))?;
     let masters = redis::cmd("SENTINEL").arg("MASTERS").query_async(&mut connection).await;
     let masters: Vec<HashMap<String, String>> = masters.map_err(refused)?;
     let names: Vec<_> = masters.iter().filter_map(|known| known.get("name")).map(String::as_str).collect();
@@ -109,12 +109,12 @@ async fn ask_node(
     config: &ValkeyConfig,
     server: &(String, u16),
 ) -> Result<Vec<Place>, (&'static str, String)> {
-    let connected = connect(config, server, user(config)).await;
-    let mut connection = connected.map_err(|error| report::unreachable(&error))?;
+    let connected = connect(config, server, user(config), TIMEOUT).await;
+    let mut connection = connected.map_err(|error| unreachable(&error))?;
     let ranges = redis::cmd("CLUSTER").arg("SLOTS").query_async(&mut connection).await;
     let ranges: Vec<Vec<Value>> = ranges.map_err(|error: RedisError| {
         let detail = format!("does not name its cluster's nodes (CLUSTER SLOTS): {error}");
-        (if report::is_denied(&error) { "valkey.user" } else { "valkey.kind" }, detail)
+        (if is_denied(&error) { "valkey.user" } else { "valkey.kind" }, detail)
     })?;
     let (mut places, mut covered) = (Vec::<Place>::new(), 0_u64);
     for range in ranges {

@@ -2,15 +2,24 @@
 
 use std::collections::HashMap;
 
-use redis::{Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value, from_redis_value};
+use redis::{Cmd, ErrorKind, Pipeline, RedisError, Value, from_redis_value};
 
+use super::fault::{Cost, Fault, TIMEOUT, is_denied, name, unreachable};
 use super::places::{Part, Place};
-use super::{Cost, Fault, Purpose, name};
 use crate::config::{ValkeyConfig, ValkeyKind};
-use crate::valkey::{connect, user};
+use crate::valkey::{connect, unused_key, user};
 
 /// The lowest major version of Redis that is supported. Each Valkey is later.
 const MIN_MAJOR: u32 = 7;
+
+/// What the proxy uses the servers for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The meters of keys.
+    Meters,
+    /// The used grants of a data center.
+    UsedGrants,
+}
 
 /// The replies of one server.
 #[derive(Debug)]
@@ -29,7 +38,7 @@ impl Report {
         purpose: Purpose,
         server: &(String, u16),
     ) -> Result<Self, RedisError> {
-        let mut connection = connect(config, server, user(config)).await?;
+        let mut connection = connect(config, server, user(config), TIMEOUT).await?;
         let needed = needed(config, purpose);
         let mut pipeline = Pipeline::with_capacity(needed.len() + 2);
         pipeline.add_command(redis::cmd("HELLO")).add_command(redis::cmd("INFO"));
@@ -58,9 +67,12 @@ impl Report {
         if let Some((_, error)) = self.refused.iter().find(|(_, error)| error.code() == Some("NOAUTH")) {
             found.push((outage, "valkey.password", format!("asks for a password: {error}")));
         }
-        found.extend(self.kind(config).map(|detail| (outage, "valkey.kind", detail)));
+        let kind = self.kind(config);
+        // Another kind of server does not know the commands.
+        let is_of_its_kind = kind.is_none();
+        found.extend(kind.map(|detail| (outage, "valkey.kind", detail)));
         found.extend(self.denied(config).map(|detail| (outage, "valkey.user", detail)));
-        if place.part == Part::Primary {
+        if place.part == Part::Primary && is_of_its_kind {
             found.extend(self.unwritable(config).map(|(key, detail)| (Cost::Outage, key, detail)));
         }
         found.extend(self.risks().map(|(key, detail)| (Cost::Risk, key, detail)));
@@ -150,21 +162,6 @@ pub(super) fn unreached(place: &Place, error: &RedisError) -> Fault {
     Fault { cost: place.part.cost(), key, servers: vec![name(&place.server)], detail }
 }
 
-/// Returns the setting that is at fault when a connection fails, and why.
-pub(super) fn unreachable(error: &RedisError) -> (&'static str, String) {
-    match error.kind() {
-        ErrorKind::AuthenticationFailed => {
-            ("valkey.password", format!("refuses the user with this password: {error}"))
-        }
-        _ => ("valkey.servers", format!("cannot be reached: {error}")),
-    }
-}
-
-/// Returns true if the access control list denies a command or a key.
-pub(super) fn is_denied(error: &RedisError) -> bool {
-    error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm)
-}
-
 /// Returns true if a primary refuses a command for a reason of its own.
 fn is_refusal(error: &RedisError) -> bool {
     let code = error.code().unwrap_or_default();
@@ -176,7 +173,7 @@ fn is_refusal(error: &RedisError) -> bool {
 /// Returns the commands that the proxy and its client library send, in a form that changes nothing, with the
 /// permission for each.
 fn needed(config: &ValkeyConfig, purpose: Purpose) -> Vec<(&'static str, Cmd)> {
-    let key = super::key(config);
+    let key = unused_key(config);
     let command = |words: &[&str]| redis::cmd(words.first().unwrap_or(&"PING")).arg(words.get(1..)).take();
     // Only a value that exists would be set, and none does.
     let mut needed = vec![("+set", command(&["SET", &key, "", "XX", "PX", "1"]))];
@@ -204,10 +201,44 @@ fn needed(config: &ValkeyConfig, purpose: Purpose) -> Vec<(&'static str, Cmd)> {
     needed
 }
 
+/// A hash that no script has.
 const UNKNOWN_SCRIPT: &str = "0000000000000000000000000000000000000000";
 
 /// Returns the fields of a reply whose values are texts.
 fn texts(reply: Value) -> HashMap<String, String> {
     let fields: HashMap<String, Value> = from_redis_value(reply).unwrap_or_default();
     fields.into_iter().filter_map(|(name, value)| Some((name, from_redis_value(value).ok()?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn details(version: &str, info: &str) -> Vec<String> {
+        let hello = HashMap::from([("version".to_owned(), version.to_owned())]);
+        let report = Report { hello, info: Ok(info.to_owned()), refused: Vec::new() };
+        report.risks().map(|(_, detail)| detail).collect()
+    }
+
+    #[test]
+    fn redis_before_7_is_a_risk() {
+        for supported in ["7.0.15", "8.4.0", "9.1.2", "", "unknown"] {
+            assert_eq!(details(supported, ""), [""; 0], "{supported}");
+        }
+        for old in ["6.2.5", "5.0"] {
+            let expected = format!("has version {old}, expected Valkey, or Redis from 7 on");
+            assert_eq!(details(old, ""), [expected]);
+        }
+    }
+
+    #[test]
+    fn policy_that_evicts_is_a_risk() {
+        let with = |policy: &str| {
+            details("7.0.15", &format!("# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:{policy}\r\n"))
+        };
+        assert_eq!(with("noeviction"), [""; 0]);
+        for evicting in ["allkeys-lru", "volatile-ttl"] {
+            assert!(with(evicting)[0].starts_with(&format!("has maxmemory-policy {evicting}, ")));
+        }
+    }
 }
