@@ -131,6 +131,11 @@ pub(crate) fn unused_key(config: &ValkeyConfig) -> String {
     format!("{}:probe", config.prefix)
 }
 
+/// Returns an error as one line for the log. That of a server that speaks another protocol has several.
+pub(crate) fn line(error: &RedisError) -> String {
+    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Returns true if a server refuses who the proxy is, or what its user may do.
 pub(crate) fn is_refused(error: &RedisError) -> bool {
     let is_denied = error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm);

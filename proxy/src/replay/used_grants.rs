@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::config::ValkeyConfig;
 use crate::valkey::probe::{self, Purpose};
-use crate::valkey::{Connection, unused_key};
+use crate::valkey::{Connection, line, unused_key};
 
 /// Maximum time for the replies to one batch.
 const TIMEOUT: Duration = Duration::from_millis(250);
@@ -117,7 +117,7 @@ async fn work(config: &ValkeyConfig, mut uses: mpsc::UnboundedReceiver<GrantUse>
             }
             match timeout(TIMEOUT, store(config, &mut connection, &mut batch)).await {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => break log::error!("used grants unavailable: error=\"{error}\""),
+                Ok(Err(error)) => break log::error!("used grants unavailable: error=\"{}\"", line(&error)),
                 Err(_) => {
                     let ms = TIMEOUT.as_millis();
                     break log::error!("used grants unavailable: error=\"no reply within {ms} ms\"");
@@ -138,7 +138,9 @@ async fn connect(config: &ValkeyConfig, uses: &mut mpsc::UnboundedReceiver<Grant
                 log::info!("used grants available: failed_connections={failures}");
                 return Some(connection);
             }
-            Err(error) if failures == 0 => log::error!("used grants unavailable: error=\"{error}\""),
+            Err(error) if failures == 0 => {
+                log::error!("used grants unavailable: error=\"{}\"", line(&error));
+            }
             Err(_) => {}
         }
         failures += 1;

@@ -79,8 +79,10 @@ pub(super) struct MeterQueue {
     messages: AtomicU64,
     failures: AtomicU64,
     is_failing: AtomicBool,
-    /// Whether a refusal was logged since the last reply.
-    is_refused: AtomicBool,
+    /// Whether a failure was logged since the last reply.
+    is_logged: AtomicBool,
+    /// Whether a refusal was.
+    is_refusal_logged: AtomicBool,
 }
 
 impl MeterQueue {
@@ -92,7 +94,8 @@ impl MeterQueue {
             messages: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             is_failing: AtomicBool::new(false),
-            is_refused: AtomicBool::new(false),
+            is_logged: AtomicBool::new(false),
+            is_refusal_logged: AtomicBool::new(false),
         };
         (queue, ends)
     }
@@ -122,7 +125,7 @@ impl MeterQueue {
         (self.messages.load(Ordering::Relaxed), self.failures.load(Ordering::Relaxed))
     }
 
-    /// Returns true if the last message got no reply.
+    /// Returns true if the last message got no reply, or none was expected before any.
     pub(super) fn is_failing(&self) -> bool {
         self.is_failing.load(Ordering::Relaxed)
     }
@@ -137,7 +140,8 @@ impl MeterQueue {
         let was_failing = self.is_failing.load(Ordering::Relaxed);
         match reply {
             Ok(_) if was_failing => {
-                self.is_refused.store(false, Ordering::Relaxed);
+                self.is_logged.store(false, Ordering::Relaxed);
+                self.is_refusal_logged.store(false, Ordering::Relaxed);
                 if self.is_failing.swap(false, Ordering::Relaxed) {
                     log::warn!(
                         "meter authority recovered: failures={}",
@@ -148,10 +152,12 @@ impl MeterQueue {
             Ok(_) => {}
             Err(error) => {
                 self.failures.fetch_add(1, Ordering::Relaxed);
-                let is_first = !self.is_failing.swap(true, Ordering::Relaxed);
+                self.is_failing.store(true, Ordering::Relaxed);
+                let is_first = !self.is_logged.swap(true, Ordering::Relaxed);
                 // Lasts until an operator acts, also if it came amid an outage that passes by itself.
-                let is_refusal = matches!(error, MeterError::Refused(_));
-                if is_refusal && !self.is_refused.swap(true, Ordering::Relaxed) || is_first {
+                let is_refusal = matches!(error, MeterError::Refused(_))
+                    && !self.is_refusal_logged.swap(true, Ordering::Relaxed);
+                if is_first || is_refusal {
                     log::error!("meter authority failed: error=\"{error}\"");
                 }
             }

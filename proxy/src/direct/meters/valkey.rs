@@ -247,8 +247,8 @@ pub(super) fn says_more_than_key(record: &KeyRecord) -> bool {
 
 fn failed(error: RedisError) -> MeterError {
     match valkey::is_refused(&error) {
-        true => MeterError::Refused(error.to_string().into()),
-        false => MeterError::failed(error),
+        true => MeterError::Refused(valkey::line(&error).into()),
+        false => MeterError::failed(valkey::line(&error)),
     }
 }
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
+use crate::valkey::line;
+
 /// Maximum time to connect to a server, and to wait for its replies: as long as a call waits.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -39,9 +41,9 @@ impl fmt::Display for Fault {
 pub(super) fn unreachable(error: &RedisError) -> (&'static str, String) {
     match error.kind() {
         ErrorKind::AuthenticationFailed => {
-            ("valkey.password", format!("refuses the user with this password: {error}"))
+            ("valkey.password", format!("refuses the user with this password: {}", line(error)))
         }
-        _ => ("valkey.servers", format!("cannot be reached: {error}")),
+        _ => ("valkey.servers", format!("cannot be reached: {}", line(error))),
     }
 }
 

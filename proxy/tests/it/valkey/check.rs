@@ -169,6 +169,22 @@ fn sentinels_and_clusters_with_a_fault_are_reported() {
     assert!(said.contains("error: valkey.kind: ") && said.contains("is a node of a cluster"), "{said}");
 }
 
+/// What such a server says has several lines to the client library.
+#[tokio::test]
+async fn server_that_speaks_http_is_one_line() {
+    let (tool, state) = (FakeTool::start(ToolBehavior::Describe).await, tempfile::tempdir().unwrap());
+    let config = direct(&state.path().join("keys"), &format!("servers = [\"{}\"]\n", tool.address));
+    let (code, said) = check(&config);
+    assert_eq!((code, said.lines().count()), (1, 1), "{said}");
+    assert!(said.contains("error: valkey.servers: ") && said.contains("cannot be reached"), "{said}");
+    let proxy = config.tool(Tool::Qr, &[&tool]).ready().await;
+    proxy.logs("valkey unusable: key=valkey.servers").await;
+    assert_eq!(call(&proxy).await, 503);
+    let output = proxy.output();
+    let failed = output.lines().find(|line| line.contains("meter authority failed")).unwrap();
+    assert!(failed.ends_with('"'), "{output}");
+}
+
 #[test]
 fn servers_that_speak_tls_are_checked() {
     let (valkey, state) = (Redis::start_secured(), tempfile::tempdir().unwrap());
