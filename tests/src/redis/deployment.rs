@@ -212,7 +212,8 @@ impl Deployment {
     fn wait_until_replicated(&self, primary: usize, replica: usize) {
         let port = self.servers[primary].port.to_string();
         wait_for(PATIENCE, || {
-            let role = self.send(replica, &["ROLE"]);
+            // A Sentinel that gives it another primary ends its connections.
+            let role = try_send(self.servers[replica].port, &["ROLE"]).ok()?;
             (role[0] == "slave" && role[2] == port && role[3] == "connected").then_some(())
         });
     }

@@ -40,7 +40,7 @@ impl Server {
         if kind == Kind::Cluster {
             // Replicas take over soon, however long they have been without their primary.
             settings += &format!(
-                "cluster-enabled yes\ncluster-port {}\ncluster-node-timeout 1000\n\
+                "cluster-enabled yes\ncluster-port {}\ncluster-node-timeout 3000\n\
                  cluster-replica-validity-factor 0\n",
                 free_port()
             );
@@ -56,7 +56,7 @@ impl Server {
             "port {port}\nbind 127.0.0.1\ndir {}\nuser {ADMIN} on >{PASSWORD} ~* &* +@all\n\
              sentinel monitor {MASTER} 127.0.0.1 {primary} 1\n\
              sentinel auth-user {MASTER} {ADMIN}\nsentinel auth-pass {MASTER} {PASSWORD}\n\
-             sentinel down-after-milliseconds {MASTER} 500\nsentinel failover-timeout {MASTER} 5000\n",
+             sentinel down-after-milliseconds {MASTER} 3000\nsentinel failover-timeout {MASTER} 5000\n",
             folder.path().display()
         );
         let file = folder.path().join("sentinel.conf");

@@ -18,7 +18,7 @@ use shared::time::UnixMillis;
 use tokio::sync::mpsc;
 
 use super::queue::{Job, MeterError};
-use crate::config::ValkeyConfig;
+use crate::config::{ValkeyConfig, ValkeyKind};
 use crate::valkey::{self, Connection};
 
 /// Maximum number of messages in one exchange.
@@ -167,8 +167,11 @@ impl Worker {
                 Ok(_) => match self.config.check_replicas(reached) {
                     Ok(()) => group.end(next.replies),
                     Err(error) => {
-                        // For example a master that was cut off while Sentinels chose another.
-                        self.connection = None;
+                        // For example a master that was cut off while Sentinels chose another. The nodes
+                        // of a cluster say so themselves.
+                        if self.config.kind != ValkeyKind::Cluster {
+                            self.connection = None;
+                        }
                         group.fail(&error);
                     }
                 },
