@@ -29,7 +29,7 @@ use crate::origin_side::LIE;
 const PERSON: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:127.0) Gecko/20100101 Firefox/127.0";
 /// The lengths of one body in twenty, which is streamed: around the one from which on the proxy
 /// splices, and more than the buffers on its way hold.
-const LONG_BODIES: [usize; 4] = [(64 << 10) - 2, 64 << 10, 100_000, 1 << 20];
+const LONG_BODIES: [usize; 5] = [(64 << 10) - 2, 64 << 10, 100_000, 1 << 20, 4 << 20];
 
 /// A key of the load.
 #[derive(Clone)]
