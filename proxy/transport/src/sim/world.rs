@@ -157,6 +157,12 @@ pub(super) struct Reply {
     pub(super) closes_silently: bool,
 }
 
+impl Mood {
+    fn with_capacity_of_at_most(self, bytes: usize) -> Self {
+        Self { capacity: self.capacity.min(bytes), ..self }
+    }
+}
+
 impl Pace {
     /// As fast as the connection allows.
     pub(super) const FAST: Self = Self { piece: 1 << 20, pause: 0, stops_after: None };
@@ -213,16 +219,17 @@ impl World {
             pipes: rng.pick(&[0, 1, 2, 8, 8, 8]),
             client: Client {
                 is_pipelined: rng.chance(50),
-                reads: pace(&mut rng, is_fair, scale),
+                reads: client_pace(&mut rng, is_fair, scale),
                 // A flood of small frames closes a connection of HTTP/2.
-                writes: match pace(&mut rng, is_fair, scale) {
+                writes: match client_pace(&mut rng, is_fair, scale) {
                     Pace { piece: ..300, .. } if protocol != Protocol::Http1 => Pace::FAST,
                     pace => pace,
                 },
                 leaves_after: (!is_fair && rng.chance(20))
                     .then(|| (length(&mut rng, scale), leave(&mut rng))),
             },
-            client_mood: mood(&mut rng, scale),
+            // More would take a slow client longer than the proxy waits for its next request.
+            client_mood: mood(&mut rng, scale).with_capacity_of_at_most(64 << 10),
             upstream_mood: mood(&mut rng, scale),
             calls,
             dials: if is_fair { Vec::new() } else { (0..4).map(|_| dial(&mut rng)).collect() },
@@ -315,6 +322,14 @@ fn length(rng: &mut Rng, scale: Scale) -> usize {
         Scale::Large => rng.pick(&[64 << 10, 64 << 10, 65 << 10, 100_000, 128 << 10, 200_000, 300_000]),
     };
     (base + rng.range(0, 3)).saturating_sub(1)
+}
+
+/// Returns the pace of a client, some of which are hardly faster than the minimum rate for minutes.
+fn client_pace(rng: &mut Rng, is_fair: bool, scale: Scale) -> Pace {
+    if scale == Scale::Large && rng.chance(10) {
+        return Pace { piece: 3_000, pause: 2_000, stops_after: None };
+    }
+    pace(rng, is_fair, scale)
 }
 
 fn pace(rng: &mut Rng, is_fair: bool, scale: Scale) -> Pace {
