@@ -1,9 +1,13 @@
 //! Responses that end early: who broke them off is counted and logged, and outlier detection knows it.
 
-use std::time::Duration;
+use std::{io::ErrorKind, time::Duration};
 
 use serde_json::Value;
 use shared::tool::Tool;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 
 use tests::{
     Client, FakeTool, ToolBehavior,
@@ -49,6 +53,25 @@ async fn response_broken_off_by_the_upstream_is_counted() {
         proxy.metric_is(&aborted(&tool, "upstream"), 2.0).await;
         assert_eq!(proxy.metric(&aborted(&tool, "client")).await, Some(0.0), "{why}");
         until("both are logged", || async { logged(&proxy, 200) == ["upstream", "upstream"] }).await;
+    }
+}
+
+/// For a client of HTTP/1.0 only the end of the connection ends a response in chunks. A reset is not an
+/// end.
+#[tokio::test]
+async fn broken_response_without_a_length_ends_with_a_reset() {
+    let begun = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n";
+    let whole = [&begun[..], b"0\r\n\r\n"].concat();
+    for (response, is_whole) in [(begun.to_vec(), false), (whole, true)] {
+        let tool = FakeTool::start(ToolBehavior::RespondAndClose(response)).await;
+        let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
+        let mut stream = TcpStream::connect(proxy.listen).await.unwrap();
+        let request = String::from_utf8(call("GET", "/v1/qr/a").bytes()).unwrap();
+        stream.write_all(request.replacen("HTTP/1.1", "HTTP/1.0", 1).as_bytes()).await.unwrap();
+        let mut received = Vec::new();
+        let end = stream.read_to_end(&mut received).await.map_err(|error| error.kind());
+        assert_eq!(end.err(), (!is_whole).then_some(ErrorKind::ConnectionReset));
+        assert!(!is_whole || received.ends_with(b"\r\n\r\nhalf"));
     }
 }
 
