@@ -3,7 +3,9 @@
 
 mod callers;
 mod choices;
+pub(crate) mod file;
 mod fixed;
+mod last_good;
 mod limits;
 mod log;
 mod pool;
@@ -15,13 +17,16 @@ mod tls;
 mod tracing;
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use callers::{Authority, Callers, DirectConfig, FeedConfig, GrantConfig};
 use ipnet::IpNet;
+pub use last_good::{Known, LastGood};
 pub use limits::{MeterAuthority, Password, ValkeyConfig, ValkeyKind};
 pub use log::{AccessDetail, AccessTarget, LogConfig, LogField, LogFields};
 pub use pool::{
@@ -29,7 +34,7 @@ pub use pool::{
     ProbeKind, UpstreamConfig,
 };
 pub use reader::env::Lookup;
-pub use reader::fault::{Fault, Faults, Places, SecretFile};
+pub use reader::fault::{FailedPart, Fault, Faults, Places, SecretFile};
 pub(crate) use reader::values::duration as parse_duration;
 pub use reader::values::show as show_duration;
 pub use report::{ReloadOutcome, ReloadReport};
@@ -71,6 +76,10 @@ pub struct Config {
     pub files: Vec<PathBuf>,
     /// Those of them whose content must be kept secret.
     pub secret_files: Vec<SecretFile>,
+    /// The good content of those files, which stays in use while one is faulty.
+    pub last_good: Arc<LastGood>,
+    /// Those of them that cannot be used.
+    pub failed_parts: Vec<FailedPart>,
     /// The positions of the values in the file.
     pub places: Places,
 }
@@ -100,6 +109,8 @@ pub struct ServerConfig {
     pub admin_socket: Option<PathBuf>,
     /// The token with which operators may act through the admin listener.
     pub admin_token: Option<AdminSecret>,
+    /// Whether operators may make changes, by either way.
+    pub takes_changes: bool,
     /// The file of an operator's changes, if it is not beside the configuration file.
     pub admin_changes: Option<PathBuf>,
 }
@@ -146,13 +157,46 @@ pub enum LoadError {
 }
 
 impl Config {
-    /// Loads the file at `path`.
+    /// Loads the file at `path`. Of another file that it names and that is faulty, it takes what is
+    /// `known`.
     ///
     /// # Errors
     /// If the file cannot be read, or is invalid. Lists all errors.
-    pub fn load(path: &Path, env: Lookup<'_>) -> Result<Self, LoadError> {
+    pub fn load(path: &Path, env: Lookup<'_>, known: Known<'_>) -> Result<Self, LoadError> {
         let (file, text) = read_file(path)?;
-        Self::parse(&file, &text, env).map_err(LoadError::Faulty)
+        read::config(&file, &text, env, known).map_err(LoadError::Faulty)
+    }
+
+    /// Loads the file at `path` again, like [`Self::load`]. Never waits for another program, as the read
+    /// of a FIFO would.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is invalid. Lists all errors.
+    pub fn reload(path: &Path, env: Lookup<'_>, known: Known<'_>) -> Result<Self, LoadError> {
+        let name = path.display().to_string();
+        let text = file::read(path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+        match text {
+            Ok(text) => read::config(&name, &text, env, known).map_err(LoadError::Faulty),
+            Err(error) => Err(LoadError::Unreadable { file: name, error }),
+        }
+    }
+
+    /// Refuses a configuration that names a faulty file.
+    ///
+    /// # Errors
+    /// Lists all faulty files. `file` names that of the configuration.
+    pub fn check_parts(&self, file: &str) -> Result<(), Faults> {
+        if self.failed_parts.is_empty() {
+            return Ok(());
+        }
+        let list = self.failed_parts.iter().map(|part| part.fault.clone()).collect();
+        Err(Faults { file: file.to_owned(), list, files: self.files.clone() })
+    }
+
+    /// Records that a file which a key names cannot be used, and that its last good state stays in use.
+    pub(crate) fn fail_part(&mut self, key: &str, error: &impl fmt::Display) {
+        let fault = Fault { place: self.places.of(key), key: key.to_owned(), detail: error.to_string() };
+        self.failed_parts.push(FailedPart { fault, is_kept: true });
     }
 
     /// Returns the effective configuration of the file at `path` as TOML. References to the
@@ -179,12 +223,13 @@ impl Config {
         read::keys()
     }
 
-    /// Parses the text of a file. Errors name it `file`.
+    /// Parses the text of a file. Errors name it `file`. Another file that it names and that is faulty
+    /// has no content.
     ///
     /// # Errors
     /// If the text is invalid. Lists all errors.
     pub fn parse(file: &str, text: &str, env: Lookup<'_>) -> Result<Self, Faults> {
-        read::config(file, text, env)
+        read::config(file, text, env, Known::NOTHING)
     }
 }
 

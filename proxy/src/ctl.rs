@@ -11,7 +11,7 @@ use ::http::Uri;
 use clap::{Args, Subcommand};
 use shared::time::UnixMillis;
 
-use crate::config::{Config, LoadError, parse_duration};
+use crate::config::{Config, Known, LoadError, parse_duration};
 use crate::control::{Action, ControlRequest, ControlResponse, Target};
 use transport::clock::millis;
 
@@ -147,7 +147,8 @@ impl Ctl {
         if let Some(socket) = &self.socket {
             return Ok(socket.clone());
         }
-        let config = Config::load(file, &|name| std::env::var(name).ok()).map_err(CtlError::NotLoaded)?;
+        let config = Config::load(file, &|name| std::env::var(name).ok(), Known::NOTHING)
+            .map_err(CtlError::NotLoaded)?;
         config.server.admin_socket.ok_or_else(|| CtlError::NoSocket(file.to_owned()))
     }
 

@@ -14,6 +14,7 @@ pub mod control;
 pub mod ctl;
 pub mod direct;
 mod http_client;
+pub mod last_good;
 mod limits;
 mod mirror;
 pub mod observe;

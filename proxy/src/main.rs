@@ -7,8 +7,10 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use mimalloc::MiMalloc;
 use proxy::check::{self, Severity};
 use proxy::config::prices::{self, PriceFileError};
-use proxy::config::{Config, LoadError};
+use proxy::config::{Config, Known, LoadError};
 use proxy::ctl::Ctl;
+use proxy::last_good::LastGoodFile;
+use proxy::server::Start;
 use proxy::{ready, server, version};
 use transport::clock;
 
@@ -85,7 +87,9 @@ fn main() -> ExitCode {
     };
     let env = |name: &str| std::env::var(name).ok();
     if arguments.dump_config {
-        return match Config::dump(&arguments.config, &env) {
+        let config = Config::load(&arguments.config, &env, Known::NOTHING);
+        let checked = config.and_then(|config| check_parts(&arguments, &config));
+        return match checked.and_then(|()| Config::dump(&arguments.config, &env)) {
             Ok(text) => {
                 print!("{text}");
                 ExitCode::SUCCESS
@@ -101,16 +105,30 @@ fn main() -> ExitCode {
     if let Some(file) = &arguments.print_prices {
         return print_prices(file);
     }
-    let config = match Config::load(&arguments.config, &env) {
+    if !arguments.check && !arguments.ready {
+        return run(arguments);
+    }
+    let config = match Config::load(&arguments.config, &env, Known::NOTHING) {
         Ok(config) => config,
         Err(error) => return not_loaded(&error),
     };
-    if arguments.check {
-        return check(&arguments, &config);
-    }
     if arguments.ready {
         return report_readiness(&config);
     }
+    match check_parts(&arguments, &config) {
+        Ok(()) => check(&arguments, &config),
+        Err(error) => not_loaded(&error),
+    }
+}
+
+/// Refuses a configuration that names a faulty file: an operator who asks must know.
+fn check_parts(arguments: &Arguments, config: &Config) -> Result<(), LoadError> {
+    config.check_parts(&arguments.config.display().to_string()).map_err(LoadError::Faulty)
+}
+
+/// Runs the proxy until it has shut down, and returns the exit code.
+#[allow(clippy::print_stderr, reason = "the errors of a start are for the operator")]
+fn run(arguments: Arguments) -> ExitCode {
     // Below `warn`, Pingora logs requests, keys included: never enable those. Our own level can
     // change at run time, so this filter does not limit it.
     env_logger::Builder::new()
@@ -118,8 +136,16 @@ fn main() -> ExitCode {
         .filter_module("proxy", log::LevelFilter::Debug)
         .filter_module("transport", log::LevelFilter::Debug)
         .init();
+    let last_good = LastGoodFile::of(&arguments.config, std::env::var_os("STATE_DIRECTORY").as_deref());
+    let stored = last_good.read();
+    let known = Known { last_good: &stored.last_good(), changing: &[] };
+    let config = match Config::load(&arguments.config, &|name| std::env::var(name).ok(), known) {
+        Ok(config) => config,
+        Err(error) => return not_loaded(&error),
+    };
     log::set_max_level(config.log.level);
-    match server::run(config, arguments.config, arguments.upgrade) {
+    let Arguments { config: file, upgrade, .. } = arguments;
+    match server::run(Start { config, file, last_good, stored, upgrade }) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");

@@ -20,11 +20,12 @@ use self::fd_limit::FileBudget;
 use self::listener::{BoundService, Socket};
 use self::shutdown::{ExitSignals, SignalWatch};
 use self::systemd::{Manager, Notifier};
-use crate::config::{Callers, Config};
+use crate::config::{Callers, Config, Known};
 use crate::control::controller::Controller;
 use crate::control::service::ControlService;
 use crate::control::{ChangeError, Changes};
 use crate::direct::{MeterService, StateSaver};
+use crate::last_good::{LastGoodFile, Stored};
 use crate::observe::access_log::{self, LogFile, LogOutput};
 use crate::observe::admin::Admin;
 use crate::phases::Gateway;
@@ -74,18 +75,51 @@ pub enum RunError {
     LogWriter,
 }
 
-/// Runs a proxy until it has shut down. `file` is the source of `config`, and is reloaded when it
-/// changes. With `upgrade`, the proxy takes over from the process that listens on the upgrade
-/// socket.
+/// What a proxy starts with.
+pub struct Start {
+    /// The configuration.
+    pub config: Config,
+    /// The source of the configuration, which is reloaded when it changes.
+    pub file: PathBuf,
+    /// The file in which the last good state is kept.
+    pub last_good: LastGoodFile,
+    /// What the former process has stored there.
+    pub stored: Stored,
+    /// Whether the proxy takes over from the process that listens on the upgrade socket.
+    pub upgrade: bool,
+}
+
+impl Start {
+    /// Takes what the old process hands over, which is newer than what was stored. If a file is faulty, loads
+    /// the configuration again with it.
+    fn take_stored(&mut self, old: Option<&mut OldProcess>) {
+        let Some(stored) = old.and_then(OldProcess::take_stored) else { return };
+        let last_good = stored.last_good();
+        self.stored = stored;
+        if self.config.failed_parts.is_empty() {
+            return;
+        }
+        let known = Known { last_good: &last_good, changing: &[] };
+        // It could be loaded a moment ago. If it cannot be any more, the next reload says why.
+        if let Ok(config) = Config::load(&self.file, &|name| env::var(name).ok(), known) {
+            self.config = config;
+        }
+    }
+}
+
+/// Runs a proxy until it has shut down.
 ///
 /// # Errors
 /// Returns an error if the proxy cannot start.
-pub fn run(mut config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunError> {
+pub fn run(mut start: Start) -> Result<(), RunError> {
     log::info!("starting: version={} commit={}", version::VERSION, version::COMMIT);
-    let watch = FileWatch::new(&file, &config.files);
+    let watch = FileWatch::new(&start.file, &start.config.files);
     reload::survive_hangups()?;
     let signals = ExitSignals::catch()?;
-    let UpgradeEnds { mut old, listener } = open_upgrade(&config, upgrade)?;
+    let UpgradeEnds { mut old, listener } = open_upgrade(&start.config, start.upgrade)?;
+    start.take_stored(old.as_mut());
+    let Start { mut config, file, last_good, stored, .. } = start;
+    reload::report_parts(&[], &config.failed_parts);
     let control = bind_admin_socket(&config, old.is_some())?;
     let mut output = access_log_output(&config)?;
     let listen = socket(old.as_mut(), "proxy", config.server.listen)?;
@@ -93,7 +127,7 @@ pub fn run(mut config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunEr
     let (listen_address, admin_address) = (listen.address, admin.address);
     let changes = Changes::begin(&mut config, &file)?;
     log::set_max_level(config.log.level);
-    let state = Arc::new(State::new(config, changes)?);
+    let state = Arc::new(State::new(config, changes, last_good)?);
     let (reasons, reason) = mpsc::channel();
     let open = watch::Sender::new(listener.is_none());
 
@@ -116,7 +150,7 @@ pub fn run(mut config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunEr
         let control = ControlService::new(controller, listener, open.subscribe());
         server.add_service(background_service("control", control));
     }
-    add_background_services(&mut server, &state, reloader);
+    add_background_services(&mut server, &state, reloader, stored);
     if let Some(upgrades) = upgrades.transpose()? {
         server.add_service(background_service("upgrade", upgrades));
     }
@@ -147,8 +181,9 @@ pub fn run(mut config: Config, file: PathBuf, upgrade: bool) -> Result<(), RunEr
     log.join().map_err(|_panic| RunError::LogWriter)
 }
 
-fn add_background_services(server: &mut Server, state: &Arc<State>, reloader: Arc<Reloader>) {
-    server.add_service(background_service("names", Resolver::new(Arc::clone(state))));
+fn add_background_services(server: &mut Server, state: &Arc<State>, reloader: Arc<Reloader>, stored: Stored) {
+    let resolver = Resolver::new(Arc::clone(state), stored.into_names());
+    server.add_service(background_service("names", resolver));
     server.add_service(background_service("probes", Prober(Arc::clone(state))));
     server.add_service(background_service("reload", ReloadService(reloader)));
     server.add_service(background_service("traces", TraceExporter(Arc::clone(state))));

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use shared::tool::Tool;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
+use tokio::task::spawn_blocking;
 
 pub(crate) use mode::{EdgeMode, Mode};
 
 use crate::config::{Config, ReloadReport};
 use crate::control::Changes;
 use crate::direct::StateError;
+use crate::last_good::{LastGoodFile, Stored};
 use crate::limits::ClientLimits;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
@@ -35,6 +37,8 @@ pub struct State {
     pub changing: AsyncMutex<()>,
     /// The state of the configuration, and the result of the last reload.
     pub report: ArcSwap<ReloadReport>,
+    /// The file of what is good, for the next process.
+    pub last_good: LastGoodFile,
     /// The changes of operators.
     pub changes: Changes,
     /// The mode, which defines how calls are authenticated.
@@ -71,7 +75,7 @@ impl State {
     ///
     /// # Errors
     /// Returns an error if the state files of direct mode are unusable.
-    pub fn new(config: Config, changes: Changes) -> Result<Self, InitError> {
+    pub fn new(config: Config, changes: Changes, last_good: LastGoodFile) -> Result<Self, InitError> {
         let pools = Pools::new(&config, ResolvedNames::default(), None);
         Ok(Self {
             mode: Mode::new(&config.callers)?,
@@ -80,6 +84,7 @@ impl State {
             access_log: AccessLog::new(config.log),
             spans: SpanQueue::default(),
             changes,
+            last_good,
             drain: Arc::default(),
             idle_clients: IdleClients::default(),
             catalog: ToolCatalog::default(),
@@ -106,6 +111,17 @@ impl State {
         self.metrics.replace_series(&self.pools.load(), &pools);
         self.pools.store(pools);
         self.pools_changed.notify_one();
+    }
+
+    /// Returns what is good now, for another process.
+    pub fn to_stored(&self) -> Stored {
+        Stored::of(&self.config.load(), self.pools.load().names())
+    }
+
+    /// Stores what is good now, on a thread that may wait for the disk.
+    pub fn store_last_good(self: &Arc<Self>) {
+        let state = Arc::clone(self);
+        drop(spawn_blocking(move || state.last_good.write(|| state.to_stored())));
     }
 
     /// Returns the pool of a tool.

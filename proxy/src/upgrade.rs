@@ -7,7 +7,7 @@
 //!
 //! | sender | message | meaning |
 //! |---|---|---|
-//! | old | a [`Handoff`](handoff::Handoff): a line of JSON, with the sockets | |
+//! | old | a [`Handoff`](handoff::Handoff): a line of JSON, with the sockets and a file of the last good state | |
 //! | new | `ready` and a line feed | Every upstream was probed. The old process stops accepting connections. |
 //! | old | its state as [`SyncRecord`](record::SyncRecord)s, then [`END`](record::END) | The new process accepts connections. |
 //! | both | every later change as a `SyncRecord`, until the old process has exited | |
@@ -24,6 +24,7 @@ mod listener;
 mod new;
 mod old;
 pub(crate) mod record;
+mod stored;
 
 pub(crate) use error::{SocketError, SocketKind};
 pub(crate) use listener::PrivateListener;

@@ -2,12 +2,12 @@
 
 mod config;
 
-use std::{future::ready, net::SocketAddr, path::Path, process::ExitStatus};
+use std::{future::ready, net::SocketAddr, path::PathBuf, process::ExitStatus};
 
 use serde_json::Value;
 use shared::tool::Tool;
-use tempfile::NamedTempFile;
 
+use self::config::ConfigFile;
 pub use self::config::ProxyConfig;
 use crate::{
     http::{Client, Request, Response},
@@ -20,7 +20,7 @@ pub struct Proxy {
     process: Process,
     pub listen: SocketAddr,
     pub admin: SocketAddr,
-    config: NamedTempFile,
+    config: ConfigFile,
 }
 
 impl Proxy {
@@ -97,15 +97,15 @@ impl Proxy {
     }
 
     /// Returns the path of its configuration file.
-    pub fn config_file(&self) -> &Path {
+    pub fn config_file(&self) -> PathBuf {
         self.config.path()
     }
 
     /// Puts another configuration file in the place of its own by a rename, as editors do.
     pub fn replace_config(&self, config: &ProxyConfig) {
-        let other = NamedTempFile::new_in(self.config.path().parent().unwrap()).unwrap();
-        std::fs::write(other.path(), config.text()).unwrap();
-        other.persist(self.config.path()).unwrap();
+        let other = self.config.path().with_extension("new");
+        std::fs::write(&other, config.text()).unwrap();
+        std::fs::rename(other, self.config.path()).unwrap();
     }
 
     /// Replaces the configuration file and signals the process to read it.

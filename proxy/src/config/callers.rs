@@ -110,7 +110,7 @@ pub(super) fn read(
     let clients = clients(keys, direct, grant_keys.clone());
     let replay_store = grants.read("replay_store", ReplayStore::Process, choice);
     // A fault is recorded, and no configuration has it.
-    let prices = limits.entry("prices").and_then(|entry| entry.read(prices)).unwrap_or_default();
+    let prices = limits.entry("prices").and_then(|entry| prices(&entry)).unwrap_or_default();
     let authority = limits.read("authority", AuthorityKind::Process, choice);
     let is_shared = replay_store == ReplayStore::Valkey;
     let valkey = limits::read_valkey(valkey, is_shared || authority == AuthorityKind::Valkey);

@@ -3,8 +3,11 @@
 use std::fmt;
 
 use shared::prices::Prices;
+use transport::tls::pem;
 
+use super::last_good::Kept;
 use super::reader::choice::choice;
+use super::reader::part::{Need, text};
 use super::reader::{Entry, Section, ValueError, count, values};
 
 /// The authority over the limits of keys that proxies share.
@@ -114,17 +117,17 @@ pub(super) fn authority(
     }
 }
 
-/// Reads the file of prices that the value names. Without a name a call costs nothing.
-pub(super) fn prices(entry: &Entry<'_>) -> Result<Prices, ValueError> {
-    if entry.text()?.is_empty() {
-        return Ok(Prices::default());
+/// Reads the file of prices that the value names. Without a name a call costs nothing. With a faulty
+/// file and no last good prices it would, so that is refused.
+pub(super) fn prices(entry: &Entry<'_>) -> Option<Prices> {
+    if entry.read(Entry::text)?.is_empty() {
+        return Some(Prices::default());
     }
-    let path = entry.path()?;
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) => return Err(ValueError::Unreadable { path, error }),
-    };
-    super::prices::parse(&text).map_err(|error| ValueError::refused(format!("{}: {error}", path.display())))
+    let path = entry.read(Entry::path)?;
+    entry.part(&path, (Need::Required, Kept::OnDisk), |bytes| {
+        super::prices::parse(text(&path, bytes)?)
+            .map_err(|error| ValueError::refused(format!("{}: {error}", path.display())))
+    })
 }
 
 /// Reads `[valkey]`: every key, so that none is reported as unknown.
@@ -154,7 +157,7 @@ pub(super) fn read_valkey(section: &mut Section<'_>, is_used: bool) -> Option<Bo
         section.fault("password", "is missing; a user needs one: write password = \"${VALKEY_PASSWORD}\"");
     }
     let tls = section.read("tls", false, Entry::boolean);
-    let tls_ca = section.entry("tls_ca").map(|entry| entry.read(authorities));
+    let tls_ca = section.entry("tls_ca").map(|entry| authorities(&entry));
     if tls_ca.is_some() && !tls {
         section.fault_at("tls_ca", "needs tls = true");
     }
@@ -194,8 +197,12 @@ pub(super) fn password(text: &str) -> Result<Password, ValueError> {
     }
 }
 
-fn authorities(entry: &Entry<'_>) -> Result<Vec<u8>, ValueError> {
-    let path = entry.path()?;
-    transport::tls::pem::authorities(&path).map_err(ValueError::refused)?;
-    std::fs::read(&path).map_err(|error| ValueError::Unreadable { path, error })
+/// Reads the authorities of a file. None is trusted while it is faulty and has no last good ones.
+fn authorities(entry: &Entry<'_>) -> Option<Vec<u8>> {
+    let path = entry.read(Entry::path)?;
+    let read = entry.part(&path, (Need::Optional, Kept::OnDisk), |bytes| {
+        pem::authorities(&path, bytes).map_err(ValueError::refused)?;
+        Ok(bytes.to_vec())
+    });
+    Some(read.unwrap_or_default())
 }

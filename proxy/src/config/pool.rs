@@ -2,6 +2,7 @@
 
 mod eject;
 mod probe;
+mod servers;
 mod servers_file;
 mod statuses;
 mod upstream;
@@ -22,15 +23,17 @@ pub use upstream::{AdminState, UpstreamConfig};
 use super::reader::choice::choice;
 use super::reader::effective::Size;
 use super::reader::{Entry, Section, ValueError, count, duration_in, names, values};
-use super::tls::{self, UpstreamTls};
+use super::tls::UpstreamTls;
 
 /// The configuration of one pool.
 #[derive(Clone, Debug)]
 pub struct PoolConfig {
     /// The tool that the pool serves.
     pub tool: Tool,
-    /// At least one.
+    /// At least one, unless `upstreams_file` is faulty and the pool had none before.
     pub upstreams: Vec<UpstreamConfig>,
+    /// Why `upstreams_file` cannot be used, if so.
+    pub upstreams_file_error: Option<String>,
     /// The settings that have defaults.
     pub settings: PoolSettings,
     /// The server that gets copies of calls.
@@ -222,33 +225,25 @@ impl PoolConfig {
     /// Reads the pool of one tool. Reports an error if it has no upstream.
     pub(super) fn read(tool: Tool, entry: Entry<'_>, defaults: &PoolSettings, transport: Transport) -> Self {
         let mut section = Section::of(entry);
-        let upstreams = match (section.entry("upstreams"), section.entry("upstreams_file")) {
-            (Some(entry), None) => upstream::all(&entry),
-            (None, Some(entry)) => servers_file::read(&entry),
+        let (servers, file) = (section.entry("upstreams"), section.entry("upstreams_file"));
+        let settings = PoolSettings::read(&mut section, defaults, transport);
+        let (upstreams, upstreams_file_error) = match (servers, file) {
+            (Some(entry), None) => (servers::of_array(&entry, &settings.tls), None),
+            (None, Some(entry)) => servers::of_file(&entry, &settings.tls),
             (Some(_), Some(entry)) => {
                 entry.fault("cannot be combined with `upstreams`: expected one of both");
-                Vec::new()
+                (Vec::new(), None)
             }
             (None, None) => {
                 section.fault("", "has no `upstreams`; write upstreams = [\"host:port\"]");
-                Vec::new()
+                (Vec::new(), None)
             }
         };
-        let settings = PoolSettings::read(&mut section, defaults, transport);
-        if settings.tls.on && settings.tls.name.is_none() {
-            for upstream in upstreams.iter().filter(|upstream| !tls::is_name(&upstream.host)) {
-                let host = &upstream.host;
-                section.fault_at(
-                    "upstreams",
-                    format!("invalid certificate name `{host}`: set `tls_name` to that of the certificate"),
-                );
-            }
-        }
         let mirror = section.read("mirror", None, |entry| mirror(entry, transport).map(Some));
         let percent = section.read("mirror_percent", 100, count(1..=100));
         section.finish();
         let mirror = mirror.map(|address| MirrorConfig { address, percent });
-        Self { tool, upstreams, settings, mirror }
+        Self { tool, upstreams, upstreams_file_error, settings, mirror }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -18,31 +19,33 @@ use super::reader::entry::Reading;
 use super::reader::env::Lookup;
 use super::reader::fault::{FaultSink, Faults, Places};
 use super::reader::{Entry, Section, ValueError, count, duration_in, section, values};
-use super::{Callers, ClientConfig, Config, PoolConfig, ServerConfig, callers, log, tls, tracing};
+use super::{Callers, ClientConfig, Config, Known, PoolConfig, ServerConfig, callers, log, tls, tracing};
 use crate::per_tool::PerTool;
 use transport::downstream::Transport;
 use transport::hooks::ClientOptions;
 
 /// Parses the text of a file. Errors name it `file`.
-pub(super) fn config(file: &str, text: &str, env: Lookup<'_>) -> Result<Config, Faults> {
+pub(super) fn config(file: &str, text: &str, env: Lookup<'_>, known: Known<'_>) -> Result<Config, Faults> {
     let faults = FaultSink::new(text);
     let (document, syntax) = DeTable::parse_recoverable(text);
     syntax.iter().for_each(|error| faults.syntax(error));
-    let parts = parts(&mut Section::root(Reading { faults: &faults, env }, &document));
+    let parts = parts(&mut Section::root(Reading { faults: &faults, env, known }, &document));
+    let (last_good, failed_parts) = (Arc::new(faults.last_good.take()), faults.failed_parts());
     let (files, secret_files, places) =
         (faults.files.borrow().clone(), faults.secret_files.take(), faults.places());
     match faults.into_result(file, parts)? {
-        Some(config) => Ok(Config { files, secret_files, places, ..config }),
+        Some(config) => Ok(Config { files, secret_files, last_good, failed_parts, places, ..config }),
         None => Err(Faults { file: file.to_owned(), list: Vec::new(), files }),
     }
 }
 
 /// Returns the effective configuration as a TOML file.
 pub(super) fn dump(file: &str, text: &str, env: Lookup<'_>) -> Result<String, Faults> {
-    config(file, text, env)?;
+    let known = Known::NOTHING;
+    config(file, text, env, known)?;
     let faults = FaultSink::new(text);
     let (document, _syntax) = DeTable::parse_recoverable(text);
-    let _config = parts(&mut Section::root(Reading { faults: &faults, env }, &document));
+    let _config = parts(&mut Section::root(Reading { faults: &faults, env, known }, &document));
     Ok(faults.effective.into_text())
 }
 
@@ -80,6 +83,8 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
         pools: pools?,
         files: Vec::new(),
         secret_files: Vec::new(),
+        last_good: Arc::default(),
+        failed_parts: Vec::new(),
         places: Places::default(),
     })
 }
@@ -98,7 +103,8 @@ pub(super) fn keys() -> BTreeSet<String> {
     let text = Tool::ALL.map(|tool| format!("[pools.{tool}]\nupstreams = [{{}}]\n")).concat();
     let faults = FaultSink::new(&text);
     let (document, _syntax) = DeTable::parse_recoverable(&text);
-    let _unread = parts(&mut Section::root(Reading { faults: &faults, env: &|_name| None }, &document));
+    let reading = Reading { faults: &faults, env: &|_name| None, known: Known::NOTHING };
+    let _unread = parts(&mut Section::root(reading, &document));
     faults.keys.known.into_inner()
 }
 
@@ -110,6 +116,8 @@ fn server(section: &mut Section<'_>) -> ServerConfig {
     if listen == admin && listen.port() != 0 {
         section.fault_at("admin", format!("{admin} is also the address of `listen`: expected another port"));
     }
+    let takes_changes =
+        ["admin_socket", "admin_token", "admin_token_file"].iter().any(|key| !section.lacks(key));
     ServerConfig {
         listen,
         admin,
@@ -134,6 +142,7 @@ fn server(section: &mut Section<'_>) -> ServerConfig {
             |text| AdminSecret::new(text).map_err(ValueError::refused),
             None,
         ),
+        takes_changes,
         admin_changes: section.read("admin_changes", None, |entry| entry.absolute_path().map(Some)),
     }
 }

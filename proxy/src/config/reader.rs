@@ -8,6 +8,7 @@ pub(super) mod env;
 mod error;
 pub(super) mod fault;
 mod keys;
+pub(super) mod part;
 pub(super) mod section;
 pub(super) mod values;
 

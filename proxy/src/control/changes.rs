@@ -12,7 +12,7 @@ use shared::time::UnixMillis;
 
 use super::action::{ChangeError, ControlRequest};
 use super::overrides::Overrides;
-use crate::config::{Config, PoolConfig};
+use crate::config::{self, Config, PoolConfig};
 use crate::per_tool::PerTool;
 
 /// The changes of operators. Those of the file outlive the process, all others end when the
@@ -56,18 +56,27 @@ impl Changes {
     /// Returns an error if the file of changes cannot be read or is invalid.
     pub fn begin(config: &mut Config, file: &Path) -> Result<Self, ChangeError> {
         let file = stored_at(config, file);
-        let inner = Inner::of(config, file.as_deref(), VecDeque::new())?;
+        let stored = file.as_deref().map(read).transpose()?.unwrap_or_default();
+        let inner = Inner::of(config, stored, VecDeque::new())?;
         Ok(Self { file, inner: Mutex::new(inner) })
     }
 
     /// Applies the stored changes to a configuration that was read again. Applies or drops all others,
-    /// and returns true if any were dropped.
+    /// and returns true if any were dropped. While the file of changes is faulty, those that were stored
+    /// before stay in effect, and the file is one of the failed parts of `config`.
     ///
     /// # Errors
-    /// Returns an error if the file of changes cannot be read or is invalid. Nothing is dropped then.
+    /// Returns an error if a change is invalid. Nothing is dropped then.
     pub fn reload(&self, config: &mut Config, keep: bool) -> Result<bool, ChangeError> {
+        let read = self.file.as_deref().map(read).transpose().map(Option::unwrap_or_default);
+        // Tried on a copy, because a change of them that is invalid is found after others were applied.
+        let read = read.and_then(|stored| stored.apply(&mut config.clone()).map(|_unknown| stored));
         let mut inner = self.inner.lock();
-        let mut next = Inner::of(config, self.file.as_deref(), inner.recent.clone())?;
+        let stored = read.unwrap_or_else(|error| {
+            config.fail_part("server.admin_changes", &error);
+            inner.stored.clone()
+        });
+        let mut next = Inner::of(config, stored, inner.recent.clone())?;
         if keep {
             next.session = inner.session.clone();
             report_unknown(&next.session.apply(config)?);
@@ -127,13 +136,8 @@ impl Changes {
 }
 
 impl Inner {
-    fn of(
-        config: &mut Config,
-        file: Option<&Path>,
-        recent: VecDeque<AuditEntry>,
-    ) -> Result<Self, ChangeError> {
+    fn of(config: &mut Config, stored: Overrides, recent: VecDeque<AuditEntry>) -> Result<Self, ChangeError> {
         let (pools, level) = (config.pools.clone(), config.log.level);
-        let stored = file.map(read).transpose()?.unwrap_or_default();
         report_unknown(&stored.apply(config)?);
         Ok(Self { pools, level, stored, session: Overrides::default(), recent })
     }
@@ -149,7 +153,8 @@ fn report_unknown(servers: &[String]) {
 /// if operators cannot make any.
 pub(crate) fn stored_at(config: &Config, file: &Path) -> Option<PathBuf> {
     let server = &config.server;
-    if server.admin_socket.is_none() && server.admin_token.is_none() {
+    // Not by the token, whose file may be faulty: then what was stored is in effect all the same.
+    if !server.takes_changes {
         return None;
     }
     Some(server.admin_changes.clone().unwrap_or_else(|| {
@@ -161,12 +166,12 @@ pub(crate) fn stored_at(config: &Config, file: &Path) -> Option<PathBuf> {
 
 /// Reads a file of changes. Without one there are none.
 fn read(file: &Path) -> Result<Overrides, ChangeError> {
-    let text = match fs::read_to_string(file) {
-        Ok(text) => Ok(text),
+    let bytes = match config::file::read(file) {
+        Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Overrides::default()),
         Err(error) => Err(error),
     };
-    let read = text.and_then(|text| serde_json::from_str(&text).map_err(io::Error::from));
+    let read = bytes.and_then(|bytes| serde_json::from_slice(&bytes).map_err(io::Error::from));
     read.map_err(|error| ChangeError::File { file: file.to_owned(), error })
 }
 

@@ -62,9 +62,16 @@ impl Controller {
     }
 
     async fn reload(&self) -> Result<String, ChangeError> {
-        match self.reloader.reload(Trigger::Configuration).await {
+        match self.reloader.reload(Trigger::Request).await {
             ReloadOutcome::Applied => {
-                Ok(format!("generation {} is in use", self.state.report.load().generation))
+                let generation = self.state.report.load().generation;
+                let failed = &self.state.config.load().failed_parts;
+                let faults = failed.iter().map(|part| format!("{}: {}", part.fault.key, part.fault.detail));
+                let in_use = format!("generation {generation} is in use");
+                Ok(match faults.collect::<Vec<_>>().join("; ") {
+                    faults if faults.is_empty() => in_use,
+                    faults => format!("{in_use}, without the faulty files: {faults}"),
+                })
             }
             ReloadOutcome::Rejected => {
                 Err(ChangeError::Rejected(self.state.report.load().rejected.clone().unwrap_or_default()))

@@ -12,7 +12,7 @@ use shared::caller::bearer_token;
 use tokio::time::timeout;
 
 use super::metrics::{Sources, open_metrics};
-use crate::config::{AdminState, ReloadReport};
+use crate::config::{AdminState, FailedPart, ReloadReport};
 use crate::control::ControlResponse;
 use crate::control::controller::{Controller, MAX_REQUEST, PATIENCE};
 use crate::state::{Mode, State};
@@ -120,6 +120,7 @@ impl Admin {
             pools: &pools,
             tls: config.server.tls.as_ref(),
             report: &state.report.load(),
+            failed_parts: &config.failed_parts,
             requests_in_flight: state.drain.requests(),
             replay,
             used_grants,
@@ -140,7 +141,7 @@ impl Admin {
         let pools = current.iter().map(|pool| (pool.config.tool.as_str().to_owned(), show(pool, now)));
         json!({
             "ready": self.state.is_ready(),
-            "configuration": configuration(&self.state.report.load()),
+            "configuration": configuration(&self.state.report.load(), &self.state.config.load().failed_parts),
             "changes": self.state.changes.to_json(),
             "pools": Value::Object(pools.collect()),
         })
@@ -164,11 +165,16 @@ fn accept(request: &http::request::Parts) -> &str {
     request.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-fn configuration(report: &ReloadReport) -> Value {
+fn configuration(report: &ReloadReport, failed: &[FailedPart]) -> Value {
+    let failed = failed.iter().map(|part| {
+        let in_use = if part.is_kept { "last good" } else { "none" };
+        json!({ "key": part.fault.key, "error": part.fault.detail, "in_use": in_use })
+    });
     json!({
         "generation": report.generation,
         "loaded_at": report.loaded_at.to_rfc3339(),
         "rejected": report.rejected,
+        "failed_files": failed.collect::<Vec<_>>(),
         "needs_restart": report.needs_restart,
     })
 }
@@ -198,6 +204,7 @@ fn show(pool: &Pool, now: Monotonic) -> Value {
         "in_flight_limit": pool.config.settings.calls_in_flight,
         "described_actions": pool.description().map(|description| description.actions()),
         "description_error": pool.description_error(),
+        "upstreams_file_error": pool.config.upstreams_file_error,
         "queued": pool.queued(),
         "panic": pool.is_panicking(now),
         "upstreams": upstreams.collect::<Vec<_>>(),

@@ -33,7 +33,7 @@ use self::register::{Register, VariantCounters, signed};
 use self::tls::TlsMetrics;
 pub(crate) use self::traces::SpanLoss;
 use self::traces::TraceMetrics;
-use crate::config::ReloadReport;
+use crate::config::{FailedPart, ReloadReport};
 use crate::direct::Direct;
 use crate::per_tool::PerTool;
 use crate::replay::{ReplayCache, UsedGrants};
@@ -213,7 +213,7 @@ impl Metrics {
     fn update(&self, sources: &Sources<'_>) {
         self.pools.update(sources.pools);
         self.tls.update(sources.tls);
-        self.config.update(sources.report);
+        self.config.update(sources.report, sources.failed_parts);
         self.requests.set(signed(sources.requests_in_flight));
         self.replay_entries.set(signed(sources.replay.map_or(0, ReplayCache::len)));
         self.replay_capacity.set(signed(sources.replay_capacity));
@@ -234,6 +234,8 @@ pub struct Sources<'a> {
     pub tls: Option<&'a ServerTls>,
     /// The state of the configuration.
     pub report: &'a ReloadReport,
+    /// The files of the configuration that cannot be used.
+    pub failed_parts: &'a [FailedPart],
     /// The number of requests in flight.
     pub requests_in_flight: usize,
     /// The replay cache, behind an edge.

@@ -62,6 +62,12 @@ impl Handoff {
 }
 
 impl SocketRole {
+    /// Returns the role of what is passed beside the sockets: a file with the last good state. A process of
+    /// a version that does not know it has no service of this name.
+    pub(super) fn stored() -> Self {
+        Self { service: "last-good".to_owned(), configured: SocketAddr::from(([0, 0, 0, 0], 0)) }
+    }
+
     fn parse(role: &Value) -> Option<Self> {
         let configured = role.get(1)?.as_str()?.parse().ok()?;
         Some(Self { service: role.get(0)?.as_str()?.to_owned(), configured })

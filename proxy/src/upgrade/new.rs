@@ -18,7 +18,8 @@ use tokio::time::{sleep, timeout};
 use super::error::{Cause, SocketError, SocketKind};
 use super::handoff::{Handoff, READY, SocketRole};
 use super::record::{self, QUEUE};
-use super::{fds, listener};
+use super::{fds, listener, stored};
+use crate::last_good::Stored;
 use crate::server::listener::Socket;
 use crate::state::State;
 
@@ -72,6 +73,15 @@ impl OldProcess {
         let sockets = handoff.sockets.into_iter().zip(sockets).collect();
         let Handoff { process, grants_known_since, .. } = handoff;
         Ok(Some(Self { process, grants_known_since, stream, sockets }))
+    }
+
+    /// Takes the last good state, if the process has passed it.
+    pub(crate) fn take_stored(&mut self) -> Option<Stored> {
+        let found = self.sockets.iter().position(|(role, _)| *role == SocketRole::stored())?;
+        let (_, file) = self.sockets.swap_remove(found);
+        stored::read(file)
+            .inspect_err(|error| log::warn!("last good state of the predecessor not read: error=\"{error}\""))
+            .ok()
     }
 
     /// Takes the socket of a service with this configured address, if there is one.

@@ -15,11 +15,11 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
-use super::fds;
 use super::handoff::{Handoff, READY, SocketRole};
 use super::listener::PrivateListener;
 use super::new::OldProcess;
 use super::record::{self, END, QUEUE, SyncRecord};
+use super::{fds, stored};
 use crate::server::listener::Socket;
 use crate::server::shutdown::ShutdownReason;
 use crate::state::State;
@@ -153,7 +153,13 @@ impl Parts {
             grants_known_since: state.mode.grants_known_since(),
             sockets: self.sockets.iter().map(|(role, _)| role.clone()).collect(),
         };
-        let sockets: Vec<_> = self.sockets.iter().map(|(_, socket)| socket.as_fd()).collect();
+        let mut handoff = handoff;
+        let mut sockets: Vec<_> = self.sockets.iter().map(|(_, socket)| socket.as_fd()).collect();
+        let stored = stored::write(&state.to_stored());
+        if let Ok(stored) = &stored {
+            handoff.sockets.push(SocketRole::stored());
+            sockets.push(stored.as_fd());
+        }
         stream
             .async_io(Interest::WRITABLE, || fds::send(&stream, handoff.to_line().as_bytes(), &sockets))
             .await?;

@@ -40,7 +40,8 @@ pub enum Exceeded {
 pub struct Pool {
     /// The configuration of the pool.
     pub config: PoolConfig,
-    /// At least one: one for each address of each configured entry, or for each host of its SRV records.
+    /// One for each address of each configured entry, or for each host of its SRV records. None if the file
+    /// of servers is faulty and there were none before.
     pub upstreams: Vec<Upstream>,
     /// Whether all weights are equal, so that round robin needs no lock.
     pub(super) equal_weights: bool,
@@ -282,7 +283,8 @@ pub(super) mod tests {
             admin_state: AdminState::Active,
         };
         let upstreams = (1..=upstreams).map(upstream).collect();
-        PoolConfig { tool: Tool::Qr, upstreams, settings: PoolSettings::default(), mirror: None }
+        let (settings, upstreams_file_error) = (PoolSettings::default(), None);
+        PoolConfig { tool: Tool::Qr, upstreams, upstreams_file_error, settings, mirror: None }
     }
 
     pub(in crate::upstreams) fn healthy(config: PoolConfig) -> Pool {

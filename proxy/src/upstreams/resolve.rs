@@ -23,6 +23,8 @@ use crate::upstreams::{ResolvedNames, ResolvedServer, probe};
 pub(crate) struct Resolver {
     state: Arc<State>,
     lookups: Mutex<Lookups>,
+    /// The servers of names that the former process knew. They are used while a name has none.
+    former: ResolvedNames,
 }
 
 /// The lookups of names.
@@ -43,19 +45,39 @@ type Results = BTreeMap<String, io::Result<Vec<ResolvedServer>>>;
 const ROUND: Duration = Duration::from_secs(2);
 
 impl Resolver {
-    /// Creates the task.
-    pub(crate) fn new(state: Arc<State>) -> Self {
-        Self { state, lookups: Mutex::default() }
+    /// Creates the task. `former` are the servers that a former process knew.
+    pub(crate) fn new(state: Arc<State>, former: ResolvedNames) -> Self {
+        Self { state, lookups: Mutex::default(), former }
     }
 
     /// Resolves all names once and applies the results.
     async fn refresh(&self) {
         let config = self.state.config.load_full();
         let mut lookups = self.lookups.lock().await;
-        let results = lookups.round(&names(&config), &config.dns_servers).await;
+        let names = names(&config);
+        let mut results = lookups.round(&names, &config.dns_servers).await;
         lookups.report(&results, &self.state);
         drop(lookups);
+        self.add_former(&names, &mut results);
         apply(&self.state, results).await;
+        // Not only after a change: what could not be written is tried again.
+        self.state.store_last_good();
+    }
+
+    /// Adds the servers that the former process knew of each name which has none, neither now nor from
+    /// before: a name server that is away must not make a restart an outage.
+    fn add_former(&self, names: &BTreeSet<String>, results: &mut Results) {
+        let pools = self.state.pools.load();
+        for name in names {
+            let is_found = matches!(results.get(name), Some(Ok(servers)) if !servers.is_empty());
+            let former: Vec<_> = self.former.servers(name).cloned().collect();
+            if !is_found && !former.is_empty() && pools.names().servers(name).next().is_none() {
+                log::warn!(
+                    "upstream name not resolved, addresses of the former process are used: name={name}"
+                );
+                results.insert(name.clone(), Ok(former));
+            }
+        }
     }
 }
 
@@ -167,6 +189,7 @@ mod tests {
 
     use super::*;
     use crate::control::Changes;
+    use crate::last_good::LastGoodFile;
     use crate::upstreams::{Health, TriedSet};
     use transport::clock::Monotonic;
 
@@ -187,7 +210,8 @@ mod tests {
         let text = format!("grants.secret = \"0123456789abcdef0123456789abcdef\"\n{text}");
         let mut config = Config::parse("proxy.toml", &text, &|_name| None).unwrap();
         let changes = Changes::begin(&mut config, std::path::Path::new("proxy.toml")).unwrap();
-        State::new(config, changes).unwrap()
+        let last_good = LastGoodFile::of(std::path::Path::new("/nowhere/proxy.toml"), None);
+        State::new(config, changes, last_good).unwrap()
     }
 
     fn resolved(addresses: &[&str]) -> Results {

@@ -1,26 +1,29 @@
 //! The addresses of names, and the servers of a pool that follow from them.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
+
+use serde::{Deserialize, Serialize};
 
 use crate::config::UpstreamConfig;
 
 /// The last known servers of each name.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ResolvedNames(HashMap<String, BTreeSet<ResolvedServer>>);
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResolvedNames(BTreeMap<String, BTreeSet<ResolvedServer>>);
 
 /// One server that a name resolves to.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ResolvedServer {
     /// Its address.
     pub address: IpAddr,
     /// Its SRV record, unless the name was resolved to addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<ServiceRecord>,
 }
 
 /// The SRV record of a server (RFC 2782).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ServiceRecord {
     /// The name of the host.
     pub host: String,

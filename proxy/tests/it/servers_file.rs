@@ -45,24 +45,6 @@ async fn written_file_changes_the_servers_of_a_pool() {
 }
 
 #[tokio::test]
-async fn faulty_or_empty_file_keeps_the_servers() {
-    let folder = tempfile::tempdir().unwrap();
-    let (file, one, other, proxy) = one_of(folder.path()).await;
-    for text in ["[]", "{", r#"[{"targets": []}]"#] {
-        fs::write(&file, text).unwrap();
-        until("it is reported", || async {
-            proxy.config_status().await["rejected"].as_str().is_some_and(|fault| fault.contains("qr.json"))
-        })
-        .await;
-        assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
-        write(&file, &[&one, &other]);
-        until("it is used", || async { proxy.upstream_names(Tool::Qr).await.len() == 2 }).await;
-        write(&file, &[&one]);
-        until("it is used", || async { proxy.upstream_names(Tool::Qr).await.len() == 1 }).await;
-    }
-}
-
-#[tokio::test]
 async fn change_of_an_operator_outlives_a_change_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let (file, one, other, proxy) = one_of(folder.path()).await;

@@ -101,3 +101,26 @@ async fn service_without_records_is_503_until_it_has_one() {
     let _dns = serve(port, &[(&tool, 0, 0)]);
     until("it is used", || async { proxy.send(call("GET", "/v1/qr/a")).await.status == 200 }).await;
 }
+
+#[tokio::test]
+async fn restart_while_the_name_server_is_away_uses_the_last_addresses() {
+    let [tool] = tools().await;
+    let (port, state) = (free_port(), tempfile::tempdir().unwrap());
+    let mut dns = serve(port, &[(&tool, 10, 1)]);
+    let config = config(port).state_directory(state.path());
+    let first = config.ready().await;
+    let stored =
+        || std::fs::read_to_string(state.path().join("proxy.toml.last-good.json")).unwrap_or_default();
+    until("they are stored", || async { stored().contains(SERVICE) }).await;
+    drop(first);
+    dns.kill();
+    let second = config.ready().await;
+    assert_eq!(second.upstream_names(Tool::Qr).await, names(&[&tool]));
+    assert_eq!(second.send(call("GET", "/v1/qr/a")).await.status, 200);
+    drop(second);
+    // What was stored is not preferred to what the name server says.
+    let [later] = tools().await;
+    let _dns = serve(port, &[(&later, 10, 1)]);
+    let third = config.ready().await;
+    assert_eq!(third.upstream_names(Tool::Qr).await, names(&[&later]));
+}

@@ -181,8 +181,9 @@ async fn certificate_reload_under_load_fails_no_call() {
     // A key that does not match the certificate changes nothing and is reported.
     folder.write("key.pem", &new.identity(NAME).key);
     until("it is reported", || async {
-        let refused = proxy.admin_get("/pools").await.json()["configuration"]["rejected"].clone();
-        refused.as_str().is_some_and(|text| text.contains("the key does not belong to the certificate"))
+        let failed = proxy.config_status().await["failed_files"][0].clone();
+        let error = failed["error"].as_str().unwrap_or_default().to_owned();
+        failed["in_use"] == "last good" && error.contains("the key does not belong to the certificate")
     })
     .await;
     assert!(TlsClient::new(&old).stream(proxy.listen).await.is_ok());

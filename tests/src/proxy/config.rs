@@ -12,7 +12,7 @@ use std::{
 
 use serde_json::Value;
 use shared::tool::Tool;
-use tempfile::NamedTempFile;
+use tempfile::TempDir;
 
 use super::Proxy;
 use crate::{
@@ -133,6 +133,12 @@ impl ProxyConfig {
         self
     }
 
+    /// Sets the folder in which the process keeps what the next one needs.
+    #[must_use]
+    pub fn state_directory(self, folder: &Path) -> Self {
+        self.variable("STATE_DIRECTORY", folder)
+    }
+
     /// Selects direct mode behind a TLS terminator, with its counters in the file `state`.
     #[must_use]
     pub fn direct(self, state: &Path) -> Self {
@@ -238,7 +244,7 @@ impl ProxyConfig {
         let config = self.write();
         let (process, (listen, admin)) = Process::start_shared(&mut self.command(&config), listeners);
         // What is never dropped would leave it behind.
-        std::fs::remove_file(config.path()).unwrap();
+        std::fs::remove_dir_all(config.folder.path()).unwrap();
         let proxy = Proxy { process, listen, admin, config };
         wait_until_ready(&proxy);
         proxy
@@ -250,13 +256,13 @@ impl ProxyConfig {
         Proxy { process, listen, admin, config }
     }
 
-    fn write(&self) -> NamedTempFile {
-        let file = NamedTempFile::new().unwrap();
+    fn write(&self) -> ConfigFile {
+        let file = ConfigFile { folder: tempfile::tempdir().unwrap() };
         std::fs::write(file.path(), self.text()).unwrap();
         file
     }
 
-    fn command(&self, file: &NamedTempFile) -> Command {
+    fn command(&self, file: &ConfigFile) -> Command {
         let proxy = binary("proxy");
         let mut steps = String::new();
         if let Some(open_files) = self.open_files {
@@ -272,6 +278,17 @@ impl ProxyConfig {
         keys::give(&mut command).env("GRANT_SECRET", &self.grant_secret).arg("-c").arg(file.path());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
+    }
+}
+
+/// The file of a configuration, alone in its folder, where the process may write beside it.
+pub(super) struct ConfigFile {
+    folder: TempDir,
+}
+
+impl ConfigFile {
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.path().join("proxy.toml")
     }
 }
 

@@ -8,7 +8,7 @@ use toml::de::DeTable;
 
 use super::UpstreamConfig;
 use super::upstream::{self, MAX};
-use crate::config::reader::{Entry, ValueError};
+use crate::config::reader::part::text;
 
 /// A group of servers in JSON. Its labels are ignored.
 #[derive(Deserialize)]
@@ -16,23 +16,13 @@ struct Group {
     targets: Vec<String>,
 }
 
-/// Reads the servers of the file that an entry names, and records the file among those of the
-/// configuration. Reports an error if it has none.
-pub(super) fn read(entry: &Entry<'_>) -> Vec<UpstreamConfig> {
-    let Some(path) = entry.read(Entry::path) else { return Vec::new() };
-    let parsed = match std::fs::read_to_string(&path) {
-        Ok(text) => parse(&path, &text),
-        Err(error) => Err(ValueError::Unreadable { path: path.clone(), error }.to_string()),
-    };
-    parsed.unwrap_or_else(|fault| {
-        entry.fault(fault);
-        Vec::new()
-    })
-}
-
-/// Parses a file. The suffix of its path says how.
-fn parse(path: &Path, text: &str) -> Result<Vec<UpstreamConfig>, String> {
+/// Parses the content of a file. The suffix of its path says how.
+///
+/// # Errors
+/// Returns what is wrong if it is not a list of servers, or has none.
+pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<UpstreamConfig>, String> {
     let fault = |fault: String| format!("{}: {fault}", path.display());
+    let text = text(path, bytes).map_err(|error| error.to_string())?;
     let servers = match path.extension().and_then(|suffix| suffix.to_str()) {
         Some("json") => serde_json::from_str::<Vec<Group>>(text)
             .map(|groups| groups.into_iter().flat_map(|group| group.targets).collect())
@@ -47,12 +37,7 @@ fn parse(path: &Path, text: &str) -> Result<Vec<UpstreamConfig>, String> {
     if servers.is_empty() || servers.len() > MAX {
         return Err(fault(format!("has {} servers: expected 1 to {MAX}", servers.len())));
     }
-    let mut upstreams = Vec::new();
-    for server in &servers {
-        let parsed = upstream::upstream(server).map_err(|error| fault(error.to_string()))?;
-        upstream::add(&mut upstreams, parsed).map_err(fault)?;
-    }
-    Ok(upstreams)
+    upstream::of_entries(servers.iter().map(String::as_str)).map_err(fault)
 }
 
 fn toml_servers(table: &DeTable<'_>) -> Option<Vec<String>> {
@@ -65,7 +50,7 @@ mod tests {
     use super::*;
 
     fn parsed(name: &str, text: &str) -> Result<Vec<String>, String> {
-        let upstreams = parse(Path::new(name), text)?;
+        let upstreams = parse(Path::new(name), text.as_bytes())?;
         Ok(upstreams.iter().map(|upstream| format!("{upstream} {}", upstream.weight)).collect())
     }
 

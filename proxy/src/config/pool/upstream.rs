@@ -58,6 +58,21 @@ impl UpstreamConfig {
             && labels.into_iter().all(is_label)
     }
 
+    /// Returns the entry of a list of servers: the address with its flags.
+    pub(super) fn to_entry(&self) -> String {
+        let mut entry = self.to_string();
+        if self.weight != 1 {
+            entry.push_str(&format!(" weight={}", self.weight));
+        }
+        let flags = [
+            (self.backup, " backup"),
+            (self.admin_state == AdminState::Draining, " drain"),
+            (self.admin_state == AdminState::Off, " off"),
+        ];
+        flags.iter().filter(|(is_set, _)| *is_set).for_each(|(_, flag)| entry.push_str(flag));
+        entry
+    }
+
     fn is_srv(&self) -> bool {
         Self::is_srv_name(&self.host)
     }
@@ -92,11 +107,26 @@ pub(super) fn all(entry: &Entry<'_>) -> Vec<UpstreamConfig> {
     upstreams
 }
 
+/// Parses the entries of a list of servers.
+///
+/// # Errors
+/// Returns what is wrong with the first invalid entry.
+pub(super) fn of_entries<'a>(
+    entries: impl IntoIterator<Item = &'a str>,
+) -> Result<Vec<UpstreamConfig>, String> {
+    let mut upstreams = Vec::new();
+    for entry in entries {
+        let parsed = upstream(entry).map_err(|error| error.to_string())?;
+        add(&mut upstreams, parsed)?;
+    }
+    Ok(upstreams)
+}
+
 /// Adds a server to those of a pool.
 ///
 /// # Errors
 /// Returns what is wrong if it has no port, or the pool has it already.
-pub(super) fn add(upstreams: &mut Vec<UpstreamConfig>, upstream: UpstreamConfig) -> Result<(), String> {
+fn add(upstreams: &mut Vec<UpstreamConfig>, upstream: UpstreamConfig) -> Result<(), String> {
     let is_same = |other: &UpstreamConfig| (&other.host, other.port) == (&upstream.host, upstream.port);
     if upstream.port == 0 && !UpstreamConfig::is_srv_name(&upstream.host) {
         return Err("invalid port `0`: expected 1 to 65535".to_owned());
@@ -109,7 +139,7 @@ pub(super) fn add(upstreams: &mut Vec<UpstreamConfig>, upstream: UpstreamConfig)
 }
 
 /// Parses an address with options: `10.0.0.1:9100 weight=3 backup`.
-pub(super) fn upstream(text: &str) -> Result<UpstreamConfig, ValueError> {
+fn upstream(text: &str) -> Result<UpstreamConfig, ValueError> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let is_option =
         |word: &&&str| word.starts_with("weight=") || matches!(**word, "backup" | "drain" | "off");

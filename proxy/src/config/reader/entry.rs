@@ -11,18 +11,20 @@ use super::ValueError;
 use super::effective::quoted;
 use super::env::{self, Lookup, ReferenceError};
 use super::fault::{FaultSink, SecretFile};
+use crate::config::Known;
 
 /// The context of reading one file.
 #[derive(Clone, Copy)]
 pub(crate) struct Reading<'a> {
     pub(crate) faults: &'a FaultSink<'a>,
     pub(crate) env: Lookup<'a>,
+    pub(crate) known: Known<'a>,
 }
 
 /// A value and its path.
 pub(crate) struct Entry<'a> {
-    pub(super) reading: Reading<'a>,
-    pub(super) path: String,
+    pub(crate) reading: Reading<'a>,
+    pub(crate) path: String,
     pub(super) value: &'a Spanned<DeValue<'a>>,
 }
 
@@ -73,16 +75,6 @@ impl<'a> Entry<'a> {
         match path.is_absolute() {
             true => Ok(path),
             false => Err(ValueError::RelativePath(path)),
-        }
-    }
-
-    /// Returns the text of the file that the value names, without the final newline. Its content
-    /// never appears in a message.
-    pub(crate) fn file(&self) -> Result<String, ValueError> {
-        let path = self.secret_path()?;
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(text.trim_end_matches(['\r', '\n']).to_owned()),
-            Err(error) => Err(ValueError::Unreadable { path, error }),
         }
     }
 

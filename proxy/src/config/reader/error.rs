@@ -54,6 +54,9 @@ pub(crate) enum ValueError {
     /// The file that the value names cannot be read.
     #[error("{} cannot be read: {error}", path.display())]
     Unreadable { path: PathBuf, error: io::Error },
+    /// The file that the value names is not text.
+    #[error("{} is not text in UTF-8", path.display())]
+    NotText { path: PathBuf },
     /// A reference to an environment variable cannot be resolved.
     #[error(transparent)]
     Reference(#[from] ReferenceError),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use super::effective::Effective;
 use super::keys::Keys;
+use crate::config::last_good::LastGood;
 
 /// One error: its position, its key, and what is expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +59,15 @@ impl Places {
     }
 }
 
+/// A file that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedPart {
+    /// The key that names the file, its place, and what is wrong.
+    pub fault: Fault,
+    /// Whether its last good state stays in use. Otherwise the part has none.
+    pub is_kept: bool,
+}
+
 /// A collector of errors while a file is read.
 #[derive(Debug)]
 pub(crate) struct FaultSink<'a> {
@@ -71,6 +81,10 @@ pub(crate) struct FaultSink<'a> {
     pub(crate) secret_files: RefCell<Vec<SecretFile>>,
     /// The offsets of the values that were read, by path.
     pub(crate) offsets: RefCell<BTreeMap<String, usize>>,
+    /// The good content of the files that the configuration names.
+    pub(crate) last_good: RefCell<LastGood>,
+    /// Those of them that cannot be used.
+    failed: RefCell<Vec<(Found, bool)>>,
     pub(crate) effective: Effective,
 }
 
@@ -99,6 +113,8 @@ impl<'a> FaultSink<'a> {
             files: RefCell::default(),
             secret_files: RefCell::default(),
             offsets: RefCell::default(),
+            last_good: RefCell::default(),
+            failed: RefCell::default(),
             effective: Effective::default(),
         }
     }
@@ -113,6 +129,28 @@ impl<'a> FaultSink<'a> {
         self.push(Kind::Absent, span, key, detail.to_string());
     }
 
+    /// Reports a file that cannot be used, and whether its last good state stays in use.
+    pub(crate) fn fail(
+        &self,
+        span: Option<Range<usize>>,
+        key: &str,
+        detail: impl fmt::Display,
+        is_kept: bool,
+    ) {
+        let found = self.found(Kind::Value, span, key, detail.to_string());
+        self.failed.borrow_mut().push((found, is_kept));
+    }
+
+    /// Returns the files that cannot be used, in the order of their places.
+    pub(crate) fn failed_parts(&self) -> Vec<FailedPart> {
+        let failed = self.failed.borrow();
+        let part =
+            |(found, is_kept): &(Found, bool)| FailedPart { fault: found.fault.clone(), is_kept: *is_kept };
+        let mut failed: Vec<_> = failed.iter().map(part).collect();
+        failed.sort_by_key(|part| part.fault.place);
+        failed
+    }
+
     /// Reports a TOML syntax error.
     pub(crate) fn syntax(&self, error: &toml::de::Error) {
         let found = error.span().and_then(|span| self.text.get(span)).unwrap_or("");
@@ -124,9 +162,13 @@ impl<'a> FaultSink<'a> {
     }
 
     fn push(&self, kind: Kind, span: Option<Range<usize>>, key: &str, detail: String) {
+        let found = self.found(kind, span, key, detail);
+        self.list.borrow_mut().push(found);
+    }
+
+    fn found(&self, kind: Kind, span: Option<Range<usize>>, key: &str, detail: String) -> Found {
         let place = span.as_ref().map(|span| position(self.text, span.start));
-        let fault = Fault { place, key: key.to_owned(), detail };
-        self.list.borrow_mut().push(Found { span, kind, fault });
+        Found { span, kind, fault: Fault { place, key: key.to_owned(), detail } }
     }
 
     /// Returns the positions of all values that were read.
@@ -145,6 +187,7 @@ impl<'a> FaultSink<'a> {
         if list.is_empty() {
             return Ok(value);
         }
+        list.extend(self.failed.into_inner().into_iter().map(|(found, _)| found));
         list.sort_by_key(|found| found.span.as_ref().map_or(usize::MAX, |span| span.start));
         let list = without_consequences(list).into_iter().map(|found| found.fault).collect();
         Err(Faults { file: file.to_owned(), list, files: self.files.into_inner() })

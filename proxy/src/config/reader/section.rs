@@ -84,28 +84,6 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Returns a secret from the first key, or from the file that the second key names. Reports
-    /// `missing` if neither is set, unless it is `None`.
-    pub(crate) fn secret<T>(
-        &mut self,
-        [key, file]: [&'static str; 2],
-        parse: impl FnOnce(&str) -> Result<T, ValueError>,
-        missing: Option<&str>,
-    ) -> Option<T> {
-        match (self.entry(key), self.entry(file)) {
-            (Some(entry), None) => entry.read(|entry| parse(&entry.secret()?)),
-            (None, Some(entry)) => entry.read(|entry| parse(&entry.file()?)),
-            (Some(_), Some(entry)) => {
-                entry.fault(format!("conflicts with `{key}`: set only one of them"));
-                None
-            }
-            (None, None) => {
-                missing.into_iter().for_each(|missing| self.fault(key, missing));
-                None
-            }
-        }
-    }
-
     /// Returns true if the file has this section.
     pub(crate) const fn is_present(&self) -> bool {
         self.table.is_some()

@@ -232,6 +232,7 @@ mod tests {
         let config = PoolConfig {
             tool: Tool::Qr,
             upstreams: Vec::new(),
+            upstreams_file_error: None,
             settings: PoolSettings::default(),
             mirror: None,
         };

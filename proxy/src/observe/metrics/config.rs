@@ -3,13 +3,14 @@
 use prometheus::{Error, IntGauge};
 
 use super::register::{Register, VariantCounters, signed};
-use crate::config::{ReloadOutcome, ReloadReport};
+use crate::config::{FailedPart, ReloadOutcome, ReloadReport};
 
 pub(crate) struct ConfigMetrics {
     pub(crate) reloads: VariantCounters<ReloadOutcome>,
     generation: IntGauge,
     loaded_at: IntGauge,
     rejected: IntGauge,
+    failed_files: IntGauge,
     needs_restart: IntGauge,
 }
 
@@ -34,13 +35,18 @@ impl ConfigMetrics {
                 "utg_config_rejected",
                 "1 if the configuration file has faults and the previous configuration stays active, else 0.",
             )?,
+            failed_files: register.gauge(
+                "utg_config_failed_files",
+                "Files that the configuration names and that cannot be used, so that their last good state stays in use.",
+            )?,
             needs_restart: register
                 .gauge("utg_config_needs_restart", "Changed settings that need a restart to take effect.")?,
         })
     }
 
-    /// Copies the report.
-    pub(super) fn update(&self, report: &ReloadReport) {
+    /// Copies the report and the number of files that cannot be used.
+    pub(super) fn update(&self, report: &ReloadReport, failed: &[FailedPart]) {
+        self.failed_files.set(signed(failed.len()));
         self.generation.set(i64::try_from(report.generation).unwrap_or(i64::MAX));
         self.loaded_at.set(i64::try_from(report.loaded_at.0 / 1_000).unwrap_or(i64::MAX));
         self.rejected.set(i64::from(report.rejected.is_some()));

@@ -23,6 +23,7 @@ pub(crate) struct PoolMetrics {
     in_flight_limit: IntGaugeVec,
     queued: IntGaugeVec,
     panic: IntGaugeVec,
+    file_failed: IntGaugeVec,
 }
 
 /// The histogram of the time to the start of a response.
@@ -118,6 +119,11 @@ impl PoolMetrics {
                 "1 if so few upstreams are available that calls go to all of them, else 0.",
                 &["tool"],
             )?,
+            file_failed: register.gauges(
+                "utg_pool_upstreams_file_failed",
+                "1 if the pool's upstreams_file cannot be used, so that the pool keeps its last servers, else 0.",
+                &["tool"],
+            )?,
         };
         metrics.add_series(pools);
         metrics.update(pools);
@@ -199,6 +205,8 @@ impl PoolMetrics {
             self.in_flight_limit.with_label_values(&[tool]).set(signed(limit));
             self.queued.with_label_values(&[tool]).set(signed(pool.queued()));
             self.panic.with_label_values(&[tool]).set(i64::from(pool.is_panicking(now)));
+            let has_failed = pool.config.upstreams_file_error.is_some();
+            self.file_failed.with_label_values(&[tool]).set(i64::from(has_failed));
             // Drained and disabled upstreams are not missed.
             for upstream in
                 pool.upstreams.iter().filter(|upstream| upstream.config.admin_state == AdminState::Active)

@@ -48,7 +48,8 @@ fn bad_file_gets_exactly_the_expected_errors() {
     assert!(cases.len() >= 60, "{} cases", cases.len());
     let mut wrong = String::new();
     for case in &cases {
-        let Err(faults) = parse(&complete(case)) else { panic!("{}: is taken", case.title) };
+        let checked = parse(&complete(case)).and_then(|config| config.check_parts("proxy.toml"));
+        let Err(faults) = checked else { panic!("{}: is taken", case.title) };
         let said = faults.to_string().replace("proxy.toml:", "").replace(CORPUS, "${CORPUS}");
         let said: Vec<_> = said.lines().map(str::trim).collect();
         let (count, messages) = said.split_last().unwrap();
@@ -64,7 +65,8 @@ fn bad_file_gets_exactly_the_expected_errors() {
 fn error_never_contains_a_secret() {
     for case in cases() {
         for secret in [super::SECRET, "hush-hush", "12345678901234567"] {
-            let said = parse(&complete(&case)).err().map(|faults| faults.to_string());
+            let checked = parse(&complete(&case)).and_then(|config| config.check_parts("proxy.toml"));
+            let said = checked.err().map(|faults| faults.to_string());
             assert!(!said.is_some_and(|said| said.contains(secret)), "{}", case.title);
         }
     }

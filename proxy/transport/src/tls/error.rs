@@ -1,6 +1,5 @@
 //! Errors of TLS settings. No message contains anything of a certificate or a key.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -11,14 +10,6 @@ use tokio_rustls::rustls::{self};
 /// An error in the TLS settings of clients or upstreams.
 #[derive(Debug, Error)]
 pub enum TlsError {
-    /// A file cannot be read.
-    #[error("{path} cannot be read: {source}", path = path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
     /// A file is not PEM.
     #[error("{path} is not PEM: {reason}", path = path.display())]
     NotPem {

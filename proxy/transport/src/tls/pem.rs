@@ -1,4 +1,4 @@
-//! Reads certificates and keys from PEM files.
+//! Parses certificates and keys of PEM files.
 
 use std::path::Path;
 
@@ -8,29 +8,26 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::TlsError;
 
-/// Reads a chain of certificates. The first is that of the server.
+/// Parses a chain of certificates, which is the content of `path`. The first is that of the server.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, is not PEM or contains no certificate.
-pub fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let text = read(path)?;
-    let chain = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
+/// Returns an error if the text is not PEM or contains no certificate.
+pub fn chain(path: &Path, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let chain = CertificateDer::pem_slice_iter(text).collect::<Result<Vec<_>, _>>();
     match chain.map_err(|error| TlsError::not_pem(path, &error))? {
         chain if chain.is_empty() => Err(TlsError::NoCertificate { path: path.to_owned() }),
         chain => Ok(chain),
     }
 }
 
-/// Reads the first private key: PKCS #8, PKCS #1 or SEC1, not encrypted.
+/// Parses the first private key, in the content of `path`: PKCS #8, PKCS #1 or SEC1, not encrypted.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, is not PEM, or contains no such key or an encrypted
-/// one.
-pub fn key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    let text = read(path)?;
-    match PrivateKeyDer::from_pem_slice(&text) {
+/// Returns an error if the text is not PEM, or contains no such key or an encrypted one.
+pub fn key(path: &Path, text: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {
+    match PrivateKeyDer::from_pem_slice(text) {
         Ok(key) => Ok(key),
-        Err(_) if is_encrypted(&text) => Err(TlsError::EncryptedKey { path: path.to_owned() }),
+        Err(_) if is_encrypted(text) => Err(TlsError::EncryptedKey { path: path.to_owned() }),
         Err(pem::Error::NoItemsFound) => Err(TlsError::NoKey { path: path.to_owned() }),
         Err(error) => Err(TlsError::not_pem(path, &error)),
     }
@@ -43,19 +40,15 @@ fn is_encrypted(text: &[u8]) -> bool {
     marks.into_iter().any(|mark| memchr::memmem::find(text, mark).is_some())
 }
 
-/// Reads the certificates of trusted authorities.
+/// Parses the certificates of trusted authorities, which are the content of `path`.
 ///
 /// # Errors
 /// Returns the errors of [`chain`], and an error if a certificate is not that of an authority.
-pub fn authorities(path: &Path) -> Result<RootCertStore, TlsError> {
+pub fn authorities(path: &Path, text: &[u8]) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
-    for (index, certificate) in chain(path)?.into_iter().enumerate() {
+    for (index, certificate) in chain(path, text)?.into_iter().enumerate() {
         let number = index + 1;
         roots.add(certificate).map_err(|_| TlsError::NotAuthority { path: path.to_owned(), number })?;
     }
     Ok(roots)
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
-    std::fs::read(path).map_err(|source| TlsError::Unreadable { path: path.to_owned(), source })
 }

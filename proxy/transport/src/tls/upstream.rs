@@ -59,12 +59,20 @@ impl Authorities {
         PUBLIC.clone().map_err(TlsError::Setup)
     }
 
-    /// Reads the authorities of a PEM file.
+    /// Parses the authorities in the content of the PEM file at `path`.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, or contains anything else.
-    pub fn of_file(path: &Path) -> Result<Self, TlsError> {
-        Ok(Self::new(pem::authorities(path)?)?)
+    /// Returns an error if the text contains anything else.
+    pub fn of_pem(path: &Path, text: &[u8]) -> Result<Self, TlsError> {
+        Ok(Self::new(pem::authorities(path, text)?)?)
+    }
+
+    /// Returns no authorities: no certificate is accepted.
+    ///
+    /// # Errors
+    /// Returns an error if the TLS library cannot be set up.
+    pub fn none() -> Result<Self, TlsError> {
+        Ok(Self::new(RootCertStore::empty())?)
     }
 
     fn new(roots: RootCertStore) -> Result<Self, Error> {
