@@ -41,6 +41,7 @@ pub use report::{ReloadOutcome, ReloadReport};
 use shared::secret::AdminSecret;
 use thiserror::Error;
 pub use tls::UpstreamTls;
+pub(crate) use tls::is_name;
 pub use tracing::TracingConfig;
 
 use crate::per_tool::PerTool;

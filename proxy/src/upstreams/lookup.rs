@@ -13,7 +13,7 @@ use hickory_resolver::{Resolver, TokioResolver};
 use tokio::net::lookup_host;
 
 use super::resolved_names::{ResolvedServer, ServiceRecord};
-use crate::config::UpstreamConfig;
+use crate::config::{UpstreamConfig, is_name};
 
 /// Looks up the servers of a name. `dns_servers` serve SRV records and the hosts that they name; if there
 /// is none, the system's do.
@@ -62,7 +62,8 @@ async fn service(name: &str, resolver: &TokioResolver) -> io::Result<Vec<Resolve
         .answers()
         .iter()
         .filter_map(|record| match &record.data {
-            RData::SRV(record) if !record.target.is_root() => Some(record),
+            // A target that no certificate could name is no host. Without its name, TLS could not be had.
+            RData::SRV(record) if is_name(&host_of(record)) => Some(record),
             _ => None,
         })
         .collect();
@@ -90,11 +91,16 @@ fn entry(record: &SRV, all: &[&SRV]) -> ServiceRecord {
     let scale = same.map(|other| u32::from(other.weight)).max().unwrap_or(0).max(100);
     let best = all.iter().map(|other| other.priority).min();
     ServiceRecord {
-        host: record.target.to_utf8().trim_end_matches('.').to_owned(),
+        host: host_of(record),
         port: record.port,
         weight: (u32::from(record.weight) * 100 / scale).max(1),
         backup: best.is_some_and(|best| best < record.priority),
     }
+}
+
+/// Returns the name of the host of a record: empty for the root, which says that there is no service.
+fn host_of(record: &SRV) -> String {
+    record.target.to_utf8().trim_end_matches('.').to_owned()
 }
 
 /// Names of SRV records are absolute: no search domain of the system is appended.
@@ -130,5 +136,18 @@ mod tests {
             assert_eq!(found, expected);
         }
         assert_eq!(entry(&record(1, 1), &[&record(1, 1)]).host, "a.tools.internal");
+    }
+
+    #[test]
+    fn target_that_is_no_host_is_no_server() {
+        let is_host = |labels: &str| {
+            let labels = labels.split('.').filter(|label| !label.is_empty());
+            let target = Name::from_labels(labels.map(str::as_bytes)).unwrap();
+            is_name(&host_of(&SRV::new(1, 1, 9_100, target)))
+        };
+        assert!(is_host("a.tools.internal"));
+        for target in ["", "a b.test", "a\r\nx:.test", "a/b"] {
+            assert!(!is_host(target), "{target:?}");
+        }
     }
 }
