@@ -10,16 +10,19 @@ mod description;
 mod error;
 mod inline;
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 pub use action_entry::ActionEntry;
 pub use description::ToolDescription;
-pub use error::{DescriptionError, MAX_DESCRIPTION};
+pub use error::{DescriptionError, KEPT, MAX_ACTIONS, MAX_DESCRIPTION};
 
 use description::PROBLEM;
 
 use crate::action::Action;
 use crate::headers::API_KEY;
+use crate::json;
 use crate::problem::MEDIA_TYPE;
 use crate::response::Response;
 use crate::route::{CallMethod, ToolsRoute};
@@ -27,6 +30,10 @@ use crate::tool::Tool;
 
 /// The path of the composed description.
 pub const CATALOG_PATH: &str = "/tools/openapi.json";
+
+/// The longest composed description, in bytes: what is kept of every tool, and as much as of one tool for what is
+/// around that.
+const MAX_COMPOSED: usize = (Tool::ALL.len() + 1) * KEPT.bytes;
 
 /// The composed description of all tools that publish one: OpenAPI 3.1.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,8 +75,11 @@ impl Catalog {
         }))
     }
 
-    /// Reads what a proxy composed. Returns `None` if it is no description.
+    /// Reads what a proxy composed. Returns `None` if it is no description, or longer than all tools' together.
     pub fn from_json(text: &str) -> Option<Self> {
+        if text.len() > MAX_COMPOSED {
+            return None;
+        }
         let document: Value = serde_json::from_str(text).ok()?;
         let is_one = document.get("paths").is_some_and(Value::is_object)
             && document.pointer("/components/schemas").is_some_and(Value::is_object);
@@ -79,11 +89,11 @@ impl Catalog {
     /// Returns the response to a read of the catalog. `server` is the server's address.
     pub fn respond(&self, route: ToolsRoute, server: &str) -> Response {
         let body = match route {
-            ToolsRoute::List => self.list(),
-            ToolsRoute::Read(tool) => self.read(tool),
+            ToolsRoute::List => self.list().to_string(),
+            ToolsRoute::Read(tool) => self.read(tool).to_string(),
             ToolsRoute::OpenApi => self.openapi(server),
         };
-        Response::feed("application/json", body.to_string())
+        Response::feed("application/json", body)
     }
 
     /// Returns every tool with the names of its actions.
@@ -124,12 +134,13 @@ impl Catalog {
         })
     }
 
-    fn openapi(&self, server: &str) -> Value {
-        let mut document = self.0.clone();
-        if let Some(members) = document.as_object_mut() {
-            members.insert("servers".to_owned(), json!([{ "url": server }]));
-        }
-        document
+    /// Returns the whole description, of which nothing is copied but the text.
+    fn openapi(&self, server: &str) -> String {
+        let servers = json!([{ "url": server }]);
+        let members = self.0.as_object().into_iter().flatten();
+        let members = members.filter(|(name, _)| *name != "servers").map(|(name, value)| (&**name, value));
+        let document: BTreeMap<_, _> = members.chain([("servers", &servers)]).collect();
+        json::to_string(&document).unwrap_or_default()
     }
 
     /// Returns what a tool says of itself, if it says anything.
@@ -263,5 +274,22 @@ mod tests {
         for text in ["", "[]", "{}", r#"{"paths":{}}"#] {
             assert_eq!(Catalog::from_json(text), None, "{text}");
         }
+        let long = format!(
+            "{}{}",
+            json!({ "paths": {}, "components": { "schemas": {} } }),
+            " ".repeat(MAX_COMPOSED)
+        );
+        assert_eq!(Catalog::from_json(&long), None);
+    }
+
+    #[test]
+    fn largest_descriptions_of_all_tools_are_read_again() {
+        let text =
+            json!({ "openapi": "3.1.0", "paths": { "/a": { "get": { "summary": "x".repeat(65_000) } } } });
+        let all = Tool::ALL.map(|tool| (tool, ToolDescription::parse(tool, "", &text.to_string()).unwrap()));
+        let catalog = Catalog::compose(all.iter().map(|(tool, one)| (*tool, one)));
+        let composed = catalog.respond(ToolsRoute::OpenApi, "https://api.example.com").body;
+        assert!(composed.len() > 65_000 * Tool::ALL.len());
+        assert!(Catalog::from_json(&composed).is_some());
     }
 }

@@ -14,6 +14,7 @@
 
 pub mod action;
 pub mod base62;
+pub mod bounded_json;
 pub mod caller;
 pub mod catalog;
 pub mod catalog_cache;

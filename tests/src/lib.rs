@@ -13,6 +13,7 @@
 
 pub mod bodies;
 pub mod collector;
+pub mod descriptions;
 pub mod edge_host;
 pub mod event_tool;
 pub mod fake_edge;

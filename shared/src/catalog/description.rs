@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use super::error::{DescriptionError, MAX_ACTIONS, MAX_DESCRIPTION, MAX_KEPT};
+use super::error::{DescriptionError, KEPT, MAX_ACTIONS, MAX_DESCRIPTION, excerpt};
 use super::inline::Inliner;
 use crate::action::Action;
+use crate::bounded_json::BoundedJson;
 use crate::route::CallMethod;
 use crate::tool::Tool;
 
@@ -29,6 +31,14 @@ pub struct ToolDescription {
     pub(super) schemas: Map<String, Value>,
 }
 
+/// What is kept of a description, as it is written and read again.
+#[derive(Deserialize)]
+struct Kept {
+    description: Option<String>,
+    paths: Map<String, Value>,
+    schemas: Map<String, Value>,
+}
+
 impl ToolDescription {
     /// Parses what a tool publishes. `prefix` is the path before `/{action}` at the tool. Paths that no
     /// call reaches and operations with `x-internal` are left out.
@@ -40,42 +50,22 @@ impl ToolDescription {
         if text.len() > MAX_DESCRIPTION {
             return Err(DescriptionError::TooLarge(text.len()));
         }
-        let document: Value =
-            serde_json::from_str(text).map_err(|error| DescriptionError::Json(error.to_string()))?;
+        let document: Value = serde_json::from_str(text).map_err(not_json)?;
         let version = document.get("openapi").and_then(Value::as_str).unwrap_or_default();
         if !(version.starts_with("3.0") || version.starts_with("3.1")) {
-            return Err(DescriptionError::Version(version.chars().take(20).collect()));
+            return Err(DescriptionError::Version(excerpt(version, 20)));
         }
-        let mut inliner = Inliner::new(&document, tool.as_str());
-        let (mut paths, mut count) = (Map::new(), 0);
-        for (path, item) in document.get("paths").and_then(Value::as_object).into_iter().flatten() {
-            let segment = path.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('/'));
-            let Some(action) = segment.and_then(Action::parse) else { continue };
-            let mut kept = Map::new();
-            for method in [CallMethod::Get, CallMethod::Post] {
-                let operation = item.get(name(method)).and_then(Value::as_object);
-                let is_internal =
-                    |operation: &&Map<String, Value>| operation.get("x-internal") == Some(&Value::Bool(true));
-                let Some(operation) = operation.filter(|operation| !is_internal(operation)) else { continue };
-                let id = format!("{tool}_{action}_{}", name(method));
-                kept.insert(name(method).to_owned(), kept_of(&mut inliner, tool, id, item, operation)?);
-                count += 1;
-            }
-            if !kept.is_empty() {
-                paths.insert(format!("/v1/{tool}/{action}"), kept.into());
-            }
-        }
-        match count {
+        let items = items(&document, prefix);
+        match items.iter().map(|item| item.operations.len()).sum() {
             0 => return Err(DescriptionError::NoAction(prefix.to_owned())),
             1..=MAX_ACTIONS => {}
-            _ => return Err(DescriptionError::TooManyActions(count)),
+            count => return Err(DescriptionError::TooManyActions(count)),
         }
-        let schemas = inliner.into_schemas()?;
-        let text = document.pointer("/info/description").and_then(Value::as_str).map(str::to_owned);
-        let size = Value::Object(paths.clone()).to_string().len()
-            + Value::Object(schemas.clone()).to_string().len()
-            + text.as_ref().map_or(0, String::len);
-        if size > MAX_KEPT { Err(DescriptionError::TooMuch(size)) } else { Ok(Self { text, paths, schemas }) }
+        // The only copy of what references open up into. It is parsed again when its size is known.
+        let mut json = BoundedJson::new(KEPT);
+        json.object(|json| write(json, tool, &document, &items))?;
+        let kept: Kept = serde_json::from_str(&json.into_text()).map_err(not_json)?;
+        Ok(Self { text: kept.description, paths: kept.paths, schemas: kept.schemas })
     }
 
     /// Returns what the tool says of itself.
@@ -89,65 +79,136 @@ impl ToolDescription {
     }
 }
 
-/// Returns what is kept of an operation.
-fn kept_of(
-    inliner: &mut Inliner<'_>,
-    tool: Tool,
-    id: String,
-    item: &Value,
-    operation: &Map<String, Value>,
-) -> Result<Value, DescriptionError> {
-    let mut kept = json!({ "operationId": id, "tags": [tool], "summary": operation.get("summary") });
-    let Some(members) = kept.as_object_mut() else { return Ok(kept) };
-    for name in TEXTS {
-        match operation.get(name).filter(|value| value.is_string()) {
-            Some(text) => members.insert(name.to_owned(), text.clone()),
-            None => members.remove(name),
-        };
-    }
-    if operation.get("deprecated") == Some(&Value::Bool(true)) {
-        members.insert("deprecated".to_owned(), true.into());
-    }
-    let parameters = parameters(inliner, item, operation)?;
-    if !parameters.is_empty() {
-        members.insert("parameters".to_owned(), parameters.into());
-    }
-    if let Some(body) = operation.get("requestBody") {
-        members.insert("requestBody".to_owned(), inliner.inline(body)?);
-    }
-    let mut responses = match operation.get("responses") {
-        Some(responses) => inliner.inline(responses)?.as_object().cloned().unwrap_or_default(),
-        None => Map::new(),
-    };
-    if responses.is_empty() {
-        responses.insert("default".to_owned(), json!({ "description": "What the tool responds." }));
-    }
-    for status in OF_THE_GATEWAY {
-        let reference = || json!({ "$ref": format!("#/components/responses/{PROBLEM}") });
-        responses.entry(status).or_insert_with(reference);
-    }
-    members.insert("responses".to_owned(), responses.into());
-    Ok(kept)
+fn not_json(error: serde_json::Error) -> DescriptionError {
+    DescriptionError::Json(error.to_string())
 }
 
-/// Returns the parameters of query and header: those of the path, unless the operation has its own.
-fn parameters(
-    inliner: &mut Inliner<'_>,
-    item: &Value,
-    operation: &Map<String, Value>,
-) -> Result<Vec<Value>, DescriptionError> {
-    let own = operation.get("parameters").and_then(Value::as_array).into_iter().flatten();
-    let of_path = item.get("parameters").and_then(Value::as_array).into_iter().flatten();
+/// A path of a description that calls reach.
+struct PathItem<'a> {
+    action: Action<'a>,
+    /// The parameters of all operations.
+    parameters: &'a [Value],
+    operations: Vec<(CallMethod, &'a Map<String, Value>)>,
+}
+
+/// Returns the paths that have an operation for calls.
+fn items<'a>(document: &'a Value, prefix: &str) -> Vec<PathItem<'a>> {
+    let paths = document.get("paths").and_then(Value::as_object).into_iter().flatten();
+    let items = paths.filter_map(|(path, item)| {
+        let segment = path.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('/'));
+        let action = segment.and_then(Action::parse)?;
+        let operations = [CallMethod::Get, CallMethod::Post].into_iter().filter_map(|method| {
+            let operation = item.get(name(method))?.as_object()?;
+            (operation.get("x-internal") != Some(&Value::Bool(true))).then_some((method, operation))
+        });
+        Some(PathItem { action, parameters: list(item.get("parameters")), operations: operations.collect() })
+    });
+    items.filter(|item| !item.operations.is_empty()).collect()
+}
+
+/// Writes the members of [`Kept`].
+fn write<'a>(
+    json: &mut BoundedJson,
+    tool: Tool,
+    document: &'a Value,
+    items: &[PathItem<'a>],
+) -> Result<(), DescriptionError> {
+    let mut inliner = Inliner::new(document, tool.as_str());
+    if let Some(text) = document.pointer("/info/description").and_then(Value::as_str) {
+        json.text_member("description", text)
+            .map_err(|full| DescriptionError::from(full).at(|| "`info.description`".to_owned()))?;
+    }
+    json.name("paths")?;
+    json.object(|json| {
+        items.iter().try_for_each(|item| {
+            json.name(&format!("/v1/{tool}/{}", item.action))?;
+            json.object(|json| {
+                item.operations.iter().try_for_each(|&(method, operation)| {
+                    let mut write = || {
+                        json.name(name(method))?;
+                        json.object(|json| write_operation(json, &mut inliner, tool, item, method, operation))
+                    };
+                    write().map_err(|error| error.at(|| format!("{} /{}", method.method(), item.action)))
+                })
+            })
+        })
+    })?;
+    json.name("schemas")?;
+    json.object(|json| inliner.write_schemas(json))
+}
+
+/// Writes what is kept of an operation.
+fn write_operation<'a>(
+    json: &mut BoundedJson,
+    inliner: &mut Inliner<'a>,
+    tool: Tool,
+    item: &PathItem<'a>,
+    method: CallMethod,
+    operation: &'a Map<String, Value>,
+) -> Result<(), DescriptionError> {
+    json.text_member("operationId", &format!("{tool}_{}_{}", item.action, name(method)))?;
+    json.name("tags")?;
+    json.array(|json| json.text(tool.as_str()))?;
+    for name in TEXTS {
+        if let Some(text) = operation.get(name).and_then(Value::as_str) {
+            json.text_member(name, text)?;
+        }
+    }
+    if operation.get("deprecated") == Some(&Value::Bool(true)) {
+        json.name("deprecated")?;
+        json.value(&Value::Bool(true))?;
+    }
+    write_parameters(json, inliner, item, operation)?;
+    if let Some(body) = operation.get("requestBody") {
+        json.name("requestBody")?;
+        inliner.write(json, body)?;
+    }
+    let responses = operation.get("responses").map(|responses| inliner.resolve(responses)).transpose()?;
+    let responses = responses.and_then(Value::as_object).filter(|responses| !responses.is_empty());
+    json.name("responses")?;
+    json.object(|json| {
+        match responses {
+            Some(responses) => inliner.write_named(json, responses)?,
+            None => {
+                json.name("default")?;
+                json.object(|json| json.text_member("description", "What the tool responds."))?;
+            }
+        }
+        for status in OF_THE_GATEWAY {
+            if responses.is_none_or(|responses| !responses.contains_key(status)) {
+                json.name(status)?;
+                json.object(|json| json.text_member("$ref", &format!("#/components/responses/{PROBLEM}")))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Writes the parameters of query and header: those of the path, unless the operation has its own.
+fn write_parameters<'a>(
+    json: &mut BoundedJson,
+    inliner: &mut Inliner<'a>,
+    item: &PathItem<'a>,
+    operation: &'a Map<String, Value>,
+) -> Result<(), DescriptionError> {
     let (mut kept, mut names) = (Vec::new(), BTreeSet::new());
-    for parameter in own.chain(of_path) {
-        let parameter = inliner.inline(parameter)?;
+    for parameter in list(operation.get("parameters")).iter().chain(item.parameters) {
+        let parameter = inliner.resolve(parameter)?;
         let text = |member: &str| parameter.get(member).and_then(Value::as_str).unwrap_or_default();
-        let id = (text("in").to_owned(), text("name").to_owned());
-        if matches!(id.0.as_str(), "query" | "header") && !id.1.is_empty() && names.insert(id) {
+        let id = (text("in"), text("name"));
+        if matches!(id.0, "query" | "header") && !id.1.is_empty() && names.insert(id) {
             kept.push(parameter);
         }
     }
-    Ok(kept)
+    if kept.is_empty() {
+        return Ok(());
+    }
+    json.name("parameters")?;
+    json.array(|json| kept.into_iter().try_for_each(|parameter| inliner.write(json, parameter)))
+}
+
+fn list(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Returns the name of the method in a path item.
@@ -159,84 +220,4 @@ pub(super) const fn name(method: CallMethod) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(paths: Value, components: Value) -> Result<ToolDescription, DescriptionError> {
-        let document = json!({ "openapi": "3.0.3", "paths": paths, "components": components });
-        ToolDescription::parse(Tool::Qr, "", &document.to_string())
-    }
-
-    fn operation(members: Value) -> Value {
-        let described = parse(json!({ "/generate": { "post": members } }), json!({})).unwrap();
-        described.paths["/v1/qr/generate"]["post"].clone()
-    }
-
-    #[test]
-    fn action_is_a_path_of_the_gateway() {
-        let item = json!({ "get": {}, "post": {}, "delete": {} });
-        let document = json!({ "openapi": "3.1.0", "paths": {
-            "/api/generate": item, "/api/a/b": item, "/api/{id}": item, "/generate": item, "/api": item,
-            "/api/hidden": { "get": { "x-internal": true } },
-        } });
-        let described = ToolDescription::parse(Tool::Qr, "/api", &document.to_string()).unwrap();
-        assert_eq!(described.paths.keys().collect::<Vec<_>>(), ["/v1/qr/generate"]);
-        let methods: Vec<_> = described.paths["/v1/qr/generate"].as_object().unwrap().keys().collect();
-        assert_eq!(methods, ["get", "post"]);
-        assert_eq!(described.actions(), 1);
-    }
-
-    #[test]
-    fn operation_keeps_what_a_caller_needs_and_gets_the_gateways_problems() {
-        let kept = operation(json!({
-            "operationId": "x", "tags": ["y"], "security": [{}], "servers": [{}], "callbacks": {},
-            "summary": "Makes a code", "description": 7, "deprecated": true,
-            "responses": { "429": { "description": "slow down" } },
-        }));
-        let problem = json!({ "$ref": "#/components/responses/GatewayProblem" });
-        assert_eq!(
-            kept,
-            json!({
-                "operationId": "qr_generate_post", "tags": ["qr"], "summary": "Makes a code", "deprecated": true,
-                "responses": { "401": problem, "429": { "description": "slow down" }, "503": problem },
-            })
-        );
-    }
-
-    #[test]
-    fn parameters_of_the_path_are_those_of_the_operation() {
-        let parameter =
-            |name: &str, place: &str, text: &str| json!({ "name": name, "in": place, "description": text });
-        let paths = json!({ "/a": {
-            "parameters": [parameter("size", "query", "of path"), { "$ref": "#/components/parameters/Lang" }],
-            "get": { "parameters": [parameter("size", "query", "own"), parameter("c", "cookie", "")] },
-        } });
-        let components = json!({ "parameters": { "Lang": parameter("lang", "query", "shared") } });
-        let described = parse(paths, components).unwrap();
-        assert_eq!(
-            described.paths["/v1/qr/a"]["get"]["parameters"],
-            json!([parameter("size", "query", "own"), parameter("lang", "query", "shared")])
-        );
-    }
-
-    #[test]
-    fn unusable_description_is_refused_with_its_reason() {
-        let refused = |text: &str| ToolDescription::parse(Tool::Qr, "", text).unwrap_err().to_string();
-        for (text, reason) in [
-            ("{".to_owned(), "it is not JSON"),
-            ("{}".to_owned(), "`openapi` is ``, expected 3.0.x or 3.1.x"),
-            (r#"{"swagger":"2.0"}"#.to_owned(), "expected 3.0.x or 3.1.x"),
-            (
-                r#"{"openapi":"3.1.0","paths":{"/a/b":{"get":{}}}}"#.to_owned(),
-                "no GET or POST on a path `/{action}`",
-            ),
-            (" ".repeat(MAX_DESCRIPTION + 1), "it has 262145 bytes"),
-        ] {
-            assert!(refused(&text).contains(reason), "{}", refused(&text));
-        }
-        let many: Map<_, _> = (0..=MAX_ACTIONS).map(|n| (format!("/a{n}"), json!({ "get": {} }))).collect();
-        assert_eq!(parse(many.into(), json!({})), Err(DescriptionError::TooManyActions(65)));
-        let long = json!({ "/a": { "get": { "description": "x".repeat(MAX_KEPT) } } });
-        assert!(matches!(parse(long, json!({})), Err(DescriptionError::TooMuch(_))));
-    }
-}
+mod tests;

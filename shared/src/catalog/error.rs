@@ -2,12 +2,15 @@
 
 use thiserror::Error;
 
+use crate::bounded_json::{Bounds, Full};
+
 /// Maximum size of a description that a tool publishes, in bytes.
 pub const MAX_DESCRIPTION: usize = 256 * 1024;
-/// Maximum size of what is kept of it, in bytes.
-pub(super) const MAX_KEPT: usize = 64 * 1024;
+/// What is kept of it at most. In the composed description, which readers refuse from the 128th level on, it
+/// begins on the first.
+pub const KEPT: Bounds = Bounds { bytes: 64 * 1024, values: 8 * 1024, levels: 64 };
 /// Maximum number of actions.
-pub(super) const MAX_ACTIONS: usize = 64;
+pub const MAX_ACTIONS: usize = 64;
 
 /// The reason why a description is not used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -24,7 +27,7 @@ pub enum DescriptionError {
     /// A reference leads out of the description.
     #[error("the reference `{0}` does not lead to a component of the description")]
     Reference(String),
-    /// References go round in a circle, or open up into too much.
+    /// References go round in a circle, or too deep.
     #[error("the reference `{0}` opens up into too much")]
     Circle(String),
     /// It has no action.
@@ -33,7 +36,41 @@ pub enum DescriptionError {
     /// It has too many actions.
     #[error("it has {0} actions, expected at most {MAX_ACTIONS}")]
     TooManyActions(usize),
-    /// What is kept is too large.
-    #[error("the actions and their schemas have {0} bytes, expected at most {MAX_KEPT}")]
-    TooMuch(usize),
+    /// What is kept of it is too large, from this part on.
+    #[error("with {at}, the actions and their schemas have more than {}, expected at most that; `$ref` counts as what it leads to", bound(*.full))]
+    TooMuch {
+        /// The bound that is exceeded.
+        full: Full,
+        /// The action or schema with which it is.
+        at: String,
+    },
+}
+
+impl DescriptionError {
+    /// Adds where it was found that there is no room, unless that is known.
+    pub(super) fn at(self, place: impl FnOnce() -> String) -> Self {
+        match self {
+            Self::TooMuch { full, at } if at.is_empty() => Self::TooMuch { full, at: place() },
+            other => other,
+        }
+    }
+}
+
+impl From<Full> for DescriptionError {
+    fn from(full: Full) -> Self {
+        Self::TooMuch { full, at: String::new() }
+    }
+}
+
+/// Returns the beginning of a tool's text as a log may show it: on one line, and without a quotation mark that ends it.
+pub(super) fn excerpt(text: &str, characters: usize) -> String {
+    text.chars().take(characters).flat_map(char::escape_debug).collect()
+}
+
+fn bound(full: Full) -> String {
+    match full {
+        Full::Bytes => format!("{} bytes", KEPT.bytes),
+        Full::Values => format!("{} values", KEPT.values),
+        Full::Levels => format!("{} levels of objects and arrays", KEPT.levels),
+    }
 }

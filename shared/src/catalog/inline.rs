@@ -2,109 +2,243 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::error::DescriptionError;
+use super::error::{DescriptionError, excerpt};
+use crate::bounded_json::{BoundedJson, Full};
 
 const SCHEMAS: &str = "#/components/schemas/";
 const COMPONENTS: &str = "#/components/";
 /// Maximum depth of references within references.
 const MAX_DEPTH: usize = 8;
-/// Maximum number of values that references open up into.
-const MAX_VALUES: usize = 50_000;
+/// Maximum length of a reference, in bytes. Each is looked up wherever it is opened.
+const MAX_REFERENCE: usize = 500;
 /// Members whose values are data and no part of the description.
 const DATA: [&str; 5] = ["example", "default", "enum", "const", "value"];
+/// Members whose own members have names that mean nothing here: a property may be called `value`.
+const NAMED: [&str; 12] = [
+    "$defs",
+    "callbacks",
+    "content",
+    "definitions",
+    "dependentSchemas",
+    "encoding",
+    "examples",
+    "headers",
+    "links",
+    "patternProperties",
+    "properties",
+    "responses",
+];
 
-/// Resolves the references of one document.
+/// Resolves the references of one document. What they open up into exists nowhere but in the bounded text that
+/// it is written to.
 pub(super) struct Inliner<'a> {
     document: &'a Value,
     prefix: &'a str,
-    needed: BTreeSet<String>,
-    values: usize,
+    needed: BTreeSet<&'a str>,
+}
+
+/// What the members of an object are.
+#[derive(Clone, Copy)]
+enum Members {
+    /// Keywords of OpenAPI and JSON Schema.
+    Keywords,
+    /// Any names.
+    Names,
 }
 
 impl<'a> Inliner<'a> {
     /// Creates one that puts `prefix` and a dot before the names of schemas.
     pub(super) const fn new(document: &'a Value, prefix: &'a str) -> Self {
-        Self { document, prefix, needed: BTreeSet::new(), values: 0 }
+        Self { document, prefix, needed: BTreeSet::new() }
     }
 
-    /// Returns a value without references, except to schemas.
+    /// Writes a value without references, except to schemas.
     ///
     /// # Errors
-    /// Returns an error for a reference that leads nowhere, or in a circle.
-    pub(super) fn inline(&mut self, value: &Value) -> Result<Value, DescriptionError> {
-        self.inline_at(value, 0)
+    /// Returns an error for a reference that leads nowhere, or in a circle, and if there is no room.
+    pub(super) fn write(&mut self, json: &mut BoundedJson, value: &'a Value) -> Result<(), DescriptionError> {
+        self.write_at(json, value, Members::Keywords, 0)
     }
 
-    fn inline_at(&mut self, value: &Value, depth: usize) -> Result<Value, DescriptionError> {
-        self.values += 1;
-        let members = match value {
-            Value::Object(members) => members,
-            Value::Array(items) => return items.iter().map(|item| self.inline_at(item, depth)).collect(),
-            plain => return Ok(plain.clone()),
-        };
-        if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
-            return self.resolve(reference, members, depth);
-        }
-        let mut kept = Map::new();
-        for (name, value) in members {
-            let value = match name.as_str() {
-                "discriminator" if value.get("propertyName").is_some_and(Value::is_string) => continue,
-                name if DATA.contains(&name) => value.clone(),
-                _ => self.inline_at(value, depth)?,
-            };
-            kept.insert(name.clone(), value);
-        }
-        Ok(modern(kept))
-    }
-
-    fn resolve(
+    /// Writes the members of an object with names of their own, such as responses by status.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub(super) fn write_named(
         &mut self,
-        reference: &str,
-        members: &Map<String, Value>,
-        depth: usize,
-    ) -> Result<Value, DescriptionError> {
-        if let Some(name) = reference.strip_prefix(SCHEMAS) {
-            if !is_name(name) {
-                return Err(DescriptionError::Reference(shown(reference)));
-            }
-            self.needed.insert(name.to_owned());
-            let mut kept = json!({ "$ref": format!("{SCHEMAS}{}.{name}", self.prefix) });
-            if let (Some(text), Some(kept)) = (members.get("description"), kept.as_object_mut()) {
-                kept.insert("description".to_owned(), text.clone());
-            }
-            return Ok(kept);
+        json: &mut BoundedJson,
+        members: &'a Map<String, Value>,
+    ) -> Result<(), DescriptionError> {
+        if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
+            return Err(DescriptionError::Reference(shown(reference)));
         }
-        let target =
-            reference.strip_prefix(COMPONENTS).and_then(|_| self.document.pointer(reference.get(1..)?));
-        let target = target.ok_or_else(|| DescriptionError::Reference(shown(reference)))?;
-        if depth == MAX_DEPTH || self.values > MAX_VALUES {
-            return Err(DescriptionError::Circle(shown(reference)));
-        }
-        self.inline_at(target, depth + 1)
+        self.named(json, members, 0)
     }
 
-    /// Returns the schemas that were referred to, those that they refer to, and so on.
+    /// Writes the schemas that were referred to, those that they refer to, and so on.
     ///
     /// # Errors
-    /// As [`inline`](Self::inline), and if there is no such schema.
-    pub(super) fn into_schemas(mut self) -> Result<Map<String, Value>, DescriptionError> {
-        let mut schemas = Map::new();
+    /// As [`write`](Self::write), and if there is no such schema.
+    pub(super) fn write_schemas(mut self, json: &mut BoundedJson) -> Result<(), DescriptionError> {
+        let all = self.document.pointer("/components/schemas");
+        let mut written = BTreeSet::new();
         while let Some(name) = self.needed.pop_first() {
-            let own_name = format!("{}.{name}", self.prefix);
-            if schemas.contains_key(&own_name) {
+            if !written.insert(name) {
                 continue;
             }
-            let all = self.document.pointer("/components/schemas");
-            let schema = all.and_then(|all| all.get(&name));
+            let schema = all.and_then(|all| all.get(name));
             let schema =
                 schema.ok_or_else(|| DescriptionError::Reference(shown(&format!("{SCHEMAS}{name}"))))?;
-            let schema = self.inline(schema)?;
-            schemas.insert(own_name, schema);
+            let mut write = || {
+                json.name(&format!("{}.{name}", self.prefix))?;
+                self.write(json, schema)
+            };
+            write().map_err(|error| error.at(|| format!("the schema `{name}`")))?;
         }
-        Ok(schemas)
+        Ok(())
     }
+
+    /// Returns what a value is once its references are followed, except to schemas.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub(super) fn resolve(&self, value: &'a Value) -> Result<&'a Value, DescriptionError> {
+        self.resolve_at(value, &mut 0)
+    }
+
+    fn resolve_at(&self, mut value: &'a Value, depth: &mut usize) -> Result<&'a Value, DescriptionError> {
+        while let Some(reference) = reference(value).filter(|to| !to.starts_with(SCHEMAS)) {
+            let pointer = reference.strip_prefix('#').filter(|_| reference.starts_with(COMPONENTS));
+            let target = pointer
+                .filter(|_| reference.len() <= MAX_REFERENCE)
+                .and_then(|pointer| self.document.pointer(pointer));
+            value = target.ok_or_else(|| DescriptionError::Reference(shown(reference)))?;
+            if *depth == MAX_DEPTH {
+                return Err(DescriptionError::Circle(shown(reference)));
+            }
+            *depth += 1;
+        }
+        Ok(value)
+    }
+
+    fn write_at(
+        &mut self,
+        json: &mut BoundedJson,
+        value: &'a Value,
+        kind: Members,
+        mut depth: usize,
+    ) -> Result<(), DescriptionError> {
+        let value = self.resolve_at(value, &mut depth)?;
+        if let Some(reference) = reference(value) {
+            return self.write_reference(json, reference, value.get("description"));
+        }
+        match (value, kind) {
+            (Value::Object(members), Members::Keywords) => self.keywords(json, members, depth),
+            (Value::Object(members), Members::Names) => json.object(|json| self.named(json, members, depth)),
+            (Value::Array(items), _) => json.array(|json| {
+                items.iter().try_for_each(|item| self.write_at(json, item, Members::Keywords, depth))
+            }),
+            (plain, _) => Ok(json.value(plain)?),
+        }
+    }
+
+    /// Writes a reference to a schema, which is then needed.
+    fn write_reference(
+        &mut self,
+        json: &mut BoundedJson,
+        reference: &'a str,
+        description: Option<&Value>,
+    ) -> Result<(), DescriptionError> {
+        let name = reference.strip_prefix(SCHEMAS).filter(|name| is_name(name));
+        let name = name.ok_or_else(|| DescriptionError::Reference(shown(reference)))?;
+        self.needed.insert(name);
+        json.object(|json| {
+            if let Some(text) = description {
+                json.name("description")?;
+                json.value(text)?;
+            }
+            json.text_member("$ref", &format!("{SCHEMAS}{}.{name}", self.prefix))
+        })
+        .map_err(|full: Full| full.into())
+    }
+
+    fn named(
+        &mut self,
+        json: &mut BoundedJson,
+        members: &'a Map<String, Value>,
+        depth: usize,
+    ) -> Result<(), DescriptionError> {
+        members.iter().try_for_each(|(name, value)| {
+            json.name(name)?;
+            self.write_at(json, value, Members::Keywords, depth)
+        })
+    }
+
+    /// Writes an object of keywords. A schema of OpenAPI 3.0 becomes one of 3.1.
+    fn keywords(
+        &mut self,
+        json: &mut BoundedJson,
+        members: &'a Map<String, Value>,
+        depth: usize,
+    ) -> Result<(), DescriptionError> {
+        let is_nullable = members.get("nullable") == Some(&Value::Bool(true));
+        let has_type = members.get("type").is_some_and(Value::is_string);
+        if !is_nullable || has_type {
+            return json.object(|json| self.modern(json, members, is_nullable, depth));
+        }
+        json.object(|json| {
+            json.name("anyOf")?;
+            json.array(|json| {
+                json.object(|json| self.modern(json, members, false, depth))?;
+                json.object(|json| Ok(json.text_member("type", "null")?))
+            })
+        })
+    }
+
+    /// Writes the members of a schema in the form of OpenAPI 3.1. Others stay as they are.
+    fn modern(
+        &mut self,
+        json: &mut BoundedJson,
+        members: &'a Map<String, Value>,
+        is_nullable: bool,
+        depth: usize,
+    ) -> Result<(), DescriptionError> {
+        let is_bool = |name: &str| members.get(name).is_some_and(Value::is_boolean);
+        let excludes = |name: &str| members.get(name) == Some(&Value::Bool(true));
+        for (name, value) in members {
+            let name = match name.as_str() {
+                "nullable" | "exclusiveMinimum" | "exclusiveMaximum" if is_bool(name) => continue,
+                "discriminator" if value.get("propertyName").is_some_and(Value::is_string) => continue,
+                "minimum" if excludes("exclusiveMinimum") => "exclusiveMinimum",
+                "maximum" if excludes("exclusiveMaximum") => "exclusiveMaximum",
+                name => name,
+            };
+            json.name(name)?;
+            match (name, value) {
+                ("type", kind) if is_nullable => json.array(|json| {
+                    json.value(kind)?;
+                    json.text("null")
+                })?,
+                ("enum", Value::Array(values)) if is_nullable => json.array(|json| {
+                    values.iter().try_for_each(|value| json.value(value))?;
+                    if values.contains(&Value::Null) { Ok(()) } else { json.value(&Value::Null) }
+                })?,
+                (name, data) if DATA.contains(&name) => json.value(data)?,
+                ("examples", data @ Value::Array(_)) => json.value(data)?,
+                (name, value) if NAMED.contains(&name) => {
+                    self.write_at(json, value, Members::Names, depth)?;
+                }
+                (_, value) => self.write_at(json, value, Members::Keywords, depth)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn reference(value: &Value) -> Option<&str> {
+    value.as_object()?.get("$ref")?.as_str()
 }
 
 /// Returns true for the name of a component (OpenAPI 3.1, section 4.8.7).
@@ -113,127 +247,10 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
 }
 
+/// Returns the beginning of a reference as a log may show it, on one line.
 fn shown(reference: &str) -> String {
-    reference.chars().take(100).collect()
-}
-
-/// Returns a schema of OpenAPI 3.0 as one of 3.1. Anything else stays as it is.
-fn modern(mut members: Map<String, Value>) -> Value {
-    for (bound, exclusive) in [("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")] {
-        if let Some(Value::Bool(is_exclusive)) = members.get(exclusive).cloned() {
-            members.remove(exclusive);
-            if let Some(value) = members.remove(bound) {
-                members.insert(if is_exclusive { exclusive } else { bound }.to_owned(), value);
-            }
-        }
-    }
-    let Some(Value::Bool(is_nullable)) = members.get("nullable").cloned() else { return members.into() };
-    members.remove("nullable");
-    if !is_nullable {
-        return members.into();
-    }
-    let Some(Value::String(kind)) = members.get("type").cloned() else {
-        return json!({ "anyOf": [members, { "type": "null" }] });
-    };
-    members.insert("type".to_owned(), json!([kind, "null"]));
-    if let Some(Value::Array(values)) = members.get_mut("enum")
-        && !values.contains(&Value::Null)
-    {
-        values.push(Value::Null);
-    }
-    members.into()
+    excerpt(reference, 100)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn inlined(document: &Value, value: &Value) -> Result<(Value, Map<String, Value>), DescriptionError> {
-        let mut inliner = Inliner::new(document, "qr");
-        let value = inliner.inline(value)?;
-        Ok((value, inliner.into_schemas()?))
-    }
-
-    #[test]
-    fn schemas_get_the_prefix_and_bring_those_that_they_refer_to() {
-        let of = |name: &str| json!({ "$ref": format!("{SCHEMAS}{name}") });
-        let document = json!({ "components": { "schemas": {
-            "A": { "properties": { "b": of("B"), "$ref": { "type": "string" } } },
-            "B": { "items": of("A") },
-            "C": {},
-        } } });
-        let (value, schemas) = inlined(&document, &of("A")).unwrap();
-        assert_eq!(value, of("qr.A"));
-        assert_eq!(schemas.keys().collect::<Vec<_>>(), ["qr.A", "qr.B"]);
-        assert_eq!(schemas["qr.A"]["properties"]["b"], of("qr.B"));
-        assert_eq!(schemas["qr.A"]["properties"]["$ref"], json!({ "type": "string" }));
-    }
-
-    #[test]
-    fn other_references_are_replaced_by_what_they_lead_to() {
-        let document = json!({ "components": { "responses": { "Ok": { "description": "yes" } } } });
-        let (value, _) =
-            inlined(&document, &json!({ "200": { "$ref": "#/components/responses/Ok" } })).unwrap();
-        assert_eq!(value, json!({ "200": { "description": "yes" } }));
-    }
-
-    #[test]
-    fn data_is_not_searched_for_references() {
-        let data = json!({ "example": { "$ref": "x" }, "enum": [{ "nullable": true }] });
-        assert_eq!(inlined(&json!({}), &data).unwrap().0, data);
-    }
-
-    #[test]
-    fn reference_that_leads_nowhere_or_in_a_circle_is_refused() {
-        let document =
-            json!({ "components": { "responses": { "A": { "$ref": "#/components/responses/A" } } } });
-        for reference in [
-            "https://example.com/a",
-            "#/paths/~1a",
-            "#/components/schemas/None",
-            "#/components/schemas/a~1b",
-            "#",
-        ] {
-            let refused = inlined(&document, &json!({ "$ref": reference })).unwrap_err();
-            assert_eq!(refused, DescriptionError::Reference(reference.to_owned()));
-        }
-        let circle = "#/components/responses/A";
-        let refused = inlined(&document, &json!({ "$ref": circle })).unwrap_err();
-        assert_eq!(refused, DescriptionError::Circle(circle.to_owned()));
-    }
-
-    /// Each component names the next one ten times, so that seven of them are ten million values.
-    #[test]
-    fn references_that_multiply_are_refused() {
-        let item = |n: usize| {
-            let next = json!({ "$ref": format!("#/components/headers/h{}", n + 1) });
-            (format!("h{n}"), Value::Array(vec![next; 10]))
-        };
-        let mut headers: Map<_, _> = (0..7).map(item).collect();
-        headers.insert("h7".to_owned(), json!({}));
-        let document = json!({ "components": { "headers": headers } });
-        let refused = inlined(&document, &json!({ "$ref": "#/components/headers/h0" })).unwrap_err();
-        assert!(matches!(refused, DescriptionError::Circle(_)), "{refused}");
-    }
-
-    #[test]
-    fn schema_of_openapi_3_0_becomes_one_of_3_1() {
-        for (old, new) in [
-            (json!({ "type": "string", "nullable": true }), json!({ "type": ["string", "null"] })),
-            (
-                json!({ "type": "string", "enum": ["a"], "nullable": true }),
-                json!({ "type": ["string", "null"], "enum": ["a", null] }),
-            ),
-            (json!({ "type": "string", "nullable": false }), json!({ "type": "string" })),
-            (
-                json!({ "allOf": [], "nullable": true }),
-                json!({ "anyOf": [{ "allOf": [] }, { "type": "null" }] }),
-            ),
-            (json!({ "minimum": 1, "exclusiveMinimum": true }), json!({ "exclusiveMinimum": 1 })),
-            (json!({ "maximum": 1, "exclusiveMaximum": false }), json!({ "maximum": 1 })),
-            (json!({ "exclusiveMinimum": 1 }), json!({ "exclusiveMinimum": 1 })),
-        ] {
-            assert_eq!(inlined(&json!({}), &old).unwrap().0, new);
-        }
-    }
-}
+mod tests;
