@@ -46,7 +46,7 @@ fn check(text: &[u8], headers: &MessageHeaders<'_>, message: &Value) {
                 Some(Ok(request)) => check_request(&request, &arguments),
             }
         }
-        Method::Ping | Method::ListTools => {}
+        Method::Ping | Method::ListTools(_) => {}
     }
 }
 

@@ -13,6 +13,7 @@ mod markdown;
 mod model;
 mod problem_page;
 mod reference;
+mod room;
 mod script;
 mod search;
 mod snippet;

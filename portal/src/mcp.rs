@@ -6,9 +6,11 @@
 //!
 //! Why: docs/decisions/portal.md, "MCP has no sessions and no streams".
 
+mod action_list;
 mod actions;
 mod hints;
 mod known_actions;
+mod list_cursor;
 mod message;
 mod outcome;
 mod request;
@@ -20,7 +22,9 @@ mod selection;
 mod table;
 mod toolset;
 
-pub use actions::{action_request, action_tools};
+pub use action_list::{ActionPage, action_page};
+pub use actions::action_request;
+pub use list_cursor::ListCursor;
 pub use message::{Message, MessageHeaders, Method};
 pub use outcome::ToolOutcome;
 pub use request::{ArgumentError, ToolRequest};

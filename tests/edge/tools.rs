@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 use shared::tool::Tool;
 use tests::{
+    FakeTool, ProxyConfig, ToolBehavior,
+    descriptions::hostile,
     http::{Request, Response},
-    stack::{Edge, NOWHERE, Stack},
+    stack::{Edge, NOWHERE, Stack, Tools},
 };
 
 use super::pages::until;
@@ -83,6 +85,68 @@ fn catalog_is_503_while_no_origin_has_responded() {
     let listed = Request::post("/mcp?toolsets=tools", &message).key(&key).send(edge.addr).json();
     let tools = listed["result"]["tools"].as_array().unwrap();
     assert_eq!(tools.iter().map(|tool| &tool["name"]).collect::<Vec<_>>(), ["call_tool"]);
+}
+
+/// The most that one tool takes of `/docs/tools`, and of the list of tools over MCP, in bytes.
+const MAX_OF_TOOL: usize = 96 * 1024;
+/// The most of a page of that list, in bytes: the actions, and what the gateway has of its own.
+const MAX_PAGE: usize = 160 * 1024;
+
+/// A tool whose small description has one schema of many members in each of 64 actions.
+#[test]
+fn schema_in_each_action_takes_no_more_than_the_share_of_its_tool() {
+    let repeated =
+        hostile("").into_iter().find(|one| one.refused.is_none() && one.name == "members in each action");
+    let text = repeated.unwrap().text;
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        text.len()
+    );
+    let published = ToolBehavior::Respond(format!("{head}{text}").into_bytes());
+    let (tools, repeating) = (Tools::start(), FakeTool::start_at("127.0.0.1:0".parse().unwrap(), published));
+    let is_described = |tool: &Value| tool["described"] == true;
+    let start = |config: ProxyConfig| {
+        let proxy = config.start_and_wait();
+        let edge = Edge::start(&proxy.url());
+        until(|| read(&edge, "/tools").json()["tools"].as_array().unwrap().iter().all(is_described));
+        (proxy, edge)
+    };
+    let (_usual_proxy, usual) = start(ProxyConfig::for_tools(&tools));
+    let (_proxy, edge) = start(ProxyConfig::for_tools(&tools).tool(Tool::Qr, &[&repeating]));
+
+    let page = read(&edge, "/docs/tools").text();
+    assert!(page.len() <= read(&usual, "/docs/tools").text().len() + MAX_OF_TOOL, "{}", page.len());
+    for part in ["POST /v1/qr/a0", "POST /v1/qr/a63", "href=\"/tools/qr\"", "/v1/yt/"] {
+        assert!(page.contains(part), "{part}");
+    }
+    let (listed, bytes) = list(&edge);
+    let (usually, usual_bytes) = list(&usual);
+    assert!(bytes <= usual_bytes + MAX_OF_TOOL, "{bytes}, usually {usual_bytes}");
+    for n in 0..64 {
+        assert!(listed.contains(&format!("qr_a{n}")), "qr_a{n}: {listed:?}");
+    }
+    let of_others =
+        |names: &[String]| names.iter().filter(|name| !name.starts_with("qr_")).cloned().collect::<Vec<_>>();
+    assert_eq!(of_others(&listed), of_others(&usually));
+}
+
+/// Returns the names of all tools over MCP, and the bytes of the pages of their list.
+fn list(edge: &Edge) -> (Vec<String>, usize) {
+    let (key, _) = edge.issue("free");
+    let (mut names, mut bytes, mut params) = (Vec::new(), 0, json!({}));
+    loop {
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params });
+        let response = Request::post("/mcp", &message).key(&key).send(edge.addr);
+        assert!(response.text().len() <= MAX_PAGE, "{}", response.text().len());
+        bytes += response.text().len();
+        let result = response.json()["result"].clone();
+        let tools = result["tools"].as_array().unwrap();
+        names.extend(tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()));
+        match result["nextCursor"].as_str() {
+            Some(next) => params = json!({ "cursor": next }),
+            None => return (names, bytes),
+        }
+    }
 }
 
 /// Returns the least value that a schema allows, with texts that are URLs.

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use biolink::pages_api::plan_required;
 use portal::asset::Asset;
 use portal::mcp::{
-    ACCEPT, CHALLENGE, MAX_MESSAGE, MAX_RESULT, METHOD_HEADER, Message, MessageHeaders, Method, NAME_HEADER,
-    REVISION_HEADER, Responder, ToolOutcome, ToolRequest, Toolsets, action_request, action_tools, select,
+    ACCEPT, CHALLENGE, ListCursor, MAX_MESSAGE, MAX_RESULT, METHOD_HEADER, Message, MessageHeaders, Method,
+    NAME_HEADER, REVISION_HEADER, Responder, ToolOutcome, ToolRequest, Toolsets, action_page, action_request,
+    select,
 };
 use shared::caller::bearer_token;
 use shared::catalog::Catalog;
@@ -90,8 +91,8 @@ pub(crate) async fn read(
             Method::Initialize(wanted) => responder.initialized(&wanted),
             Method::Discover => responder.discovered(),
             Method::Ping => responder.pong(),
-            Method::ListTools => {
-                return list(context, &responder, &toolsets, access).await.map(Step::Respond);
+            Method::ListTools(cursor) => {
+                return list(context, &responder, &toolsets, cursor, access).await.map(Step::Respond);
             }
             Method::CallTool { name, arguments } => {
                 let requests = assets::text(context, Asset::McpRequests).await?;
@@ -118,18 +119,24 @@ pub(crate) async fn read(
     Ok(Step::Respond(response))
 }
 
-/// Returns the list of tools. Without the key's record it has every tool: a call asks for the plan.
+/// Returns a page of the list of tools. Without the key's record it has every tool: a call asks for the plan.
 async fn list(
     context: &RequestContext<'_>,
     responder: &Responder,
     toolsets: &Toolsets,
+    cursor: Option<ListCursor>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
     let record = usable(context, access).await?;
     let has_plan = record.is_none_or(|record| plan_required(record.biolink_plan).is_ok());
-    let table = assets::text(context, Asset::McpTools).await?;
-    let actions = catalog(context).await.map(|catalog| action_tools(&catalog, toolsets)).unwrap_or_default();
-    Ok(responder.listed(&select(&table, toolsets, has_plan, &actions)))
+    // The gateway's own tools are on the first page.
+    let table = match cursor {
+        None => assets::text(context, Asset::McpTools).await?,
+        Some(_) => String::new(),
+    };
+    let page = catalog(context).await.map(|catalog| action_page(&catalog, toolsets, cursor.as_ref()));
+    let page = page.unwrap_or_default();
+    Ok(responder.listed(&select(&table, toolsets, has_plan, &page.tools), page.next.as_deref()))
 }
 
 /// Returns what the tools say of themselves, or `None` if no origin responds: `call_tool` calls them all

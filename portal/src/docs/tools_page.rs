@@ -1,18 +1,30 @@
 //! The actions of the tools, for people.
 
 use maud::{Markup, PreEscaped, html};
-use serde_json::{Map, Value};
-use shared::catalog::{ActionEntry, Catalog};
+use serde_json::Value;
+use shared::bounded_json::{BoundedJson, Bounds};
+use shared::catalog::{ActionEntry, Catalog, KEPT};
 use shared::problem::Problem;
 use shared::response::Response;
 use shared::tool::Tool;
 
 use super::layout::{Page, Section, respond};
+use super::room::{Room, shortened};
 
 /// Stands for the tools in the page as it is rendered at build time.
 const PLACE: &str = "<!--tools-->";
 /// One sentence about the page.
 const ABOUT: &str = "What each tool can do: its actions with their parameters, bodies and examples";
+/// Maximum size of what is shown of a tool, in bytes. The paths of its actions come on top.
+const MAX_OF_TOOL: usize = 56 * 1024;
+/// Maximum number of fields of a table.
+const MAX_ROWS: usize = 100;
+/// Maximum number of values of a field that are listed.
+const MAX_VALUES: usize = 30;
+/// The longest name or value, in characters.
+const MAX_NAME: usize = 100;
+/// The longest example of a body, in bytes.
+const MAX_EXAMPLE: usize = 8 * 1024;
 
 /// Returns the page `/docs/tools` without the tools, which [`tools_page`] completes.
 pub fn tools_template() -> String {
@@ -60,69 +72,98 @@ fn unknown() -> Markup {
 }
 
 fn section(tool: Tool, catalog: &Catalog, server: &str) -> Markup {
-    let mut actions = catalog.actions(tool).peekable();
+    let mut room = Room::new(MAX_OF_TOOL);
+    let about = shortened(catalog.about(tool).unwrap_or_else(|| tool.purpose()), Room::MAX_TEXT);
+    let about = room.take(|| html! { p { (about) } });
+    let actions: Vec<_> =
+        catalog.actions(tool).map(|entry| action(&entry, catalog, server, &mut room)).collect();
     html! {
         section {
             h2 id=(tool) { a href=(format!("#{tool}")) { (tool) } }
-            p { (catalog.about(tool).unwrap_or_else(|| tool.purpose())) }
-            @if actions.peek().is_none() {
+            @if let Some(about) = about { (about) }
+            @if actions.is_empty() {
                 p.soft { "This tool does not describe its actions. Call them at " code { "/v1/" (tool) "/{action}" } "." }
             }
-            @for entry in actions { (action(&entry, catalog, server)) }
+            @if room.is_used_up() {
+                p.soft { "This tool says more than fits here. " (whole(tool)) " has all of it." }
+            }
+            @for action in actions { (action) }
         }
     }
 }
 
-fn action(entry: &ActionEntry<'_>, catalog: &Catalog, server: &str) -> Markup {
+/// Returns a link to all that a tool says.
+fn whole(tool: Tool) -> Markup {
+    html! { a href=(format!("/tools/{tool}")) { code { "/tools/" (tool) } } }
+}
+
+/// Returns what there is room for of an action, and at least its path.
+fn action(entry: &ActionEntry<'_>, catalog: &Catalog, server: &str, room: &mut Room) -> Markup {
     let method = entry.method.method().as_str();
     let path = format!("/v1/{}/{}", entry.tool, entry.action);
-    let query: Vec<_> = entry.query().collect();
-    let body = entry.json_body();
-    let fields = body.and_then(|body| resolved(catalog, body.get("schema")?));
+    let summary = room.take(|| {
+        let (summary, description) = (shortened(entry.summary(), Room::MAX_TEXT), entry.description());
+        html! { p { (summary) @if !description.is_empty() { ": " (shortened(description, Room::MAX_TEXT)) } } }
+    });
+    let query = table("Parameters of the query", entry.tool, entry.query(), room, |parameter| {
+        let required = parameter.get("required") == Some(&Value::Bool(true));
+        let schema = resolved(catalog, parameter.get("schema").unwrap_or(&Value::Null));
+        field(text(parameter, "name"), required, schema, text(parameter, "description"))
+    });
+    let fields = entry.json_body().and_then(|body| resolved(catalog, body.get("schema")?));
     let required = fields.and_then(|schema| schema.get("required")).and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|other| other == name));
+    let properties = fields.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+    let members =
+        table("Members of the body", entry.tool, properties.into_iter().flatten(), room, |(name, schema)| {
+            let resolved = resolved(catalog, schema);
+            field(
+                name,
+                is_required(name),
+                resolved,
+                resolved.map_or("", |schema| text(schema, "description")),
+            )
+        });
+    // Without colors: this is rendered by the worker, which would be larger with them.
+    let example = room.take(|| html! { pre { code { (example(entry, method, &path, server)) } } });
     html! {
         h3 { code { (method) " " (path) } }
-        p { (entry.summary()) @if !entry.description().is_empty() { ": " (entry.description()) } }
-        @if !query.is_empty() {
-            table {
-                caption { "Parameters of the query" }
-                (columns())
-                tbody {
-                    @for parameter in &query {
-                        @let required = parameter.get("required") == Some(&Value::Bool(true));
-                        (field(text(parameter, "name"), required, resolved(catalog, parameter.get("schema").unwrap_or(&Value::Null)), text(parameter, "description")))
-                    }
-                }
-            }
-        }
-        @if let Some(properties) = fields.and_then(|schema| schema.get("properties")).and_then(Value::as_object) {
-            table {
-                caption { "Members of the body" }
-                (columns())
-                tbody {
-                    @for (name, schema) in properties {
-                        @let resolved = resolved(catalog, schema);
-                        (field(name, is_required(name), resolved, resolved.map_or("", |schema| text(schema, "description"))))
-                    }
-                }
-            }
-        }
-        // Without colors: this is rendered by the worker, which would be larger with them.
-        pre { code { (example(entry, method, &path, server)) } }
+        @for part in [summary, query, members, example].into_iter().flatten() { (part) }
+        @if room.is_used_up() { p.soft { "More: " (whole(entry.tool)) } }
     }
 }
 
-fn columns() -> Markup {
-    html! { thead { tr { th scope="col" { "Name" } th scope="col" { "Type" } th scope="col" { "Meaning" } } } }
+/// Returns a table of the first fields. Returns nothing if there is none, or no room.
+fn table<T>(
+    caption: &str,
+    tool: Tool,
+    mut fields: impl Iterator<Item = T>,
+    room: &mut Room,
+    row: impl Fn(T) -> Markup,
+) -> Option<Markup> {
+    // As long as there is room, so that no more is rendered than is shown.
+    let rows: Vec<_> = fields.by_ref().take(MAX_ROWS).map_while(|one| room.take(|| row(one))).collect();
+    let is_whole = fields.next().is_none();
+    (!rows.is_empty()).then(|| {
+        html! {
+            table {
+                caption { (caption) }
+                thead { tr { th scope="col" { "Name" } th scope="col" { "Type" } th scope="col" { "Meaning" } } }
+                tbody {
+                    @for row in &rows { (row) }
+                    @if !is_whole { tr { td colspan="3" { "More: " (whole(tool)) } } }
+                }
+            }
+        }
+    })
 }
 
 fn field(name: &str, required: bool, schema: Option<&Value>, meaning: &str) -> Markup {
     html! {
         tr {
-            th scope="row" { code { (name) } @if required { ", required" } }
+            th scope="row" { code { (shortened(name, MAX_NAME)) } @if required { ", required" } }
             td { (schema.map(kind).unwrap_or_default()) }
-            td { (meaning) }
+            td { (shortened(meaning, Room::MAX_TEXT)) }
         }
     }
 }
@@ -130,16 +171,32 @@ fn field(name: &str, required: bool, schema: Option<&Value>, meaning: &str) -> M
 /// Returns the type of a value in few words.
 fn kind(schema: &Value) -> String {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        return values.iter().map(plain).collect::<Vec<_>>().join(" or ");
+        return one_of(values);
     }
     let kind = match schema.get("type") {
-        Some(Value::Array(kinds)) => kinds.iter().map(plain).collect::<Vec<_>>().join(" or "),
-        Some(kind) => plain(kind),
+        Some(Value::Array(kinds)) => one_of(kinds),
+        Some(kind) => short(kind),
         None => String::new(),
     };
     match (schema.get("minimum"), schema.get("maximum")) {
-        (Some(low), Some(high)) => format!("{kind}, {low} to {high}"),
+        (Some(low), Some(high)) => format!("{kind}, {} to {}", short(low), short(high)),
         _ => kind,
+    }
+}
+
+/// Returns the first values, and how many more there are.
+fn one_of(values: &[Value]) -> String {
+    let mut shown: Vec<_> = values.iter().take(MAX_VALUES).map(short).collect();
+    if values.len() > MAX_VALUES {
+        shown.push(format!("{} others", values.len() - MAX_VALUES));
+    }
+    shown.join(" or ")
+}
+
+fn short(value: &Value) -> String {
+    match value {
+        Value::String(text) => shortened(text, MAX_NAME).into_owned(),
+        other => written(other, MAX_NAME).unwrap_or_else(|| "…".to_owned()),
     }
 }
 
@@ -153,32 +210,46 @@ fn resolved<'a>(catalog: &'a Catalog, schema: &'a Value) -> Option<&'a Value> {
 
 /// Returns a call with curl, with the example of the body or of each parameter.
 fn example(entry: &ActionEntry<'_>, method: &str, path: &str, server: &str) -> String {
-    let pairs: Vec<_> = entry
-        .query()
-        .filter_map(|parameter| {
-            let example = parameter.get("example").or_else(|| parameter.pointer("/schema/example"))?;
-            Some(format!(
-                " \\\n  --data-urlencode {}",
-                quoted(&format!("{}={}", text(parameter, "name"), plain(example)))
-            ))
-        })
-        .collect();
     let key = "-H 'X-API-Key: …'";
-    let Some(body) = entry.json_body() else {
-        let get = if pairs.is_empty() || method == "POST" {
-            String::new()
-        } else {
-            format!(" -G{}", pairs.concat())
-        };
-        let post = if method == "POST" { " -X POST" } else { "" };
-        return format!("curl{post} {server}{path} {key}{get}");
-    };
-    let first =
-        |examples: &Map<String, Value>| examples.values().next().and_then(|one| one.get("value")).cloned();
-    let example = body.get("example").cloned();
-    let example = example.or_else(|| body.get("examples").and_then(Value::as_object).and_then(first));
-    let data = quoted(&example.unwrap_or_else(|| Value::Object(Map::new())).to_string());
-    format!("curl -X POST {server}{path} {key} \\\n  -H 'Content-Type: application/json' -d {data}")
+    match entry.json_body() {
+        Some(body) => {
+            let data = body_example(body);
+            let data = data.map_or_else(|| "@body.json".to_owned(), |data| quoted(&data));
+            format!("curl -X POST {server}{path} {key} \\\n  -H 'Content-Type: application/json' -d {data}")
+        }
+        None if method == "POST" => format!("curl -X POST {server}{path} {key}"),
+        None => format!("curl {server}{path} {key}{}", query_example(entry)),
+    }
+}
+
+/// Returns the arguments for the examples of the parameters.
+fn query_example(entry: &ActionEntry<'_>) -> String {
+    let mut arguments = String::new();
+    for parameter in entry.query().take(MAX_ROWS) {
+        let example = parameter.get("example").or_else(|| parameter.pointer("/schema/example"));
+        let Some(example) = example.and_then(|example| written(example, MAX_EXAMPLE)) else { continue };
+        let pair = quoted(&format!("{}={example}", shortened(text(parameter, "name"), MAX_NAME)));
+        if arguments.len() + pair.len() > MAX_EXAMPLE {
+            break;
+        }
+        arguments.push_str(if arguments.is_empty() { " -G" } else { "" });
+        arguments.push_str(" \\\n  --data-urlencode ");
+        arguments.push_str(&pair);
+    }
+    arguments
+}
+
+/// Returns the example of a body as JSON. Returns `None` if it is too long.
+fn body_example(body: &Value) -> Option<String> {
+    let named = body.get("examples").and_then(Value::as_object).and_then(|examples| examples.values().next());
+    let example = body.get("example").or_else(|| named?.get("value"));
+    let mut json = BoundedJson::new(Bounds { bytes: MAX_EXAMPLE, ..KEPT });
+    match example {
+        Some(example) => json.value(example),
+        None => json.object(|_| Ok(())),
+    }
+    .ok()?;
+    Some(json.into_text())
 }
 
 /// Returns a text as one argument of a shell.
@@ -186,8 +257,14 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+/// Returns a value as people write it. Returns `None` if it has more bytes than that.
+fn written(value: &Value, bytes: usize) -> Option<String> {
+    if let Value::String(text) = value {
+        return (text.len() <= bytes).then(|| text.clone());
+    }
+    let mut json = BoundedJson::new(Bounds { bytes, ..KEPT });
+    json.value(value).ok()?;
+    Some(json.into_text())
 }
 
 fn text<'a>(value: &'a Value, member: &str) -> &'a str {
@@ -195,68 +272,4 @@ fn text<'a>(value: &'a Value, member: &str) -> &'a str {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-    use shared::catalog::ToolDescription;
-    use shared::problem::codes;
-
-    use super::*;
-
-    fn page(catalog: &Catalog) -> String {
-        tools_page(&tools_template(), Ok(catalog), "https://api.example.com").body
-    }
-
-    fn catalog() -> Catalog {
-        let text = json!({
-            "openapi": "3.1.0",
-            "info": { "description": "Codes <b>of</b> URLs." },
-            "paths": { "/generate": {
-                "get": { "summary": "Makes a code", "parameters": [
-                    { "name": "url", "in": "query", "required": true, "description": "What it says", "example": "it's",
-                        "schema": { "type": "string" } },
-                ] },
-                "post": { "summary": "Makes a code", "requestBody": { "content": { "application/json": {
-                    "schema": { "$ref": "#/components/schemas/Code" }, "example": { "size": 256 },
-                } } } },
-            } },
-            "components": { "schemas": { "Code": { "type": "object", "required": ["size"], "properties": {
-                "size": { "type": "integer", "minimum": 64, "maximum": 4096, "description": "Pixels" },
-            } } } },
-        });
-        let qr = ToolDescription::parse(Tool::Qr, "", &text.to_string()).unwrap();
-        Catalog::compose([(Tool::Qr, &qr)])
-    }
-
-    #[test]
-    fn page_has_a_section_for_each_tool_with_its_actions() {
-        let html = page(&catalog());
-        for tool in Tool::ALL {
-            assert!(html.contains(&format!("id=\"{tool}\"")), "{tool}");
-        }
-        assert_eq!(html.matches("does not describe its actions").count(), Tool::ALL.len() - 1);
-        for part in [
-            "Codes &lt;b&gt;of&lt;/b&gt; URLs.",
-            "GET /v1/qr/generate",
-            "<code>url</code>, required",
-            "integer, 64 to 4096",
-            "curl -X POST https://api.example.com/v1/qr/generate",
-            r"--data-urlencode 'url=it'\''s'",
-        ] {
-            assert!(html.contains(part), "{part}: {html}");
-        }
-    }
-
-    #[test]
-    fn page_without_an_origin_is_503_for_people() {
-        let problem = Problem::new(codes::TOOL_UNAVAILABLE, "none");
-        let page = tools_page(&tools_template(), Err(&problem), "https://api.example.com");
-        assert_eq!((page.status, page.header("content-type")), (503, Some("text/html; charset=utf-8")));
-        assert!(page.body.contains("is not known at the moment") && page.header("etag").is_none());
-    }
-
-    #[test]
-    fn page_without_descriptions_says_how_to_call() {
-        let html = page(&Catalog::compose([]));
-        assert!(html.contains("/v1/qr/{action}"), "{html}");
-    }
-}
+mod tests;

@@ -1,7 +1,5 @@
 //! The actions that the tools describe, each as a tool of MCP.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value, json};
 use shared::catalog::{ActionEntry, Catalog};
 use shared::route::CallMethod;
@@ -10,19 +8,8 @@ use shared::tool::Tool;
 use super::request::{ArgumentError, ToolRequest};
 use super::toolset::{Toolset, Toolsets};
 
-const SCHEMAS: &str = "#/components/schemas/";
-const DEFINITIONS: &str = "#/$defs/";
 /// The longest name that every client and model takes.
 const MAX_NAME: usize = 64;
-
-/// Returns the tools of MCP that toolsets list, one for each action, as JSON texts.
-pub fn action_tools(catalog: &Catalog, toolsets: &Toolsets) -> Vec<String> {
-    let tools = Tool::ALL.into_iter().filter(|_| toolsets.list(Toolset::Tools));
-    tools
-        .flat_map(|tool| entries(catalog, tool))
-        .map(|(name, entry)| tool_of(catalog, &name, &entry))
-        .collect()
-}
 
 /// Returns the request for a call of such a tool. Returns `None` if there is none of this name.
 ///
@@ -50,7 +37,7 @@ pub fn action_request(
 
 /// Returns the operation of each action that arguments can call, with the name of its tool: with a JSON
 /// body, or else without a body.
-fn entries(catalog: &Catalog, tool: Tool) -> impl Iterator<Item = (String, ActionEntry<'_>)> {
+pub(super) fn entries(catalog: &Catalog, tool: Tool) -> impl Iterator<Item = (String, ActionEntry<'_>)> {
     let mut found: Vec<(String, ActionEntry<'_>)> = Vec::new();
     for entry in catalog.actions(tool) {
         let name = format!("{tool}_{}", entry.action);
@@ -73,96 +60,20 @@ fn entries(catalog: &Catalog, tool: Tool) -> impl Iterator<Item = (String, Actio
     found.into_iter()
 }
 
-fn tool_of(catalog: &Catalog, name: &str, entry: &ActionEntry<'_>) -> String {
-    let description = match (entry.summary(), entry.description()) {
-        (summary, "") => summary.to_owned(),
-        ("", description) => description.to_owned(),
-        (summary, description) => format!("{summary}. {description}"),
-    };
-    let tool = json!({
-        "name": name,
-        "description": description,
-        "inputSchema": input_schema(catalog, entry),
-        "annotations": { "readOnlyHint": entry.method == CallMethod::Get },
-    });
-    tool.to_string()
-}
-
 /// Returns the parameters of the query that are arguments.
-fn arguments_of<'a>(entry: &ActionEntry<'a>) -> impl Iterator<Item = (&'a str, &'a Value)> {
+pub(super) fn arguments_of<'a>(entry: &ActionEntry<'a>) -> impl Iterator<Item = (&'a str, &'a Value)> {
     let named = entry.query().filter_map(|parameter| Some((parameter.get("name")?.as_str()?, parameter)));
     named.filter(|(name, _)| *name != "body")
 }
 
-/// Returns the schema of the arguments: each parameter of the query, and `body`.
-fn input_schema(catalog: &Catalog, entry: &ActionEntry<'_>) -> Value {
-    let (mut properties, mut required, mut open) = (Map::new(), Vec::new(), BTreeSet::new());
-    let is_required = |value: &Value| value.get("required") == Some(&Value::Bool(true));
-    for (name, parameter) in arguments_of(entry) {
-        let mut schema =
-            parameter.get("schema").map_or_else(|| json!({}), |schema| standard(schema, &mut open));
-        if let (Some(text), Some(members)) = (parameter.get("description"), schema.as_object_mut()) {
-            members.insert("description".to_owned(), text.clone());
-        }
-        properties.insert(name.to_owned(), schema);
-        required.extend(is_required(parameter).then(|| name.to_owned()));
-    }
-    if let Some(body) = entry.json_body() {
-        let schema = body.get("schema").map_or_else(|| json!({}), |schema| standard(schema, &mut open));
-        properties.insert("body".to_owned(), schema);
-        let is_required = entry.operation.get("requestBody").is_some_and(is_required);
-        required.extend(is_required.then(|| "body".to_owned()));
-    }
-    let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
-    let Some(members) = schema.as_object_mut() else { return schema };
-    if !required.is_empty() {
-        members.insert("required".to_owned(), required.into());
-    }
-    let mut definitions = Map::new();
-    while let Some(name) = open.pop_first() {
-        if !definitions.contains_key(&name) {
-            let definition =
-                catalog.schema(&name).map_or_else(|| json!({}), |schema| standard(schema, &mut open));
-            definitions.insert(name, definition);
-        }
-    }
-    if !definitions.is_empty() {
-        members.insert("$defs".to_owned(), definitions.into());
-    }
-    schema
-}
-
-/// Returns a schema with references to definitions, and adds their names to `open`.
-fn standard(schema: &Value, open: &mut BTreeSet<String>) -> Value {
-    match schema {
-        Value::Object(members) => {
-            let member = |(name, value): (&String, &Value)| {
-                let reference =
-                    value.as_str().filter(|_| name == "$ref").and_then(|to| to.strip_prefix(SCHEMAS));
-                let value = match reference {
-                    Some(to) => {
-                        open.insert(to.to_owned());
-                        format!("{DEFINITIONS}{to}").into()
-                    }
-                    None => standard(value, open),
-                };
-                (name.clone(), value)
-            };
-            Value::Object(members.iter().map(member).collect())
-        }
-        Value::Array(items) => items.iter().map(|item| standard(item, open)).collect(),
-        plain => plain.clone(),
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use shared::catalog::ToolDescription;
 
     use super::*;
 
-    fn catalog() -> Catalog {
-        let schema = |name: &str| json!({ "$ref": format!("{SCHEMAS}{name}") });
+    pub(in crate::mcp) fn catalog() -> Catalog {
+        let schema = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
         let of_json = |schema: Value| json!({ "required": true, "content": { "application/json": { "schema": schema } } });
         let text = json!({
             "openapi": "3.1.0",
@@ -191,40 +102,8 @@ mod tests {
         Catalog::compose([(Tool::Qr, &qr)])
     }
 
-    fn toolsets(query: &str) -> Toolsets {
+    pub(in crate::mcp) fn toolsets(query: &str) -> Toolsets {
         Toolsets::parse(Some(query)).unwrap()
-    }
-
-    fn tools() -> Vec<Value> {
-        let tools = action_tools(&catalog(), &toolsets(""));
-        tools.iter().map(|tool| serde_json::from_str(tool).unwrap()).collect()
-    }
-
-    #[test]
-    fn each_action_that_arguments_can_call_is_a_tool() {
-        let tools = tools();
-        let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-        assert_eq!(names, ["qr_again", "qr_generate", "qr_list"]);
-        assert_eq!(tools[1]["description"], "Makes a code. As an image.");
-        assert_eq!(tools[1]["annotations"], json!({ "readOnlyHint": false }));
-        assert_eq!(tools[2]["annotations"], json!({ "readOnlyHint": true }));
-        assert!(action_tools(&catalog(), &toolsets("toolsets=pages")).is_empty());
-    }
-
-    #[test]
-    fn schema_has_parameters_body_and_the_definitions_that_they_need() {
-        let tools = tools();
-        let generate = &tools[1]["inputSchema"];
-        assert_eq!(generate["properties"], json!({ "body": { "$ref": "#/$defs/qr.Code" } }));
-        assert_eq!(generate["required"], json!(["body"]));
-        assert_eq!(generate["$defs"]["qr.Code"]["properties"]["like"], json!({ "$ref": "#/$defs/qr.Code" }));
-        assert_eq!(generate["$defs"].as_object().unwrap().len(), 2);
-        let list = &tools[2]["inputSchema"];
-        assert_eq!(
-            list["properties"],
-            json!({ "limit": { "$ref": "#/$defs/qr.Limit", "description": "At most" } })
-        );
-        assert_eq!((list.get("required"), list["$defs"].as_object().unwrap().len()), (None, 1));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
+use super::list_cursor::ListCursor;
 use super::responder::Responder;
 use super::revision::{Era, MODERN, is_legacy};
 use super::rpc_error::RpcError;
@@ -43,8 +44,8 @@ pub enum Method {
     Discover,
     /// `ping`
     Ping,
-    /// `tools/list`
-    ListTools,
+    /// `tools/list`, from a cursor or the first tool on.
+    ListTools(Option<ListCursor>),
     /// `tools/call`
     CallTool {
         /// The name of the tool.
@@ -201,10 +202,13 @@ impl Method {
             ("ping", Era::Legacy) => Ok(Self::Ping),
             ("server/discover", Era::Modern) => Ok(Self::Discover),
             ("tools/list", _) => match parameters.get("cursor") {
-                None | Some(Value::Null) => Ok(Self::ListTools),
-                Some(_) => {
-                    Err(RpcError::invalid_params("`params.cursor` was never given: the list is whole"))
-                }
+                None | Some(Value::Null) => Ok(Self::ListTools(None)),
+                Some(cursor) => match cursor.as_str().and_then(ListCursor::parse) {
+                    Some(cursor) => Ok(Self::ListTools(Some(cursor))),
+                    None => Err(RpcError::invalid_params(
+                        "`params.cursor` was never given: it must be `nextCursor` of the page before",
+                    )),
+                },
             },
             ("tools/call", _) => {
                 let arguments = match parameters.get("arguments") {
@@ -248,7 +252,12 @@ mod tests {
             "params": {"name": "read_page", "arguments": {"page_id": "pg"}}});
         let arguments = json!({"page_id": "pg"});
         assert_eq!(method(&call), Method::CallTool { name: "read_page".into(), arguments });
-        assert_eq!(method(&json!({"jsonrpc": "2.0", "id": "a", "method": "tools/list"})), Method::ListTools);
+        assert_eq!(
+            method(&json!({"jsonrpc": "2.0", "id": "a", "method": "tools/list"})),
+            Method::ListTools(None)
+        );
+        let next = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"cursor": "qr_a"}});
+        assert_eq!(method(&next), Method::ListTools(ListCursor::parse("qr_a")));
         assert_eq!(method(&json!({"jsonrpc": "2.0", "id": 1.0, "method": "ping"})), Method::Ping);
     }
 
@@ -304,6 +313,8 @@ mod tests {
             (of("tools/call", json!({"name": 1})), -32_602),
             (of("tools/call", json!({"name": "a", "arguments": 1})), -32_602),
             (of("tools/list", json!({"cursor": "x"})), -32_602),
+            (of("tools/list", json!({"cursor": "hologram_x"})), -32_602),
+            (of("tools/list", json!({"cursor": 1})), -32_602),
         ] {
             assert_eq!(parse(&message).unwrap_err().parts(), (200, code, &json!(1)), "{message}");
         }

@@ -60,8 +60,9 @@ impl Responder {
         self.send(Map::new(), &json!({}))
     }
 
-    /// Returns the result of `tools/list`. `tools` is the text of its array.
-    pub fn listed(&self, tools: &str) -> Response {
+    /// Returns the result of `tools/list`. `tools` is the text of its array, and `next` the cursor of the page
+    /// that follows.
+    pub fn listed(&self, tools: &str, next: Option<&str>) -> Response {
         let head = match self.era {
             Era::Legacy => String::new(),
             // The list depends on the key's plan.
@@ -72,7 +73,8 @@ impl Responder {
                 )
             }
         };
-        self.respond(&format!(r#"{{{head}"tools":{tools}}}"#))
+        let next = next.map(|next| format!(r#","nextCursor":{}"#, Value::from(next))).unwrap_or_default();
+        self.respond(&format!(r#"{{{head}"tools":{tools}{next}}}"#))
     }
 
     /// Returns the result of a call that made no request, with the reason.
@@ -141,12 +143,12 @@ mod tests {
     #[test]
     fn modern_result_says_its_type_and_the_server() {
         let modern = Responder::new(json!(7), Era::Modern);
-        for response in [modern.discovered(), modern.listed("[]"), modern.failed("why")] {
+        for response in [modern.discovered(), modern.listed("[]", None), modern.failed("why")] {
             let result = result(&response);
             assert_eq!(result["resultType"], "complete");
             assert_eq!(result["_meta"][SERVER_INFO]["name"], "unified-tool-gateway");
         }
-        let listed = result(&modern.listed("[]"));
+        let listed = result(&modern.listed("[]", None));
         assert_eq!((&listed["cacheScope"], &listed["tools"]), (&json!("private"), &json!([])));
         assert_eq!(result(&modern.discovered())["supportedVersions"], json!(SUPPORTED));
     }
@@ -155,7 +157,8 @@ mod tests {
     fn legacy_result_has_no_member_of_the_modern_era() {
         let legacy = Responder::new(json!(7), Era::Legacy);
         assert_eq!(result(&legacy.pong()), json!({}));
-        assert_eq!(result(&legacy.listed("[]")), json!({"tools": []}));
+        assert_eq!(result(&legacy.listed("[]", None)), json!({"tools": []}));
+        assert_eq!(result(&legacy.listed("[]", Some("qr_a")))["nextCursor"], "qr_a");
         assert!(result(&legacy.failed("why")).get("resultType").is_none());
     }
 }

@@ -3,7 +3,7 @@
 use super::toolset::{Toolset, Toolsets};
 
 /// Returns the tools of these toolsets, as the text of a JSON array. `table` is the text of
-/// [`tools`](super::tools). Without a plan, those that need one are left out. `actions` follow.
+/// [`tools`](super::tools), empty for a later page. Without a plan, those that need one are left out. `actions` follow.
 pub fn select(table: &str, toolsets: &Toolsets, has_plan: bool, actions: &[String]) -> String {
     let listed = table.lines().filter_map(|line| {
         let (toolset, rest) = line.split_once('\t')?;
