@@ -15,6 +15,7 @@ use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, LastGood, file};
+use crate::state_directory;
 use crate::upstreams::ResolvedNames;
 
 /// The last good state, in the form in which it is stored.
@@ -77,14 +78,7 @@ impl LastGoodFile {
     /// Returns the file of the process with this configuration file. It is in the state directory that
     /// systemd or the operator names, or else beside the configuration file.
     pub fn of(config: &Path, state_directory: Option<&OsStr>) -> Self {
-        let mut name = config.file_name().unwrap_or_default().to_owned();
-        name.push(".last-good.json");
-        // systemd separates several by colons.
-        let folder = state_directory.and_then(OsStr::to_str).and_then(|names| names.split(':').next());
-        let path = match folder.filter(|folder| !folder.is_empty()) {
-            Some(folder) => Path::new(folder).join(name),
-            None => config.with_file_name(name),
-        };
+        let path = state_directory::place(config, state_directory, ".last-good.json");
         Self { path, written: Mutex::default() }
     }
 

@@ -26,6 +26,7 @@ mod replay;
 mod request_id;
 pub mod server;
 mod state;
+mod state_directory;
 mod tool_catalog;
 mod trace;
 mod upgrade;

@@ -34,6 +34,7 @@ use crate::replay::UsedGrantService;
 use crate::state::{EdgeMode, InitError, Mode, State};
 use crate::trace::TraceExporter;
 use crate::upgrade::{OldProcess, PrivateListener, SocketError, SocketKind, UpgradeService};
+use crate::upstreams::description_store::DescriptionStore;
 use crate::upstreams::probe::Prober;
 use crate::upstreams::resolve::Resolver;
 use crate::version;
@@ -128,6 +129,8 @@ pub fn run(mut start: Start) -> Result<(), RunError> {
     let changes = Changes::begin(&mut config, &file)?;
     log::set_max_level(config.log.level);
     let state = Arc::new(State::new(config, changes, last_good)?);
+    let descriptions = DescriptionStore::of(&file, env::var_os("STATE_DIRECTORY").as_deref());
+    state.pools.load().restore_descriptions(&descriptions);
     let (reasons, reason) = mpsc::channel();
     let open = watch::Sender::new(listener.is_none());
 
@@ -150,7 +153,7 @@ pub fn run(mut start: Start) -> Result<(), RunError> {
         let control = ControlService::new(controller, listener, open.subscribe());
         server.add_service(background_service("control", control));
     }
-    add_background_services(&mut server, &state, reloader, stored);
+    add_background_services(&mut server, &state, reloader, stored, descriptions);
     if let Some(upgrades) = upgrades.transpose()? {
         server.add_service(background_service("upgrade", upgrades));
     }
@@ -181,10 +184,16 @@ pub fn run(mut start: Start) -> Result<(), RunError> {
     log.join().map_err(|_panic| RunError::LogWriter)
 }
 
-fn add_background_services(server: &mut Server, state: &Arc<State>, reloader: Arc<Reloader>, stored: Stored) {
+fn add_background_services(
+    server: &mut Server,
+    state: &Arc<State>,
+    reloader: Arc<Reloader>,
+    stored: Stored,
+    descriptions: DescriptionStore,
+) {
     let resolver = Resolver::new(Arc::clone(state), stored.into_names());
     server.add_service(background_service("names", resolver));
-    server.add_service(background_service("probes", Prober(Arc::clone(state))));
+    server.add_service(background_service("probes", Prober::new(Arc::clone(state), descriptions)));
     server.add_service(background_service("reload", ReloadService(reloader)));
     server.add_service(background_service("traces", TraceExporter(Arc::clone(state))));
     if let Mode::Edge(EdgeMode { used_grants: Some(used), .. }) = &state.mode {

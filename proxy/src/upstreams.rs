@@ -4,6 +4,7 @@
 mod balance;
 mod call_rate;
 mod description;
+pub(crate) mod description_store;
 mod half_open;
 mod health;
 mod last_description;
@@ -23,6 +24,7 @@ mod upstream;
 
 use std::sync::Arc;
 
+use description_store::DescriptionStore;
 pub(crate) use health::{Evidence, Health};
 pub(crate) use pool::{Exceeded, Pool, PoolPermit};
 pub(crate) use queued_call::{QueueOutcome, QueuedCall};
@@ -64,6 +66,11 @@ impl Pools {
         });
         let is_same = pools.iter().all(|(tool, pool)| Arc::ptr_eq(pool, self.of(tool)));
         (!is_same).then_some(Self { pools, names })
+    }
+
+    /// Takes the descriptions that a former process has stored, until the tools' own are read.
+    pub(crate) fn restore_descriptions(&self, store: &DescriptionStore) {
+        self.iter().for_each(|pool| pool.restore_description(store));
     }
 
     /// Returns the addresses that names resolved to.

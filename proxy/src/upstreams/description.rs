@@ -6,6 +6,7 @@ use std::time::Duration;
 use shared::catalog::ToolDescription;
 
 use super::Pool;
+use super::description_store::DescriptionStore;
 use super::last_description::LastDescription;
 use transport::clock::Monotonic;
 
@@ -16,7 +17,7 @@ const RETRY: u32 = 5;
 
 impl Pool {
     /// Returns the last good description of the tool. Returns `None` if the pool has no `describe`, or
-    /// none could be read at that path since the start.
+    /// none could be read at that path, by this process or a former one.
     pub fn description(&self) -> Option<Arc<ToolDescription>> {
         let last = self.state.description.lock();
         last.good.clone().filter(|_| last.path == self.config.settings.describe)
@@ -42,14 +43,36 @@ impl Pool {
         is_due
     }
 
+    /// Takes the description that a former process has stored, if it is of this path and good, until the tool's
+    /// own is read.
+    pub(super) fn restore_description(&self, store: &DescriptionStore) {
+        let (tool, settings) = (self.config.tool, &self.config.settings);
+        if settings.describe.is_empty() {
+            return;
+        }
+        let Some(stored) = store.read(tool).filter(|stored| stored.path == settings.describe) else { return };
+        match ToolDescription::parse(tool, &settings.path, &stored.text) {
+            Ok(description) => {
+                let good = Some(Arc::new(description));
+                let path = stored.path;
+                *self.state.description.lock() = LastDescription { path, good, ..LastDescription::default() };
+            }
+            Err(error) => {
+                let file = store.file(tool);
+                let file = file.display();
+                log::warn!("stored description rejected: tool={tool} file={file} error=\"{error}\"");
+            }
+        }
+    }
+
     /// Records the result of a read, and logs if it differs from the last one. After a failure the last
-    /// good description stays.
+    /// good description stays. Returns true if there is a new one.
     pub(super) fn record_description(
         &self,
         upstream: &str,
         result: Result<ToolDescription, String>,
         now: Monotonic,
-    ) {
+    ) -> bool {
         let tool = self.config.tool;
         let mut last = self.state.description.lock();
         match result {
@@ -60,6 +83,7 @@ impl Pool {
                     let actions = description.actions();
                     log::info!("description read: tool={tool} upstream={upstream} actions={actions}");
                     last.good = Some(Arc::new(description));
+                    return true;
                 }
             }
             Err(error) => {
@@ -72,6 +96,7 @@ impl Pool {
                 }
             }
         }
+        false
     }
 
     fn intervals(&self, count: u32) -> Duration {

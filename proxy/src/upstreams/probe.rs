@@ -18,6 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::config::{AdminState, ProbeConfig, ProbeKind, show_duration};
 use crate::state::State;
+use crate::upstreams::description_store::DescriptionStore;
 use crate::upstreams::{Evidence, Health, Pool, Pools, Upstream};
 use transport::clock::Monotonic;
 use transport::hooks::is_out_of_files;
@@ -25,7 +26,10 @@ use transport::tls;
 
 /// The background task that probes all upstreams, each in a task of its own, so that a slow one
 /// delays no other.
-pub(crate) struct Prober(pub Arc<State>);
+pub(crate) struct Prober {
+    state: Arc<State>,
+    descriptions: Arc<DescriptionStore>,
+}
 
 /// The reason why a probe failed.
 #[derive(Debug, thiserror::Error)]
@@ -47,15 +51,29 @@ enum ProbeError {
     Io(#[from] io::Error),
 }
 
+impl Prober {
+    pub(crate) fn new(state: Arc<State>, descriptions: DescriptionStore) -> Self {
+        Self { state, descriptions: Arc::new(descriptions) }
+    }
+
+    fn spawn_probes(&self) -> JoinSet<()> {
+        let mut probes = JoinSet::new();
+        for (pool, index) in probed(&self.state.pools.load()) {
+            probes.spawn(probe_periodically(Arc::clone(pool), index, Arc::clone(&self.descriptions)));
+        }
+        probes
+    }
+}
+
 #[async_trait]
 impl BackgroundService for Prober {
     async fn start(&self, mut shutdown: ShutdownWatch) {
-        let mut probes = spawn_probes(&self.0.pools.load());
+        let mut probes = self.spawn_probes();
         loop {
             tokio::select! {
-                () = self.0.pools_changed.notified() => {
+                () = self.state.pools_changed.notified() => {
                     probes.shutdown().await;
-                    probes = spawn_probes(&self.0.pools.load());
+                    probes = self.spawn_probes();
                 }
                 // Probes continue while requests in flight are finished. They end with the process.
                 changed = shutdown.changed() => if changed.is_err() { return },
@@ -106,15 +124,7 @@ fn probed(pools: &Pools) -> impl Iterator<Item = (&Arc<Pool>, usize)> {
     })
 }
 
-fn spawn_probes(pools: &Pools) -> JoinSet<()> {
-    let mut probes = JoinSet::new();
-    for (pool, index) in probed(pools) {
-        probes.spawn(probe_periodically(Arc::clone(pool), index));
-    }
-    probes
-}
-
-async fn probe_periodically(pool: Arc<Pool>, index: usize) {
+async fn probe_periodically(pool: Arc<Pool>, index: usize, descriptions: Arc<DescriptionStore>) {
     let Some(upstream) = pool.upstreams.get(index) else { return };
     // A reload does not change the time of the next probe.
     sleep(Duration::from_millis(upstream.next_probe().since(Monotonic::now()))).await;
@@ -125,7 +135,7 @@ async fn probe_periodically(pool: Arc<Pool>, index: usize) {
         record(&pool, upstream, outcome);
         if has_passed && pool.claim_description(Monotonic::now()) {
             // Not awaited: a slow description must not delay the next probe.
-            tokio::spawn(describe::refresh(Arc::clone(&pool), index));
+            tokio::spawn(describe::refresh(Arc::clone(&pool), index, Arc::clone(&descriptions)));
         }
         upstream.sweep_idle(Monotonic::now());
         // The interval is from start to start, so that a probe that times out does not delay the

@@ -1,9 +1,10 @@
 //! Descriptions that tools publish.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use shared::{catalog::MAX_DESCRIPTION, tool::Tool};
 use tests::{
-    FakeTool, Request, ToolBehavior,
+    FakeTool, Request, Signer, ToolBehavior,
+    descriptions::{Hostile, copies_of_a_long_text, good, hostile},
     proxy::{Proxy, ProxyConfig},
     until,
 };
@@ -17,11 +18,6 @@ fn response(body: &str, chunked: bool) -> ToolBehavior {
     ToolBehavior::Respond(
         format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n{framed}").into_bytes(),
     )
-}
-
-fn description(action: &str) -> String {
-    let item = json!({ "get": { "summary": "Does it" } });
-    json!({ "openapi": "3.1.0", "paths": { format!("/api/{action}"): item } }).to_string()
 }
 
 async fn read(proxy: &Proxy, path: &str) -> Value {
@@ -48,7 +44,7 @@ fn config(tool: &FakeTool) -> ProxyConfig {
 
 #[tokio::test]
 async fn description_of_a_tool_is_served_and_the_last_good_one_kept() {
-    let tool = FakeTool::start(response(&description("generate"), true)).await;
+    let tool = FakeTool::start(response(&good("/api", "generate"), true)).await;
     let proxy = config(&tool).line("defaults.probe", "jitter_percent = 0").ready().await;
     until("the description is read", || async { !actions(&proxy).await.is_empty() }).await;
     assert_eq!(actions(&proxy).await, ["/v1/qr/generate"]);
@@ -75,8 +71,121 @@ async fn description_of_a_tool_is_served_and_the_last_good_one_kept() {
             .await;
         assert_eq!(actions(&proxy).await, ["/v1/qr/generate"], "{reason}");
     }
-    tool.set(response(&description("scan"), false));
+    tool.set(response(&good("/api", "scan"), false));
     until("the new description is read", || async { actions(&proxy).await == ["/v1/qr/scan"] }).await;
     assert_eq!(error().await, None);
     assert_eq!(qr(&proxy).await["described_actions"], 1);
+}
+
+/// The most memory that a description may take, in bytes.
+const MAX_MEMORY: u64 = 64 * 1024 * 1024;
+/// The most that the gateway says of a tool, in bytes.
+const MAX_SAID: usize = 96 * 1024;
+
+/// Makes a call of each tool.
+async fn calls_go_on(proxy: &Proxy) {
+    for tool in Tool::ALL {
+        let call = Signer::default().granted(Request::new("GET", &format!("/v1/{tool}/generate")));
+        let response = proxy.send(call).await;
+        assert_eq!(response.status, 200, "{tool}: {}", proxy.output());
+    }
+}
+
+/// Forgets how much memory the process has had at most. Returns what it has.
+fn memory_before(proxy: &Proxy) -> u64 {
+    std::fs::write(format!("/proc/{}/clear_refs", proxy.pid()), "5").unwrap();
+    proxy.memory("VmRSS")
+}
+
+fn assert_memory(name: &str, proxy: &Proxy, before: u64) {
+    let most = proxy.memory("VmHWM").saturating_sub(before);
+    assert!(most <= MAX_MEMORY, "{name}: {} MiB more", most / (1024 * 1024));
+}
+
+async fn rejected(proxy: &Proxy, reason: &str) {
+    let error = async || qr(proxy).await["description_error"].as_str().map(str::to_owned);
+    until(reason, || async { error().await.is_some_and(|error| error.contains(reason)) }).await;
+}
+
+fn publish(text: &str) -> ToolBehavior {
+    response(text, false)
+}
+
+#[tokio::test]
+async fn hostile_description_costs_its_own_tool_its_description() {
+    let (tool, others) = (
+        FakeTool::start(publish(&good("/api", "generate"))).await,
+        FakeTool::start(ToolBehavior::Describe).await,
+    );
+    let state = tempfile::tempdir().unwrap();
+    let config = Tool::ALL
+        .into_iter()
+        .filter(|tool| *tool != Tool::Qr)
+        .fold(config(&tool), |config, tool| config.tool(tool, &[&others]));
+    let config = config.line("defaults.probe", "jitter_percent = 0").state_directory(state.path());
+    let proxy = config.ready().await;
+    let is_good = async |proxy: &Proxy| actions(proxy).await == ["/v1/qr/generate"];
+    for Hostile { name, text, refused } in hostile("/api") {
+        tool.set(publish(&good("/api", "generate")));
+        until("the good description is read", || async {
+            is_good(&proxy).await && qr(&proxy).await["description_error"].is_null()
+        })
+        .await;
+        calls_go_on(&proxy).await;
+        let before = memory_before(&proxy);
+        tool.set(publish(&text));
+        match refused {
+            Some(reason) => {
+                rejected(&proxy, reason).await;
+                assert!(is_good(&proxy).await, "{name}");
+            }
+            None => until(name, || async { !is_good(&proxy).await }).await,
+        }
+        calls_go_on(&proxy).await;
+        for path in ["/tools", "/tools/qr", "/tools/openapi.json"] {
+            let said = proxy.send(Request::new("GET", path)).await.body.len();
+            assert!(said <= MAX_SAID, "{name}: {path} has {said} bytes");
+        }
+        assert_memory(name, &proxy, before);
+    }
+    proxy.logs("description rejected: tool=qr").await;
+}
+
+#[tokio::test]
+async fn last_good_description_outlives_a_restart() {
+    let (tool, others) = (
+        FakeTool::start(publish(&good("/api", "generate"))).await,
+        FakeTool::start(ToolBehavior::Describe).await,
+    );
+    let state = tempfile::tempdir().unwrap();
+    let config = Tool::ALL
+        .into_iter()
+        .filter(|tool| *tool != Tool::Qr)
+        .fold(config(&tool), |config, tool| config.tool(tool, &[&others]));
+    let config = config.state_directory(state.path());
+    let stored = state.path().join("proxy.toml.descriptions").join("qr");
+    let proxy = config.ready().await;
+    until("it is stored", || async { stored.exists() }).await;
+    let before = proxy.memory("VmRSS");
+    drop(proxy);
+
+    let hostile = copies_of_a_long_text("/api");
+    tool.set(publish(&hostile));
+    let proxy = config.ready().await;
+    rejected(&proxy, "65536 bytes").await;
+    assert_eq!(actions(&proxy).await, ["/v1/qr/generate"], "of the process before");
+    calls_go_on(&proxy).await;
+    assert_memory("after a restart", &proxy, before);
+    drop(proxy);
+
+    std::fs::write(&stored, format!("/about/openapi.json\n{hostile}")).unwrap();
+    let proxy = config.ready().await;
+    proxy.logs("stored description rejected: tool=qr").await;
+    rejected(&proxy, "65536 bytes").await;
+    assert_eq!(actions(&proxy).await, [""; 0]);
+    calls_go_on(&proxy).await;
+    assert_memory("with a hostile file", &proxy, before);
+    tool.set(publish(&good("/api", "scan")));
+    until("the good one is read", || async { actions(&proxy).await == ["/v1/qr/scan"] }).await;
+    until("it is stored", || async { std::fs::read_to_string(&stored).unwrap().contains("/api/scan") }).await;
 }

@@ -13,9 +13,12 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use shared::catalog::{DescriptionError, MAX_DESCRIPTION, ToolDescription};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::AGENT;
+use crate::upstreams::description_store::{DescriptionStore, Published};
 use crate::upstreams::{Pool, Upstream};
 use transport::clock::Monotonic;
 use transport::tls;
@@ -42,18 +45,43 @@ enum ReadError {
     Body(String),
     #[error("it is not UTF-8")]
     Text,
+    #[error("parsing it ended early")]
+    NotParsed,
     #[error(transparent)]
     Description(#[from] DescriptionError),
 }
 
-/// Reads the description from an upstream, and records it.
-pub(super) async fn refresh(pool: Arc<Pool>, index: usize) {
+/// Parses one description at a time: of the values of a hostile one, each byte takes a hundred of memory.
+static PARSING: Semaphore = Semaphore::const_new(1);
+
+/// Reads the description from an upstream, and records it. A new one is stored for the next process.
+pub(super) async fn refresh(pool: Arc<Pool>, index: usize, store: Arc<DescriptionStore>) {
     let Some(upstream) = pool.upstreams.get(index) else { return };
     let result = timeout(TIMEOUT, read(&pool, upstream)).await.unwrap_or(Err(ReadError::TimedOut));
-    pool.record_description(&upstream.name, result.map_err(|error| error.to_string()), Monotonic::now());
+    let result = match result {
+        Ok(text) => parse(&pool, text).await,
+        Err(error) => Err(error),
+    };
+    let (result, text) = match result {
+        Ok((description, text)) => (Ok(description), text),
+        Err(error) => (Err(error.to_string()), String::new()),
+    };
+    if pool.record_description(&upstream.name, result, Monotonic::now()) {
+        let (tool, path) = (pool.config.tool, pool.config.settings.describe.clone());
+        // On a thread that may wait for the disk. Nothing waits for it.
+        drop(spawn_blocking(move || store.write(tool, &Published { path, text })));
+    }
 }
 
-async fn read(pool: &Pool, upstream: &Upstream) -> Result<ToolDescription, ReadError> {
+/// Parses a description on a thread of its own, so that it delays no call.
+async fn parse(pool: &Pool, text: String) -> Result<(ToolDescription, String), ReadError> {
+    let (tool, prefix) = (pool.config.tool, pool.config.settings.path.clone());
+    let _turn = PARSING.acquire().await.map_err(|_| ReadError::NotParsed)?;
+    let parsed = spawn_blocking(move || ToolDescription::parse(tool, &prefix, &text).map(|one| (one, text)));
+    Ok(parsed.await.map_err(|_| ReadError::NotParsed)??)
+}
+
+async fn read(pool: &Pool, upstream: &Upstream) -> Result<String, ReadError> {
     let stream = TcpStream::connect(upstream.address.ok_or(ReadError::Unresolved)?).await?;
     let path = &pool.config.settings.describe;
     let body = match upstream.connector() {
@@ -64,8 +92,7 @@ async fn read(pool: &Pool, upstream: &Upstream) -> Result<ToolDescription, ReadE
             get(stream, http2, upstream, path).await?
         }
     };
-    let text = std::str::from_utf8(&body).map_err(|_| ReadError::Text)?;
-    Ok(ToolDescription::parse(pool.config.tool, &pool.config.settings.path, text)?)
+    String::from_utf8(body.into()).map_err(|_| ReadError::Text)
 }
 
 /// Sends a GET, over HTTP/2 if `http2` is set. Returns the body of the response, which must be a 200.
