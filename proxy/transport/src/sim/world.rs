@@ -189,7 +189,7 @@ impl World {
         let count = rng.pick(&[1, 1, 2, 3, 4]);
         let scale = rng.pick(&[Scale::Tiny, Scale::Tiny, Scale::Small, Scale::Large, Scale::Large]);
         let mut calls: Vec<_> =
-            (0..count).map(|at| call(&mut rng, is_fair, scale, at + 1 == count)).collect();
+            (0..count).map(|at| call(&mut rng, protocol, is_fair, scale, at + 1 == count)).collect();
         if is_fair && calls.iter().any(|call| call.is_post) {
             // A POST that meets a connection which is just being closed fails.
             calls
@@ -241,20 +241,18 @@ pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(35);
 pub(super) const PAUSE_TIMEOUT: Duration = Duration::from_secs(60);
 
-fn call(rng: &mut Rng, is_fair: bool, scale: Scale, is_last: bool) -> Call {
+fn call(rng: &mut Rng, protocol: Protocol, is_fair: bool, scale: Scale, is_last: bool) -> Call {
     let is_post = rng.chance(50);
-    let body = match is_post {
-        true => {
-            let framing = match rng.range(0, 3) {
-                0 => BodyFraming::Chunks {
-                    size: rng.pick(&[1_000, 20_000, 200_000]),
-                    trailers: rng.chance(20),
-                },
-                _ => BodyFraming::Length,
-            };
-            Body { length: length(rng, scale), framing }
-        }
-        false => Body { length: 0, framing: BodyFraming::None },
+    // A GET with a body is sent again with it. Over HTTP/2 the client of this simulator sends none.
+    let has_body = is_post || (protocol == Protocol::Http1 && rng.chance(20));
+    let body = if has_body {
+        let framing = match rng.range(0, 3) {
+            0 => BodyFraming::Chunks { size: rng.pick(&[1_000, 20_000, 200_000]), trailers: rng.chance(20) },
+            _ => BodyFraming::Length,
+        };
+        Body { length: length(rng, scale), framing }
+    } else {
+        Body { length: 0, framing: BodyFraming::None }
     };
     let is_http10 = is_last && rng.chance(8) && !matches!(body.framing, BodyFraming::Chunks { .. });
     let own = rng.chance(8).then(|| rng.pick(&[Own::Ignore, Own::Read { max: 100_000 }]));
