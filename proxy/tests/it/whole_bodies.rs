@@ -72,7 +72,7 @@ impl Stage {
     /// Returns the next body of this length, and the speeds of its client and of the tool.
     fn draw(&self, length: usize) -> (usize, Body, Pace, &'static str) {
         let number = self.number.fetch_add(1, Ordering::Relaxed);
-        let pace = if number % 2 == 0 { Pace::Fast } else { Pace::Slow };
+        let pace = if number.is_multiple_of(2) { Pace::Fast } else { Pace::Slow };
         (number, Body::new(number, length), pace, ["", "", "&chunked", "&slow"][number / 2 % 4])
     }
 

@@ -23,7 +23,8 @@ pub(crate) use self::head::HeadRead;
 use crate::delegate::delegate_connection;
 use crate::http2::Http2Stream;
 use crate::limits::ClientOptions;
-use crate::socket::{SpliceEnd, reset_on_close, splice_end};
+use crate::socket::{reset_on_close, splice_end};
+use crate::splice_end::SpliceEnd;
 use crate::timer::{Pace, Timer};
 
 /// A client connection, or one HTTP/2 stream. Bytes that were read with the head of a request are

@@ -16,6 +16,8 @@ pub mod downstream;
 pub mod drain;
 mod failure;
 mod failure_watch;
+#[cfg(test)]
+mod fake_stream;
 mod framing;
 mod headers;
 pub mod hooks;
@@ -36,6 +38,7 @@ mod response_deadline;
 #[cfg(test)]
 mod sim;
 mod socket;
+mod splice_end;
 pub mod thread;
 mod timer;
 pub mod tls;

@@ -11,18 +11,17 @@ mod parser;
 mod product;
 mod rng;
 mod script;
+mod state;
 mod wire;
 mod world;
 
-use std::io;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use pingora::apps::ServerApp as _;
-use pingora::protocols::Stream;
-use pingora::{Error, ErrorType, Result};
 use tokio::sync::watch;
 use tokio::time;
 
@@ -30,29 +29,17 @@ use self::oracle::{Outcome, violations};
 use self::parser::Parser;
 use self::product::Product;
 use self::rng::Rng;
-use self::script::{Http1Client, Seen, SeenRequest, State};
-pub(crate) use self::wire::NearEnd;
+use self::script::Http1Client;
+use self::state::{Seen, SeenRequest, State};
 use self::wire::wire;
 use self::world::{Protocol, World};
-use crate::clock;
-use crate::connect::{ConnectTarget, ConnectionLimits};
+use crate::connect::ConnectionLimits;
 use crate::downstream::{Downstream, Transport};
+use crate::fake_stream::{FakeStream, set_dialer};
 use crate::hooks::Listener as _;
-use crate::record::DialTimes;
 
 /// Simulated time after which a world is given up.
 const END: Duration = Duration::from_secs(20_000);
-
-/// Connects to a simulated upstream. Returns `None` outside of a world.
-pub(crate) async fn connect(target: &ConnectTarget) -> Option<Result<(Stream, DialTimes)>> {
-    let begun = clock::instant();
-    let connected = match script::dial(target.options.timeout).await? {
-        Ok(stream) => Ok((stream, DialTimes { begun, connected: clock::instant(), secured: None })),
-        Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(Error::new(ErrorType::ConnectTimedout)),
-        Err(_) => Err(Error::new(ErrorType::ConnectRefused)),
-    };
-    Some(connected)
-}
 
 /// Plays a world.
 fn play(seed: u64) -> (World, Outcome) {
@@ -60,9 +47,10 @@ fn play(seed: u64) -> (World, Outcome) {
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     let mut rng = Rng::new(!seed);
     let state = State::new(World::new(seed), rng.fork());
-    State::enter(Some(Arc::clone(&state)));
+    let dialing = Arc::clone(&state);
+    set_dialer(Some(Rc::new(move |time| Box::pin(script::dial(Arc::clone(&dialing), time)))));
     let outcome = runtime.block_on(run(&state, rng));
-    State::enter(None);
+    set_dialer(None);
     drop(runtime);
     (state.world.clone(), outcome)
 }
@@ -79,7 +67,7 @@ async fn run(state: &Arc<State>, mut rng: Rng) -> Outcome {
     let (_shutdown, watch) = watch::channel(false);
     let served = tokio::spawn({
         let server = Arc::clone(&server);
-        async move { server.process_new(Box::new(near), &watch).await }
+        async move { server.process_new(Box::new(FakeStream::new(near)), &watch).await }
     });
     let client = match world.protocol {
         Protocol::Http1 => {
@@ -102,7 +90,7 @@ async fn run(state: &Arc<State>, mut rng: Rng) -> Outcome {
     let has_ended = time::timeout(END, ended).await.is_ok_and(|is_served| is_served);
     let ended = time::Instant::now();
     // What waits in the connection is still read, unless the client is silent.
-    let read = time::timeout(END, client).await.ok().and_then(std::result::Result::ok);
+    let read = time::timeout(END, client).await.ok().and_then(Result::ok);
     drop(server);
     let mut seen = std::mem::take(&mut *state.seen.lock());
     let written = (world.protocol == Protocol::Http1).then(|| {

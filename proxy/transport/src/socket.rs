@@ -20,6 +20,7 @@ use tokio::net::TcpStream;
 
 use crate::delegate::delegate_write;
 use crate::pipe::Pipe;
+use crate::splice_end::SpliceEnd;
 
 /// A TCP connection.
 #[derive(Debug)]
@@ -46,23 +47,13 @@ impl Socket {
     }
 }
 
-/// A connection whose bytes the kernel can move into a pipe and out of it.
-pub(crate) trait SpliceEnd {
-    /// Moves up to `max` bytes from the connection into an empty pipe. Returns their number, or 0 at
-    /// the end of the connection.
-    fn poll_fill(&self, pipe: &mut Pipe, max: u64, context: &mut Context<'_>) -> Poll<io::Result<usize>>;
-
-    /// Moves bytes from a pipe into the connection. Returns their number.
-    fn poll_drain(&self, pipe: &mut Pipe, context: &mut Context<'_>) -> Poll<io::Result<usize>>;
-}
-
 /// Returns the connection behind a stream if the kernel can move its bytes: a TCP connection with
 /// nothing in between, as TLS or HTTP/2.
 pub(crate) fn splice_end(stream: &Stream) -> Option<&dyn SpliceEnd> {
     let stream = (**stream).as_any();
     #[cfg(test)]
-    if let Some(wire) = stream.downcast_ref::<crate::sim::NearEnd>() {
-        return wire.splice_end();
+    if let Some(fake) = stream.downcast_ref::<crate::fake_stream::FakeStream>() {
+        return fake.splice_end();
     }
     stream.downcast_ref::<Socket>().map(|socket| socket as &dyn SpliceEnd)
 }
@@ -72,8 +63,8 @@ pub(crate) fn splice_end(stream: &Stream) -> Option<&dyn SpliceEnd> {
 pub(crate) fn reset_on_close(stream: &Stream) {
     let stream = (**stream).as_any();
     #[cfg(test)]
-    if let Some(wire) = stream.downcast_ref::<crate::sim::NearEnd>() {
-        return wire.reset_on_close();
+    if let Some(fake) = stream.downcast_ref::<crate::fake_stream::FakeStream>() {
+        return fake.reset_on_close();
     }
     if let Some(socket) = stream.downcast_ref::<Socket>() {
         // Without it, the end looks as before.

@@ -1,13 +1,14 @@
 //! Opens connections to upstreams, with TLS if it is on.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pingora::protocols::Stream;
 use pingora::{Error, ErrorType, Result};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::clock;
 use crate::connect::ConnectTarget;
 use crate::record::DialTimes;
 use crate::socket::Socket;
@@ -16,8 +17,10 @@ use crate::tls::{Connector, HandshakeError, SecureStream};
 /// Opens a connection, with TLS if it is on. Returns it with the times of its steps.
 pub(crate) async fn connect(target: &ConnectTarget) -> Result<(Stream, DialTimes)> {
     #[cfg(test)]
-    if let Some(connected) = crate::sim::connect(target).await {
-        return connected;
+    if let Some(dialed) = crate::fake_stream::dial(target.options.timeout) {
+        let begun = clock::instant();
+        let stream = dialed.await.map_err(connect_error)?;
+        return Ok((stream, DialTimes { begun, connected: clock::instant(), secured: None }));
     }
     let (stream, mut times) = connect_tcp(target).await?;
     stream.set_nodelay(true).map_err(connect_error)?;
@@ -28,9 +31,9 @@ pub(crate) async fn connect(target: &ConnectTarget) -> Result<(Stream, DialTimes
         None => Ok((Box::new(socket), times)),
         // Boxed, so that calls without TLS hold no memory for it.
         Some(connector) => {
-            let left = target.options.timeout.saturating_sub(times.begun.elapsed());
+            let left = target.options.timeout.saturating_sub(clock::instant().duration_since(times.begun));
             let stream = Box::pin(secure(Box::new(socket), connector, left)).await?;
-            times.secured = Some(Instant::now());
+            times.secured = Some(clock::instant());
             Ok((stream, times))
         }
     }
@@ -38,11 +41,11 @@ pub(crate) async fn connect(target: &ConnectTarget) -> Result<(Stream, DialTimes
 
 /// Opens a TCP connection. Returns it with the times of its steps.
 pub(crate) async fn connect_tcp(target: &ConnectTarget) -> Result<(TcpStream, DialTimes)> {
-    let begun = Instant::now();
+    let begun = clock::instant();
     let connected = timeout(target.options.timeout, TcpStream::connect(target.address)).await;
     let stream = connected.unwrap_or_else(|_elapsed| Err(io::ErrorKind::TimedOut.into()));
     let stream = stream.map_err(connect_error)?;
-    Ok((stream, DialTimes { begun, connected: Instant::now(), secured: None }))
+    Ok((stream, DialTimes { begun, connected: clock::instant(), secured: None }))
 }
 
 /// Returns the error of a connection attempt that this error of the operating system has ended.

@@ -23,7 +23,8 @@ use crate::hooks::{Event, Limit, Phases, Timeouts};
 use crate::pipe::PipePool;
 use crate::record::Record;
 use crate::response_deadline::{ResponseDeadline, ResponseTimeout};
-use crate::socket::{SpliceEnd, splice_end};
+use crate::socket::splice_end;
+use crate::splice_end::SpliceEnd;
 
 /// A call in flight.
 pub(super) struct Exchange<'a, P: Phases> {

@@ -12,7 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::sleep;
 
 use super::parser::Got;
-use super::script::{State, sent_body};
+use super::script::sent_body;
+use super::state::State;
 use super::wire::FarEnd;
 use super::world::{Leave, Pace};
 

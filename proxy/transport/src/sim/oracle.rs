@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::parser::Got;
-use super::product::LogLine;
-use super::script::{Seen, replied_body, sent_body};
+use super::script::{replied_body, sent_body};
+use super::state::{LogLine, Seen};
 use super::world::{Body, BodyFraming, Leave, Own, Pace, Protocol, World};
 
 /// What came out of a world.

@@ -9,7 +9,7 @@ use pingora::ErrorType;
 use shared::problem::{Problem, codes};
 use tokio::time::sleep;
 
-use super::script::State;
+use super::state::{LogLine, State, id_of};
 use super::world::Own;
 use crate::connect::{ConnectOptions, ConnectTarget, Connections};
 use crate::drain::Drain;
@@ -20,7 +20,7 @@ use crate::hooks::{
 use crate::idle_clients::IdleClients;
 use crate::incoming::Incoming;
 use crate::limits::ClientOptions;
-use crate::record::{Aborted, DialTimes, Record};
+use crate::record::{DialTimes, Record};
 use crate::response::Response;
 use crate::tls::ServerTls;
 
@@ -41,18 +41,6 @@ pub(super) struct Call {
     is_idempotent: bool,
     attempts: usize,
     has_queued: bool,
-}
-
-/// What the log has of a request.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LogLine {
-    pub(super) id: Option<usize>,
-    pub(super) status: u16,
-    /// Bytes of the response's body.
-    pub(super) sent: usize,
-    /// Bytes of the request's body.
-    pub(super) received: u64,
-    pub(super) aborted: Option<Aborted>,
 }
 
 /// The product's part of a log record.
@@ -104,11 +92,6 @@ impl Product {
     fn give_up() -> AfterFailure {
         AfterFailure::GiveUp(Box::new(Problem::new(codes::TOOL_UNAVAILABLE, "no attempt is left")))
     }
-}
-
-/// Returns the number of a call from its target.
-pub(super) fn id_of(target: &str) -> Option<usize> {
-    target.rsplit('/').next()?.parse().ok()
 }
 
 impl Listener for Product {

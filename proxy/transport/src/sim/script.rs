@@ -1,6 +1,5 @@
 //! What the client and the upstreams of a world do, and what they see.
 
-use std::cell::RefCell;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,80 +11,14 @@ use once_cell::sync::Lazy;
 use parking_lot::Mutex;
 use pingora::protocols::Stream;
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::parser::Parser;
-use super::product::{LogLine, id_of};
 use super::rng::Rng;
-use super::wire::{FarEnd, Tape, wire};
-use super::world::{Body, BodyFraming, Call, Dial, Leave, Pace, Reply, World};
-use crate::hooks::Limit;
-use crate::http2::CloseReason;
-
-/// A world that is played.
-pub(super) struct State {
-    pub(super) world: World,
-    pub(super) seen: Mutex<Seen>,
-    rng: Mutex<Rng>,
-}
-
-/// What was seen from outside.
-#[derive(Default)]
-pub(super) struct Seen {
-    pub(super) requests: Vec<SeenRequest>,
-    pub(super) upstreams: Vec<SeenUpstream>,
-    pub(super) log: Vec<LogLine>,
-    pub(super) limits: Vec<Limit>,
-    /// Why HTTP/2 connections were closed.
-    pub(super) closed: Vec<CloseReason>,
-    pub(super) violations: Vec<String>,
-    /// The calls and the numbers of the replies of which an upstream has sent everything.
-    pub(super) whole: Vec<(usize, usize)>,
-    /// When a party first fell silent.
-    pub(super) silent_since: Option<Instant>,
-}
-
-/// A request that an upstream has received.
-#[derive(Clone, Debug)]
-pub(super) struct SeenRequest {
-    pub(super) id: usize,
-    pub(super) body: Vec<u8>,
-    pub(super) is_complete: bool,
-}
-
-/// A connection to an upstream.
-pub(super) struct SeenUpstream {
-    pub(super) tape: Tape,
-    /// Whether the upstream waits for a request and has sent the whole response before it.
-    pub(super) is_at_boundary: Arc<Mutex<bool>>,
-}
-
-thread_local! {
-    static CURRENT: RefCell<Option<Arc<State>>> = const { RefCell::new(None) };
-}
-
-impl State {
-    pub(super) fn new(world: World, rng: Rng) -> Arc<Self> {
-        Arc::new(Self { world, seen: Mutex::default(), rng: Mutex::new(rng) })
-    }
-
-    /// Makes this the world of the thread, or ends the one before.
-    pub(super) fn enter(state: Option<Arc<Self>>) {
-        CURRENT.set(state);
-    }
-
-    pub(super) fn fork(&self) -> Rng {
-        self.rng.lock().fork()
-    }
-
-    fn violate(&self, violation: String) {
-        self.seen.lock().violations.push(violation);
-    }
-
-    pub(super) fn fall_silent(&self) {
-        self.seen.lock().silent_since.get_or_insert_with(Instant::now);
-    }
-}
+use super::state::{SeenRequest, SeenUpstream, State, id_of};
+use super::wire::{FarEnd, wire};
+use super::world::{Body, BodyFraming, Call, Dial, Leave, Pace, Reply};
+use crate::fake_stream::FakeStream;
 
 /// Maximum length of a body.
 const MAX_BODY: usize = 400_000;
@@ -123,9 +56,8 @@ fn framed(body: Body, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Opens a connection to an upstream. Returns `None` outside of a world.
-pub(super) async fn dial(time: Duration) -> Option<io::Result<Stream>> {
-    let state = CURRENT.with_borrow(Clone::clone)?;
+/// Opens a connection to an upstream.
+pub(super) async fn dial(state: Arc<State>, time: Duration) -> io::Result<Stream> {
     let count = state.seen.lock().upstreams.len();
     let outcome = state.world.dials.get(count).copied().unwrap_or(Dial::Connect);
     let (near, far) = wire(state.world.upstream_mood, state.fork());
@@ -135,12 +67,12 @@ pub(super) async fn dial(time: Duration) -> Option<io::Result<Stream>> {
     match outcome {
         Dial::Connect => {
             tokio::spawn(serve_upstream(state, far, is_at_boundary));
-            Some(Ok(Box::new(near)))
+            Ok(Box::new(FakeStream::new(near)))
         }
-        Dial::Refuse => Some(Err(io::ErrorKind::ConnectionRefused.into())),
+        Dial::Refuse => Err(io::ErrorKind::ConnectionRefused.into()),
         Dial::Never => {
             sleep(time).await;
-            Some(Err(io::ErrorKind::TimedOut.into()))
+            Err(io::ErrorKind::TimedOut.into())
         }
     }
 }

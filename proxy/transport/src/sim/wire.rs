@@ -2,7 +2,6 @@
 //! may do: it blocks, takes or gives a part of the bytes, refuses to be spliced, and breaks. A
 //! script has the far end.
 
-use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -10,21 +9,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use bytes::BytesMut;
 use parking_lot::{Mutex, MutexGuard};
-use pingora::protocols::raw_connect::ProxyDigest;
-use pingora::protocols::{
-    GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, TimingDigest,
-    UniqueID, UniqueIDType,
-};
 use rustix::io::Errno;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::sleep;
 
 use super::rng::Rng;
+use crate::fake_stream::Fake;
 use crate::pipe::Pipe;
-use crate::socket::SpliceEnd;
+use crate::splice_end::SpliceEnd;
 
 /// How a near end behaves.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +82,7 @@ struct Line {
 }
 
 /// The proxy's end of a connection.
-pub(crate) struct NearEnd(Arc<Mutex<Wire>>);
+pub(super) struct NearEnd(Arc<Mutex<Wire>>);
 
 /// The script's end of a connection. Dropping it closes the connection.
 pub(super) struct FarEnd(Arc<Mutex<Wire>>);
@@ -213,17 +207,6 @@ impl Wire {
 }
 
 impl NearEnd {
-    /// Returns the connection if the kernel can move its bytes.
-    pub(crate) fn splice_end(&self) -> Option<&dyn SpliceEnd> {
-        let can = self.0.lock().mood.splice != Splicing::None;
-        can.then_some(self)
-    }
-
-    /// Makes the end of the connection a reset.
-    pub(crate) fn reset_on_close(&self) {
-        self.0.lock().resets_on_close = true;
-    }
-
     /// Reads at most so many bytes: none at the end.
     fn poll_take(&self, max: usize, context: &Context<'_>) -> Poll<io::Result<Vec<u8>>> {
         let mut wire = self.0.lock();
@@ -271,6 +254,16 @@ impl NearEnd {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl Fake for NearEnd {
+    fn can_splice(&self) -> bool {
+        self.0.lock().mood.splice != Splicing::None
+    }
+
+    fn reset_on_close(&self) {
+        self.0.lock().resets_on_close = true;
     }
 }
 
@@ -444,44 +437,3 @@ impl Tape {
         self.0.lock().near_is_open
     }
 }
-
-impl fmt::Debug for NearEnd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NearEnd").finish_non_exhaustive()
-    }
-}
-
-#[async_trait]
-impl Shutdown for NearEnd {
-    async fn shutdown(&mut self) {
-        // The peer may be gone already.
-        let _sent = AsyncWriteExt::shutdown(self).await;
-    }
-}
-
-impl GetSocketDigest for NearEnd {
-    fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
-        None
-    }
-}
-
-impl GetTimingDigest for NearEnd {
-    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
-        Vec::new()
-    }
-}
-
-impl GetProxyDigest for NearEnd {
-    fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
-        None
-    }
-}
-
-impl UniqueID for NearEnd {
-    fn id(&self) -> UniqueIDType {
-        0
-    }
-}
-
-impl Ssl for NearEnd {}
-impl Peek for NearEnd {}

@@ -12,7 +12,7 @@ use tokio::io::AsyncWrite;
 use crate::framing::Framing;
 use crate::pipe::{self, Pipe, PipePool};
 use crate::relay::write_buf::WriteBuf;
-use crate::socket::SpliceEnd;
+use crate::splice_end::SpliceEnd;
 
 /// Minimum length of the rest of a body that is spliced. Below, the pipe costs more than the copy.
 const MIN_LENGTH: u64 = 64 << 10;
