@@ -31,7 +31,7 @@ impl ReprDigest {
     }
 
     /// Returns true if the body that has come is the stated one.
-    pub(crate) fn is_met(self) -> bool {
+    pub(crate) fn matches(self) -> bool {
         self.received.finalize().as_slice() == self.stated
     }
 }

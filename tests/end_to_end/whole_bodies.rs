@@ -15,6 +15,7 @@ use tests::{
     bodies::{Body, BodyClient, BodyTool, Pace, connect, target},
     proxy::{Proxy, ProxyConfig},
     stack::Edge,
+    until,
 };
 use tokio::{runtime::Runtime, task::JoinSet};
 
@@ -102,4 +103,32 @@ fn uploads_through_the_edge_are_whole() {
     let stage = stage();
     run(&stage, &[(64 << 10, 12), ((64 << 10) + 1, 12), (MIB, 12), (4 * MIB, 12)], Stage::upload);
     assert_eq!(stage.tool.whole_uploads(), stage.number.load(Ordering::Relaxed));
+}
+
+/// The edge does not read for a client that does not.
+#[test]
+fn client_that_never_reads_through_the_edge_is_cut() {
+    let tool = BodyTool::start();
+    let proxy = ProxyConfig::new()
+        .section("server", "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\n")
+        .line("clients", "idle_timeout = \"1s\"")
+        .upstreams(Tool::Pdf, &[&tool.address.to_string()])
+        .start_and_wait();
+    let edge = Edge::start(&proxy.url());
+    let (key, _) = edge.issue("enterprise");
+    Runtime::new().unwrap().block_on(async {
+        let mut held = Vec::new();
+        for number in 0..4 {
+            let mut client = BodyClient::over(connect(edge.addr, Pace::Slow).await, Pace::Slow);
+            let request = Request::get(&target("/v1/pdf/bytes", number, 50 * MIB, ""))
+                .key(&key)
+                .header("Host", &edge.addr.to_string());
+            client.send(&request, Body::new(0, 0)).await.unwrap();
+            held.push(client);
+        }
+        let series = r#"utg_limits_exceeded_total{limit="idle_timeout"}"#;
+        until("all are cut", || async { proxy.metric(series).await == Some(4.0) }).await;
+        until("the tool has its connections back", || async { tool.open_calls() == 0 }).await;
+        proxy.metric_is(r#"utg_calls_in_flight{tool="pdf"}"#, 0.0).await;
+    });
 }

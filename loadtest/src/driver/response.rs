@@ -43,7 +43,7 @@ impl CallResponse {
             let kept = keep.saturating_sub(read.body.len()).min(data.len());
             read.body.extend_from_slice(data.get(..kept).unwrap_or_default());
         }
-        if digest.is_none_or(ReprDigest::is_met) { Ok(read) } else { Err(CallError::Corrupt) }
+        if digest.is_none_or(ReprDigest::matches) { Ok(read) } else { Err(CallError::Corrupt) }
     }
 
     /// Returns the outcome that goes into the call's record.

@@ -193,7 +193,11 @@ fn print(world: &World, outcome: &Outcome) {
     println!("elapsed {:?}, silent for {:?}", outcome.elapsed, outcome.silence);
 }
 
-/// Returns what is worth printing of responses.
-fn summary(responses: &[parser::Got]) -> Vec<(u16, Option<usize>, Option<usize>, usize, bool)> {
-    responses.iter().map(|got| (got.status, got.id, got.reply, got.body.len(), got.is_complete)).collect()
+/// Returns a line for each response: its status, its call, its reply, and how much of its body came.
+fn summary(responses: &[parser::Got]) -> Vec<String> {
+    let line = |got: &parser::Got| {
+        let end = if got.is_complete { "complete" } else { "cut" };
+        format!("{} to {:?}, reply {:?}: {} bytes, {end}", got.status, got.id, got.reply, got.body.len())
+    };
+    responses.iter().map(line).collect()
 }
