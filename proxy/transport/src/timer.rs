@@ -54,7 +54,7 @@ impl Countdown {
             // was never cut.
             return;
         }
-        let earned = (bytes as u64).saturating_mul(SECOND).checked_div(self.rate).unwrap_or(self.max);
+        let earned = time_of(bytes, self.rate);
         if earned >= self.max {
             // The clock is not read.
             return self.restart();
@@ -74,9 +74,9 @@ impl Countdown {
         self.max.saturating_sub(self.left())
     }
 
-    /// Returns true if the countdown has a minimum rate.
-    pub(crate) const fn is_paced(&self) -> bool {
-        self.rate > 0
+    /// Returns the minimum rate, or 0 if there is none.
+    pub(crate) const fn rate(&self) -> u64 {
+        self.rate
     }
 
     /// Returns true if the countdown started with less than the whole time: bytes came, but more
@@ -117,6 +117,12 @@ impl Timer {
         self.0 = None;
         Poll::Ready(())
     }
+}
+
+/// Returns the nanoseconds that so many bytes take at a minimum rate in bytes a second. Without one, any
+/// byte is worth all time.
+pub(crate) fn time_of(bytes: usize, rate: u64) -> u64 {
+    (bytes as u64).saturating_mul(SECOND).checked_div(rate).unwrap_or(u64::MAX)
 }
 
 /// Returns whole nanoseconds. They overflow after 584 years.

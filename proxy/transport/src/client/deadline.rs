@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::timer::{Countdown, Pace, Timer, nanos};
+use crate::timer::{Countdown, Pace, Timer, nanos, time_of};
 
 /// The direction of a transfer between a client and the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,8 @@ struct Bucket {
     /// Nanoseconds that were spent at `since`, or 0 if the bucket was full.
     spent: u64,
     since: Option<Instant>,
+    /// The minimum rate, in bytes a second.
+    rate: u64,
 }
 
 impl ClientDeadline {
@@ -79,11 +81,12 @@ impl ClientDeadline {
     /// Disarms the deadline, and clears a timeout.
     pub(super) fn disarm(&mut self) {
         self.expired = None;
+        let rate = self.countdown.rate();
         if let Some(direction) = self.awaited.take()
-            && self.countdown.is_paced()
+            && rate > 0
         {
             let spent = self.countdown.spent();
-            self.bucket(direction).store(spent);
+            self.bucket(direction).store(spent, rate);
         }
     }
 
@@ -92,10 +95,14 @@ impl ClientDeadline {
         (self.upload, self.download) = (Bucket::default(), Bucket::default());
     }
 
-    /// Records bytes that were transferred. They extend the deadline if their direction is awaited.
+    /// Records bytes that were transferred. They extend the deadline of their direction.
     pub(super) fn record_progress(&mut self, direction: Direction, bytes: usize) {
         if self.awaited == Some(direction) {
             self.countdown.earn(bytes);
+        } else {
+            // Most bytes of a client that pauses are sent while the upstream is awaited. Without them,
+            // one that received more than the minimum rate was cut.
+            self.bucket(direction).earn(bytes);
         }
     }
 
@@ -129,9 +136,16 @@ impl ClientDeadline {
 }
 
 impl Bucket {
-    fn store(&mut self, spent: u64) {
+    fn store(&mut self, spent: u64, rate: u64) {
         // The clock is not read for a full bucket.
-        *self = Self { spent, since: (spent > 0).then(Instant::now) };
+        *self = Self { spent, since: (spent > 0).then(Instant::now), rate };
+    }
+
+    /// Adds the time that so many bytes earn.
+    fn earn(&mut self, bytes: usize) {
+        if self.spent > 0 {
+            self.spent = self.spent.saturating_sub(time_of(bytes, self.rate));
+        }
     }
 
     /// Returns the nanoseconds that are still spent, after the time since then has refilled the
@@ -236,6 +250,21 @@ mod tests {
         assert!(!expires_within(&mut deadline, 29).await);
         assert!(expires_within(&mut deadline, 2).await);
         assert_eq!(deadline.timeout(), TOO_SLOW);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bytes_between_two_waits_earn_time() {
+        let mut deadline = ClientDeadline::new();
+        for _ in 0..10 {
+            deadline.arm_paced(Direction::Download, PACE);
+            assert!(!expires_within(&mut deadline, 29).await);
+            deadline.disarm();
+            deadline.record_progress(Direction::Download, 30_000);
+        }
+        deadline.record_progress(Direction::Upload, 1 << 20);
+        deadline.arm_paced(Direction::Download, PACE);
+        assert!(!expires_within(&mut deadline, 59).await);
+        assert!(expires_within(&mut deadline, 2).await);
     }
 
     #[tokio::test(start_paused = true)]

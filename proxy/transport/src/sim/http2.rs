@@ -9,13 +9,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use h2::client::{Builder, SendRequest};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::sleep;
 
 use super::parser::Got;
 use super::script::sent_body;
 use super::state::State;
 use super::wire::FarEnd;
-use super::world::{Leave, Pace};
+use super::world::Leave;
 
 /// Sends all requests and reads all responses, in the order of the calls. Ends never if the client
 /// falls silent.
@@ -59,21 +58,19 @@ async fn exchange(
     let (response, mut body) = send.send_request(request.body(()).unwrap(), !call.is_post)?;
     let sends = async {
         let bytes = Bytes::from(sent_body(id, call.body.length));
-        let Pace { piece, pause, stops_after } = client.writes;
-        let mut at = 0;
+        let pace = client.writes;
+        let (mut at, mut paused_at) = (0, 0);
         while call.is_post && at < bytes.len() {
-            if stops_after.is_some_and(|stop| at >= stop) {
+            if pace.stops_after.is_some_and(|stop| at >= stop) {
                 state.fall_silent();
                 std::future::pending::<()>().await;
             }
-            if pause > 0 {
-                sleep(Duration::from_millis(pause)).await;
-            }
-            body.reserve_capacity(piece.min(bytes.len() - at));
+            pace.wait(at, &mut paused_at).await;
+            body.reserve_capacity(pace.piece.min(bytes.len() - at));
             let Some(Ok(room)) = std::future::poll_fn(|context| body.poll_capacity(context)).await else {
                 return;
             };
-            let end = (at + room.min(piece)).min(bytes.len());
+            let end = (at + room.min(pace.piece)).min(bytes.len());
             if body.send_data(bytes.slice(at..end), false).is_err() {
                 return;
             }

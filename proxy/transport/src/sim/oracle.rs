@@ -17,6 +17,8 @@ pub(super) struct Outcome {
     pub(super) elapsed: Duration,
     /// Time from the silence of a party to the end of the connection.
     pub(super) silence: Option<Duration>,
+    /// Time from a reset by the client to the end of the connection.
+    pub(super) after_reset: Option<Duration>,
     /// Whether the connection has ended, and nothing of it is counted as in flight.
     pub(super) has_ended: bool,
 }
@@ -39,6 +41,7 @@ pub(super) fn violations(world: &World, outcome: &Outcome) -> Vec<String> {
     check_log(world, outcome, &mut found);
     check_connections(outcome, &mut found);
     check_time(world, outcome, &mut found);
+    check_reset(world, outcome, &mut found);
     if world.is_fair {
         check_fair(world, outcome, &mut found);
     }
@@ -153,6 +156,16 @@ fn check_time(world: &World, outcome: &Outcome, found: &mut Vec<String>) {
     }
 }
 
+/// A client that has reset its connection is noticed immediately, if the proxy reads from it: what it has sent
+/// may wait for an upstream otherwise.
+fn check_reset(world: &World, outcome: &Outcome, found: &mut Vec<String>) {
+    let is_read = !world.client.is_pipelined && world.calls.iter().all(|call| call.body.length == 0);
+    let late = outcome.after_reset.filter(|time| is_read && *time > Duration::from_secs(2));
+    if let Some(late) = late {
+        found.push(format!("a client that had reset its connection was noticed after {late:?}"));
+    }
+}
+
 /// If nothing goes wrong, all calls succeed without waiting for a timeout.
 fn check_fair(world: &World, outcome: &Outcome, found: &mut Vec<String>) {
     if !outcome.seen.limits.is_empty() {
@@ -178,12 +191,12 @@ fn check_fair(world: &World, outcome: &Outcome, found: &mut Vec<String>) {
         let expected = match call.own {
             Some(Own::Read { max }) if call.body.length > max => 400,
             Some(_) => 200,
-            None => call.replies[0].status,
+            None => call.fair_reply().status,
         };
         if got.status != expected {
             found.push(format!("call {id} got status {} and not {expected}", got.status));
         }
-        if call.own.is_none() && got.body.len() != call.replies[0].body.length {
+        if call.own.is_none() && got.body.len() != call.fair_reply().body.length {
             found.push(format!("call {id} got {} bytes", got.body.len()));
         }
         if call.own.is_none() && got.reply.is_none() {

@@ -11,7 +11,7 @@ use once_cell::sync::Lazy;
 use parking_lot::Mutex;
 use pingora::protocols::Stream;
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::parser::Parser;
 use super::rng::Rng;
@@ -431,6 +431,9 @@ impl Http1Client {
                 if leave == Leave::Close {
                     // Dropping the end would wait for the writer.
                     self.far.close();
+                }
+                if leave == Leave::Reset {
+                    self.state.seen.lock().reset_at = Some(Instant::now());
                 }
                 return leave_now(&self.state, &self.far, leave).await;
             }

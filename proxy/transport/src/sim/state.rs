@@ -31,6 +31,8 @@ pub(super) struct Seen {
     pub(super) violations: Vec<String>,
     /// The calls and the numbers of the replies of which an upstream has sent everything.
     pub(super) whole: Vec<(usize, usize)>,
+    /// When the client has reset its connection.
+    pub(super) reset_at: Option<Instant>,
     /// When a party first fell silent.
     pub(super) silent_since: Option<Instant>,
 }

@@ -134,6 +134,14 @@ pub(super) enum BodyFraming {
     UntilClose,
 }
 
+impl Call {
+    /// Returns the reply that the client gets if nothing goes wrong: a 503 to the first attempt of a GET is
+    /// not passed on.
+    pub(super) fn fair_reply(&self) -> &Reply {
+        self.replies.iter().find(|reply| reply.status != 503).unwrap_or(&self.replies[0])
+    }
+}
+
 /// What an upstream does with a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reply {
@@ -213,15 +221,20 @@ impl World {
             },
             timeouts: Timeouts {
                 response: RESPONSE_TIMEOUT,
-                attempt: rng.chance(30).then_some(Duration::from_secs(5)),
-                pause: PAUSE_TIMEOUT,
+                attempt: (!is_fair && rng.chance(30)).then_some(Duration::from_secs(5)),
+                pause: rng.pick(&[PAUSE_TIMEOUT / 3, PAUSE_TIMEOUT]),
             },
             pipes: rng.pick(&[0, 1, 2, 8, 8, 8]),
             client: Client {
                 is_pipelined: rng.chance(50),
-                reads: client_pace(&mut rng, is_fair, scale),
+                // A client of HTTP/2 says only after half of its window that it has taken anything, and one
+                // stream takes the connection's window from the others.
+                reads: match client_pace(&mut rng, is_fair, scale, &[(3_000, 2_000), (40_000, 30_000)]) {
+                    Pace { pause: 2_000.., .. } if protocol != Protocol::Http1 => Pace::FAST,
+                    pace => pace,
+                },
                 // A flood of small frames closes a connection of HTTP/2.
-                writes: match client_pace(&mut rng, is_fair, scale) {
+                writes: match client_pace(&mut rng, is_fair, scale, &[(3_000, 2_000)]) {
                     Pace { piece: ..300, .. } if protocol != Protocol::Http1 => Pace::FAST,
                     pace => pace,
                 },
@@ -229,7 +242,7 @@ impl World {
                     .then(|| (length(&mut rng, scale), leave(&mut rng))),
             },
             // More would take a slow client longer than the proxy waits for its next request.
-            client_mood: mood(&mut rng, scale).with_capacity_of_at_most(64 << 10),
+            client_mood: mood(&mut rng, scale).with_capacity_of_at_most(32 << 10),
             upstream_mood: mood(&mut rng, scale),
             calls,
             dials: if is_fair { Vec::new() } else { (0..4).map(|_| dial(&mut rng)).collect() },
@@ -257,6 +270,12 @@ fn call(rng: &mut Rng, protocol: Protocol, is_fair: bool, scale: Scale, is_last:
     let is_http10 = is_last && rng.chance(8) && !matches!(body.framing, BodyFraming::Chunks { .. });
     let own = rng.chance(8).then(|| rng.pick(&[Own::Ignore, Own::Read { max: 100_000 }]));
     let attempts = if is_fair { 1 } else { 3 };
+    let mut replies: Vec<_> = (0..attempts).map(|_| reply(rng, is_fair, scale, body.length)).collect();
+    // A retry with the body that was sent before. A longer one is not kept.
+    if is_fair && !is_post && scale != Scale::Large && rng.chance(30) {
+        let refused = Reply { status: 503, early: None, ..reply(rng, is_fair, scale, body.length) };
+        replies.insert(0, refused);
+    }
     Call {
         is_post,
         is_http10,
@@ -267,7 +286,7 @@ fn call(rng: &mut Rng, protocol: Protocol, is_fair: bool, scale: Scale, is_last:
         wait: if rng.chance(10) { rng.pick(&[1, 100]) } else { 0 },
         queue: if rng.chance(10) { rng.pick(&[1, 100]) } else { 0 },
         own,
-        replies: (0..attempts).map(|_| reply(rng, is_fair, scale, body.length)).collect(),
+        replies,
     }
 }
 
@@ -323,9 +342,11 @@ fn length(rng: &mut Rng, scale: Scale) -> usize {
 }
 
 /// Returns the pace of a client, some of which are hardly faster than the minimum rate for minutes.
-fn client_pace(rng: &mut Rng, is_fair: bool, scale: Scale) -> Pace {
-    if scale == Scale::Large && rng.chance(10) {
-        return Pace { piece: 3_000, pause: 2_000, stops_after: None };
+fn client_pace(rng: &mut Rng, is_fair: bool, scale: Scale, slow: &[(usize, u64)]) -> Pace {
+    if scale == Scale::Large && rng.chance(15) {
+        // Some pause for longer than an upstream may.
+        let (piece, pause) = rng.pick(slow);
+        return Pace { piece, pause, stops_after: None };
     }
     pace(rng, is_fair, scale)
 }

@@ -19,7 +19,7 @@ impl<P: Phases> Exchange<P> {
         let now = clock::instant();
         let completed = *self.record.completed_at.get_or_insert(now);
         if self.record.responded_at.is_some() {
-            return self.arm_pause();
+            return self.arm_pause_beside_upload();
         }
         let Some((forward, timeouts)) = timed(&mut self.forward) else { return };
         let left = timeouts.response.saturating_sub(now.duration_since(completed));
@@ -52,7 +52,7 @@ impl<P: Phases> Exchange<P> {
         let Some((forward, timeouts)) = timed(&mut self.forward) else { return };
         forward.upload.is_awaited = false;
         if has_responded {
-            forward.deadline.arm_pause(&mut self.client, timeouts.pause);
+            self.arm_pause_beside_upload();
         } else {
             forward.deadline.arm(&mut self.client, ResponseTimeout::Response, timeouts.response);
         }
@@ -65,10 +65,18 @@ impl<P: Phases> Exchange<P> {
             return;
         }
         if self.record.responded_at.is_some() {
-            self.arm_pause();
+            self.arm_pause_beside_upload();
         } else {
             forward.deadline.disarm();
             self.client.arm_upload();
+        }
+    }
+
+    /// Arms the timeout of the next piece of the response after a step of the upload, unless the client is
+    /// awaited.
+    fn arm_pause_beside_upload(&mut self) {
+        if self.forward.as_ref().is_none_or(|forward| !forward.download.is_blocked) {
+            self.arm_pause();
         }
     }
 

@@ -15,7 +15,7 @@ impl<P: Phases> Exchange<'_, P> {
         if self.record.responded_at.is_some() {
             // A response that starts before the end of the upload has its own timeout, which was
             // lost here once.
-            return self.arm_pause();
+            return self.arm_pause_beside_upload();
         }
         let left = self.timeouts.response.saturating_sub(now.duration_since(completed));
         let (timeout, time) = match self.timeouts.attempt {
@@ -42,7 +42,7 @@ impl<P: Phases> Exchange<'_, P> {
     /// Arms the timeout of an upstream that does not read the body. It is that of the response.
     pub(super) fn arm_upstream(&mut self) {
         if self.record.responded_at.is_some() {
-            self.arm_pause();
+            self.arm_pause_beside_upload();
         } else {
             self.deadline.arm(self.client, ResponseTimeout::Response, self.timeouts.response);
         }
@@ -51,7 +51,7 @@ impl<P: Phases> Exchange<'_, P> {
     /// Arms the timeout of a client that sends its body, unless the response has started.
     pub(super) fn arm_upload(&mut self) {
         if self.record.responded_at.is_some() {
-            self.arm_pause();
+            self.arm_pause_beside_upload();
         } else {
             self.deadline.disarm();
             self.client.arm_upload();
@@ -62,6 +62,14 @@ impl<P: Phases> Exchange<'_, P> {
     pub(super) fn arm_download(&mut self) {
         self.deadline.disarm();
         self.client.arm_download();
+    }
+
+    /// Arms the timeout of the next piece of the response after a step of the upload, unless the client is
+    /// awaited: a client that received more than the minimum rate was cut for a pause of the upstream.
+    fn arm_pause_beside_upload(&mut self) {
+        if !self.down.is_blocked {
+            self.arm_pause();
+        }
     }
 
     /// Arms the timeout of the next piece of the response.
