@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
@@ -82,7 +82,7 @@ impl LastGoodFile {
         Self { path, written: Mutex::default() }
     }
 
-    /// Reads the state that a former process has stored. There is none without a file, or if it is damaged
+    /// Reads the state that a former process has stored. It is empty without a file, or if the file is damaged
     /// or others can write it.
     pub fn read(&self) -> Stored {
         let read = self.try_read().unwrap_or_else(|error| {
@@ -119,7 +119,8 @@ impl LastGoodFile {
         if written.stored == stored {
             return;
         }
-        let (result, file) = (replace(&self.path, &stored), self.path.display());
+        let (result, file) =
+            (state_directory::replace(&self.path, &[&stored.to_text(), "\n"]), self.path.display());
         let had_failed = std::mem::replace(&mut written.has_failed, result.is_err());
         match result {
             Ok(()) if had_failed => log::info!("last good state stored again: file={file}"),
@@ -133,28 +134,6 @@ impl LastGoodFile {
             written.stored = stored;
         }
     }
-}
-
-/// Replaces a file atomically. Only its owner can read it.
-fn replace(path: &Path, stored: &Stored) -> io::Result<()> {
-    let mut new = path.as_os_str().to_owned();
-    // During an upgrade two processes may write at once.
-    new.push(format!(".new-{}", std::process::id()));
-    let new = PathBuf::from(new);
-    // A leftover of a process with the same id, or a link that another user has put there.
-    let _removed = fs::remove_file(&new);
-    let written =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).and_then(|mut out| {
-            out.write_all(stored.to_text().as_bytes())?;
-            out.write_all(b"\n")?;
-            out.sync_all()?;
-            fs::rename(&new, path)
-        });
-    if written.is_err() {
-        // A leftover that cannot be removed does no harm.
-        let _removed = fs::remove_file(&new);
-    }
-    written
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! Where a process keeps what it leaves to the next one.
 
 use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// Returns the place with the name of a configuration file and this suffix: in the state directory that
@@ -14,6 +17,32 @@ pub(crate) fn place(config: &Path, state_directory: Option<&OsStr>, suffix: &str
         Some(folder) => Path::new(folder).join(name),
         None => config.with_file_name(name),
     }
+}
+
+/// Replaces a file atomically by these parts, one after the other. Only its owner can read it.
+///
+/// # Errors
+/// Returns an error if the file cannot be written. It is as before then.
+pub(crate) fn replace(path: &Path, parts: &[&str]) -> io::Result<()> {
+    let mut new = path.as_os_str().to_owned();
+    // During an upgrade two processes may write at the same time.
+    new.push(format!(".new-{}", std::process::id()));
+    let new = PathBuf::from(new);
+    // A leftover of a process with the same id, or a link that another user has put there.
+    let _removed = fs::remove_file(&new);
+    let written =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).and_then(|mut out| {
+            for part in parts {
+                out.write_all(part.as_bytes())?;
+            }
+            out.sync_all()?;
+            fs::rename(&new, path)
+        });
+    if written.is_err() {
+        // A leftover that cannot be removed does no harm.
+        let _removed = fs::remove_file(&new);
+    }
+    written
 }
 
 #[cfg(test)]

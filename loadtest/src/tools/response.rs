@@ -60,7 +60,7 @@ pub(super) struct Filler {
     sent: u64,
 }
 
-/// What filler repeats. Its length is a prime, so that no buffer's length is a multiple of it.
+/// The bytes that filler repeats. Their number is a prime, so that no buffer's length is a multiple of it.
 static CONTENT: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut state = 1_u64;
     // A linear congruential generator (Knuth's MMIX), of which the highest byte is the best.

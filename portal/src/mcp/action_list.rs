@@ -21,7 +21,7 @@ use super::toolset::{Toolset, Toolsets};
 const SCHEMAS: &str = "#/components/schemas/";
 const DEFINITIONS: &str = "#/$defs/";
 
-/// What one tool of MCP may have.
+/// Maximum number of bytes that one tool of MCP may have.
 const MAX_LISTED: Bounds = Bounds { bytes: 16 * 1024, values: 4 * 1024, levels: 100 };
 /// What it may have without its schema.
 const MAX_SHORT: Bounds = Bounds { bytes: 640, ..MAX_LISTED };

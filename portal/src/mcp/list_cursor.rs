@@ -1,4 +1,4 @@
-//! Where a page of the list of tools begins.
+//! The cursor of the list of tools: the beginning of a page.
 
 use shared::tool::Tool;
 

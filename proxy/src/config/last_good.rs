@@ -31,7 +31,7 @@ pub(crate) enum Kept {
     OnDisk,
 }
 
-/// What is known of the files that a configuration names, before they are read.
+/// The knowledge of the files that a configuration names, before they are read.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
     /// What stays in use of a faulty file.

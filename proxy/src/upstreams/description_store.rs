@@ -7,8 +7,8 @@
 //! Why: docs/decisions/proxy.md, "The last good description of a tool outlives the process".
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,7 +59,9 @@ impl DescriptionStore {
     /// Stores what a tool published. Logs why it cannot, once for all tools until it can.
     pub(super) fn write(&self, tool: Tool, published: &Published) {
         let file = self.file(tool);
-        let result = self.create_folder().and_then(|()| replace(&file, published));
+        let result = self
+            .create_folder()
+            .and_then(|()| state_directory::replace(&file, &[&published.path, "\n", &published.text]));
         let had_failed = self.has_failed.swap(result.is_err(), Ordering::Relaxed);
         if let Err(error) = result
             && !had_failed
@@ -83,7 +85,7 @@ impl DescriptionStore {
     }
 }
 
-/// Reads a file, whose first line is the path. Returns `None` if there is none.
+/// Reads a file, whose first line is the path. Returns `None` without a file.
 fn read(file: &Path) -> io::Result<Option<Published>> {
     // Without waiting for the other end, if it is a FIFO.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
@@ -103,29 +105,10 @@ fn read(file: &Path) -> io::Result<Option<Published>> {
     Ok(Some(Published { path: path.to_owned(), text: text.to_owned() }))
 }
 
-/// Replaces a file atomically.
-fn replace(file: &Path, published: &Published) -> io::Result<()> {
-    let mut new = file.as_os_str().to_owned();
-    // During an upgrade two processes may write at once.
-    new.push(format!(".new-{}", std::process::id()));
-    let new = PathBuf::from(new);
-    let written = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
-    let written = written.and_then(|mut out| {
-        for part in [&published.path, "\n", &published.text] {
-            out.write_all(part.as_bytes())?;
-        }
-        out.sync_all()?;
-        fs::rename(&new, file)
-    });
-    if written.is_err() {
-        // A leftover that cannot be removed does no harm.
-        let _removed = fs::remove_file(&new);
-    }
-    written
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;

@@ -111,17 +111,21 @@ fn publish(text: &str) -> ToolBehavior {
     response(text, false)
 }
 
-#[tokio::test]
-async fn hostile_description_costs_its_own_tool_its_description() {
-    let (tool, others) = (
-        FakeTool::start(publish(&good("/api", "generate"))).await,
-        FakeTool::start(ToolBehavior::Describe).await,
-    );
-    let state = tempfile::tempdir().unwrap();
+/// Returns a tool with a good description, and the configuration of a proxy with it and all other tools.
+async fn all_tools() -> (FakeTool, ProxyConfig) {
+    let tool = FakeTool::start(publish(&good("/api", "generate"))).await;
+    let others = FakeTool::start(ToolBehavior::Describe).await;
     let config = Tool::ALL
         .into_iter()
         .filter(|tool| *tool != Tool::Qr)
         .fold(config(&tool), |config, tool| config.tool(tool, &[&others]));
+    (tool, config)
+}
+
+#[tokio::test]
+async fn hostile_description_costs_its_own_tool_its_description() {
+    let (tool, config) = all_tools().await;
+    let state = tempfile::tempdir().unwrap();
     let config = config.line("defaults.probe", "jitter_percent = 0").state_directory(state.path());
     let proxy = config.ready().await;
     let is_good = async |proxy: &Proxy| actions(proxy).await == ["/v1/qr/generate"];
@@ -153,15 +157,8 @@ async fn hostile_description_costs_its_own_tool_its_description() {
 
 #[tokio::test]
 async fn last_good_description_outlives_a_restart() {
-    let (tool, others) = (
-        FakeTool::start(publish(&good("/api", "generate"))).await,
-        FakeTool::start(ToolBehavior::Describe).await,
-    );
+    let (tool, config) = all_tools().await;
     let state = tempfile::tempdir().unwrap();
-    let config = Tool::ALL
-        .into_iter()
-        .filter(|tool| *tool != Tool::Qr)
-        .fold(config(&tool), |config, tool| config.tool(tool, &[&others]));
     let config = config.state_directory(state.path());
     let stored = state.path().join("proxy.toml.descriptions").join("qr");
     let proxy = config.ready().await;

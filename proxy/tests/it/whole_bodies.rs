@@ -190,14 +190,14 @@ async fn pipelined_bodies_are_whole_and_in_order() {
     for _ in 0..12 {
         let stage = Arc::clone(&stage);
         tasks.spawn(async move {
-            let drawn: Vec<_> = lengths.into_iter().map(|length| (length, stage.draw(length))).collect();
-            let pace = drawn[0].1.2;
+            let bodies: Vec<_> = lengths.into_iter().map(|length| (length, stage.draw(length))).collect();
+            let pace = bodies[0].1.2;
             let mut client = BodyClient::over(connect(stage.listen(), pace).await, pace);
-            for (length, (number, _, _, more)) in &drawn {
+            for (length, (number, _, _, more)) in &bodies {
                 let request = call("GET", &target("/v1/qr/bytes", *number, *length, more));
                 client.send(&request, Body::new(0, 0)).await?;
             }
-            for (length, (_, body, _, _)) in drawn {
+            for (length, (_, body, _, _)) in bodies {
                 client.receive(body).await.map_err(|error| format!("{length} bytes: {error}"))?;
             }
             Ok::<_, String>(())

@@ -80,7 +80,7 @@ impl Report {
         found.into_iter().map(|(cost, key, detail)| Fault { cost, key, servers: servers(), detail }).collect()
     }
 
-    /// Returns the kind of the server, if it is none that the configuration says.
+    /// Returns the kind of the server, unless it is the one that the configuration says.
     fn kind(&self, config: &ValkeyConfig) -> Option<String> {
         let is_cluster = config.kind == ValkeyKind::Cluster;
         match self.hello.get("mode").map(String::as_str) {
