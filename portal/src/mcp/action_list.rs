@@ -21,9 +21,9 @@ use super::toolset::{Toolset, Toolsets};
 const SCHEMAS: &str = "#/components/schemas/";
 const DEFINITIONS: &str = "#/$defs/";
 
-/// Maximum number of bytes that one tool of MCP may have.
+/// The bounds of one tool of MCP.
 const MAX_LISTED: Bounds = Bounds { bytes: 16 * 1024, values: 4 * 1024, levels: 100 };
-/// What it may have without its schema.
+/// The bounds of one without its schema.
 const MAX_SHORT: Bounds = Bounds { bytes: 640, ..MAX_LISTED };
 /// The longest text that it has then, in characters.
 const MAX_TEXT: usize = 200;
