@@ -9,6 +9,7 @@ mod action_entry;
 mod description;
 mod error;
 mod inline;
+mod visible;
 
 use std::collections::BTreeMap;
 

@@ -121,7 +121,12 @@ fn write(
 ) -> Result<(), Full> {
     json.object(|json| {
         json.text_member("name", name)?;
-        json.text_member("description", description)?;
+        // The tool's texts must not pass as the gateway's, which an agent trusts with its key.
+        let description = match description {
+            "" => String::new(),
+            own => format!("Words of the tool {}, as in the schema: {own}", entry.tool),
+        };
+        json.text_member("description", &description)?;
         json.name("inputSchema")?;
         schema(json)?;
         json.name("annotations")?;

@@ -1,14 +1,17 @@
 //! The OpenAPI description of one tool, as it publishes it.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::error::{DescriptionError, KEPT, MAX_ACTIONS, MAX_DESCRIPTION, excerpt};
+use super::error::{DescriptionError, KEPT, LITERAL, MAX_ACTIONS, MAX_DESCRIPTION, excerpt};
 use super::inline::Inliner;
+use super::visible::{is_visible, visible};
 use crate::action::Action;
 use crate::bounded_json::BoundedJson;
+use crate::headers::reaches_tool;
 use crate::route::CallMethod;
 use crate::tool::Tool;
 
@@ -16,7 +19,7 @@ use crate::tool::Tool;
 pub(super) const PROBLEM: &str = "GatewayProblem";
 /// Members of an operation that are kept beside `parameters`, `requestBody` and `responses`.
 const TEXTS: [&str; 2] = ["summary", "description"];
-/// Statuses that the gateway itself responds with, unless the tool describes them.
+/// Statuses that the gateway itself responds with. What a tool says of them never stands in their place.
 const OF_THE_GATEWAY: [&str; 3] = ["401", "429", "503"];
 
 /// What is kept of a tool's description: its actions as paths of the gateway, and their schemas under
@@ -41,11 +44,12 @@ struct Kept {
 
 impl ToolDescription {
     /// Parses what a tool publishes. `prefix` is the path before `/{action}` at the tool. Paths that no
-    /// call reaches and operations with `x-internal` are left out.
+    /// call reaches, operations with `x-internal`, parameters that no call brings to the tool, and characters
+    /// that no reader sees are left out.
     ///
     /// # Errors
     /// Returns an error if it is not a description with an action, has references that lead
-    /// nowhere, or is too large.
+    /// nowhere, is too large, or has hidden characters where leaving them out would change a call.
     pub fn parse(tool: Tool, prefix: &str, text: &str) -> Result<Self, DescriptionError> {
         if text.len() > MAX_DESCRIPTION {
             return Err(DescriptionError::TooLarge(text.len()));
@@ -64,8 +68,11 @@ impl ToolDescription {
         // The only copy of what references open up into. It is parsed again when its size is known.
         let mut json = BoundedJson::new(KEPT);
         json.object(|json| write(json, tool, &document, &items))?;
-        let kept: Kept = serde_json::from_str(&json.into_text()).map_err(not_json)?;
-        Ok(Self { text: kept.description, paths: kept.paths, schemas: kept.schemas })
+        let mut kept: Kept = serde_json::from_str(&json.into_text()).map_err(not_json)?;
+        clean(&mut kept.paths)?;
+        clean(&mut kept.schemas)?;
+        let text = kept.description.map(|text| visible(&text).into_owned());
+        Ok(Self { text, paths: kept.paths, schemas: kept.schemas })
     }
 
     /// Returns what the tool says of itself.
@@ -168,23 +175,24 @@ fn write_operation<'a>(
     json.name("responses")?;
     json.object(|json| {
         match responses {
-            Some(responses) => inliner.write_named(json, responses)?,
+            Some(responses) => {
+                inliner.write_named(json, responses, |status| !OF_THE_GATEWAY.contains(&status))?
+            }
             None => {
                 json.name("default")?;
                 json.object(|json| json.text_member("description", "What the tool responds."))?;
             }
         }
         for status in OF_THE_GATEWAY {
-            if responses.is_none_or(|responses| !responses.contains_key(status)) {
-                json.name(status)?;
-                json.object(|json| json.text_member("$ref", &format!("#/components/responses/{PROBLEM}")))?;
-            }
+            json.name(status)?;
+            json.object(|json| json.text_member("$ref", &format!("#/components/responses/{PROBLEM}")))?;
         }
         Ok(())
     })
 }
 
-/// Writes the parameters of query and header: those of the path, unless the operation has its own.
+/// Writes the parameters of query and header that reach the tool: those of the path, unless the operation has its
+/// own.
 fn write_parameters<'a>(
     json: &mut BoundedJson,
     inliner: &mut Inliner<'a>,
@@ -196,7 +204,12 @@ fn write_parameters<'a>(
         let parameter = inliner.resolve(parameter)?;
         let text = |member: &str| parameter.get(member).and_then(Value::as_str).unwrap_or_default();
         let id = (text("in"), text("name"));
-        if matches!(id.0, "query" | "header") && !id.1.is_empty() && names.insert(id) {
+        let reaches = match id.0 {
+            "query" => !id.1.is_empty(),
+            "header" => !id.1.is_empty() && reaches_tool(id.1),
+            _ => false,
+        };
+        if reaches && names.insert(id) {
             kept.push(parameter);
         }
     }
@@ -205,6 +218,39 @@ fn write_parameters<'a>(
     }
     json.name("parameters")?;
     json.array(|json| kept.into_iter().try_for_each(|parameter| inliner.write(json, parameter)))
+}
+
+/// Leaves out what no reader sees of the texts within `members`. The recursion is bounded as [`KEPT`] is.
+fn clean(members: &mut Map<String, Value>) -> Result<(), DescriptionError> {
+    members.iter_mut().try_for_each(|(name, value)| {
+        if !is_visible(name) || (LITERAL.contains(&name.as_str()) && !is_literal(value)) {
+            return Err(DescriptionError::Hidden(excerpt(name, 40)));
+        }
+        clean_value(value)
+    })
+}
+
+fn clean_value(value: &mut Value) -> Result<(), DescriptionError> {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(seen) = visible(text) {
+                *text = seen;
+            }
+            Ok(())
+        }
+        Value::Array(items) => items.iter_mut().try_for_each(clean_value),
+        Value::Object(members) => clean(members),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+    }
+}
+
+/// Returns true if a text, or each of a list, is visible. A property may be called `name`: its schema is no text.
+fn is_literal(value: &Value) -> bool {
+    match value {
+        Value::String(text) => is_visible(text),
+        Value::Array(items) => items.iter().all(is_literal),
+        Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
 }
 
 fn list(value: Option<&Value>) -> &[Value] {

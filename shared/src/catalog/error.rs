@@ -12,6 +12,9 @@ pub const KEPT: Bounds = Bounds { bytes: 64 * 1024, values: 8 * 1024, levels: 64
 /// Maximum number of actions.
 pub const MAX_ACTIONS: usize = 64;
 
+/// Members of a schema or a parameter whose texts calls repeat, so that none can be changed.
+pub(super) const LITERAL: [&str; 6] = ["const", "default", "enum", "name", "pattern", "required"];
+
 /// The reason why a description is not used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DescriptionError {
@@ -30,6 +33,9 @@ pub enum DescriptionError {
     /// References go round in a circle, or too deep.
     #[error("the reference `{0}` opens up into too much")]
     Circle(String),
+    /// A name or a value that calls repeat has characters that no reader sees.
+    #[error("`{0}` has characters that no reader sees, expected none in names and in `{LITERAL}`", LITERAL = LITERAL.join("`, `"))]
+    Hidden(String),
     /// It has no action.
     #[error("it has no GET or POST on a path `{0}/{{action}}`")]
     NoAction(String),

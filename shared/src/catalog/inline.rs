@@ -62,7 +62,8 @@ impl<'a> Inliner<'a> {
         self.write_at(json, value, Members::Keywords, 0)
     }
 
-    /// Writes the members of an object with names of their own, such as responses by status.
+    /// Writes the members of an object with names of their own, such as responses by status, whose names `is_kept`
+    /// allows.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -70,11 +71,15 @@ impl<'a> Inliner<'a> {
         &mut self,
         json: &mut BoundedJson,
         members: &'a Map<String, Value>,
+        is_kept: impl Fn(&str) -> bool,
     ) -> Result<(), DescriptionError> {
         if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
             return Err(DescriptionError::Reference(shown(reference)));
         }
-        self.named(json, members, 0)
+        members.iter().filter(|(name, _)| is_kept(name)).try_for_each(|(name, value)| {
+            json.name(name)?;
+            self.write_at(json, value, Members::Keywords, 0)
+        })
     }
 
     /// Writes the schemas that were referred to, those that they refer to, and so on.

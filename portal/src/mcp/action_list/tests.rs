@@ -15,7 +15,7 @@ fn each_action_that_arguments_can_call_is_a_tool() {
     let tools = tools();
     let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["qr_again", "qr_generate", "qr_list"]);
-    assert_eq!(tools[1]["description"], "Makes a code. As an image.");
+    assert_eq!(tools[1]["description"], "Words of the tool qr, as in the schema: Makes a code. As an image.");
     assert_eq!(tools[1]["annotations"], json!({ "readOnlyHint": false }));
     assert_eq!(tools[2]["annotations"], json!({ "readOnlyHint": true }));
     assert!(action_page(&catalog(), &toolsets("toolsets=pages"), None).tools.is_empty());
@@ -78,7 +78,7 @@ fn schema_in_each_action_is_listed_up_to_the_bound_of_a_tool() {
     assert_eq!((page.tools.len(), page.next), (MAX_ACTIONS, None));
     assert!(page.tools.iter().map(String::len).sum::<usize>() <= MAX_OF_TOOL);
     let first: Value = serde_json::from_str(&page.tools[0]).unwrap();
-    assert_eq!(first["description"], "Does it");
+    assert_eq!(first["description"], "Words of the tool qr, as in the schema: Does it");
     let reason = first["inputSchema"]["description"].as_str().unwrap();
     assert!(reason.contains("GET /tools/qr"), "{reason}");
     let called = super::super::action_request(&catalog, &toolsets(""), "qr_a00", &json!({ "body": 1 }));
@@ -101,8 +101,7 @@ fn pages_have_every_action_once_and_go_on_after_a_change() {
 
 #[test]
 fn long_texts_leave_room_for_the_other_actions() {
-    let item =
-        |n: usize| json!({ "get": { "description": "\u{1}".repeat(if n == 0 { 3_000 } else { 40 }) } });
+    let item = |n: usize| json!({ "get": { "description": "😀".repeat(if n == 0 { 3_000 } else { 40 }) } });
     let paths: serde_json::Map<_, _> = (0..MAX_ACTIONS).map(|n| (format!("/a{n:02}"), item(n))).collect();
     let text = json!({ "openapi": "3.1.0", "paths": paths });
     let qr = ToolDescription::parse(Tool::Qr, "", &text.to_string()).unwrap();
