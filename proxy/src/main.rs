@@ -10,6 +10,7 @@ use proxy::config::prices::{self, PriceFileError};
 use proxy::config::{Config, Known, LoadError};
 use proxy::ctl::Ctl;
 use proxy::last_good::LastGoodFile;
+use proxy::observe::diagnostic_log;
 use proxy::server::Start;
 use proxy::{ready, server, version};
 use transport::clock;
@@ -135,6 +136,7 @@ fn run(arguments: Arguments) -> ExitCode {
         .filter_level(log::LevelFilter::Error)
         .filter_module("proxy", log::LevelFilter::Debug)
         .filter_module("transport", log::LevelFilter::Debug)
+        .format(diagnostic_log::write)
         .init();
     let last_good = LastGoodFile::of(&arguments.config, std::env::var_os("STATE_DIRECTORY").as_deref());
     let stored = last_good.read();

@@ -21,12 +21,17 @@ pub(super) fn upstream_response_filter(
 ) {
     // A response can be long. Calls must not avoid a half-open upstream until its end.
     call.upstream_permit.iter_mut().for_each(UpstreamPermit::end_trial);
-    let mut reported = None;
+    let mut reported: Option<String> = None;
     let (direct, passed) = (state.mode.is_direct(), call.pool.config.settings.passed_headers);
     let (mut has_cache_control, mut has_hsts) = (false, false);
     head.retain(|name, value| {
         if name.eq_ignore_ascii_case(USAGE_UNITS) {
-            reported = std::str::from_utf8(value).ok().map(str::to_owned);
+            let value = String::from_utf8_lossy(value);
+            // Several are one list (RFC 9110, section 5.2), as the edge reads them: no whole number.
+            reported = Some(match reported.take() {
+                Some(first) => format!("{first}, {value}"),
+                None => value.into_owned(),
+            });
         }
         if !passed.allows(name) || direct && response_headers::is_replaced(name) {
             return false;

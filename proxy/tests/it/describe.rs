@@ -97,6 +97,12 @@ async fn words_of_a_tool_are_visible_and_never_the_gateways() {
     let operation = read(&proxy, "/tools/openapi.json").await["paths"]["/v1/qr/a"]["get"].clone();
     assert_eq!(operation["responses"]["401"]["$ref"], "#/components/responses/GatewayProblem");
     assert_eq!(operation["parameters"], Value::Null);
+
+    tool.set(publish(
+        r##"{ "openapi": "3.1.0", "paths": { "/api/a": { "get": { "responses": { "$ref": "#/\u001b[2J\u202e" } } } } }"##,
+    ));
+    proxy.logs("description rejected: tool=qr").await;
+    assert!(!proxy.output().contains(['\u{1b}', '\u{202e}']), "{:?}", proxy.output());
 }
 
 /// The most memory that a description may take, in bytes.

@@ -97,7 +97,8 @@ async fn upgrade_continues_the_budget() {
 
 #[tokio::test]
 async fn report_above_the_price_or_without_a_number_costs_the_price() {
-    for reported in ["500", "many", "-1"] {
+    // The last is two headers, which are one list.
+    for reported in ["500", "many", "-1", "1\r\nX-Usage-Units: 2"] {
         let folder = tempfile::tempdir().unwrap();
         let direct = with_prices(&folder, reported).await;
         let (key, _) = direct.issue(json!({ "limits": { "units": { "day": 100 } } })).await;
