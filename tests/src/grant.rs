@@ -28,6 +28,8 @@ pub struct Signer {
     pub tier: Tier,
     /// The age of the grant in milliseconds. A negative one is issued in the future.
     pub age_ms: i64,
+    /// The request id of each grant. A new one for each if `None`.
+    pub request_id: Option<RequestId>,
 }
 
 impl Default for Signer {
@@ -39,6 +41,7 @@ impl Default for Signer {
             secret_id: None,
             tier: Tier::Pro,
             age_ms: 0,
+            request_id: None,
         }
     }
 }
@@ -71,7 +74,7 @@ impl Signer {
             key_id: self.key_id,
             secret_id: self.secret_id,
             tier: self.tier,
-            request_id: RequestId(id),
+            request_id: self.request_id.unwrap_or(RequestId(id)),
             issued_at: UnixMillis(now().0.saturating_add_signed(-self.age_ms)),
         };
         grant.sign(call, target, &self.data_centre, &MacKeys::parse(&self.secret).unwrap()).text

@@ -1,5 +1,5 @@
 //! The used grants that the proxies of a data center share, in Valkey or Redis: one value for each
-//! request, which is set only if it is not there, for as long as a grant can be valid.
+//! request and data center, which is set only if it is not there, for as long as a grant can be valid.
 //!
 //! **Failure.** Nothing waits for a server that is away. Each call goes by its proxy's own memory then,
 //! and so does a call whose reply does not come within [`TIMEOUT`].
@@ -58,6 +58,9 @@ struct Ends {
 /// The use of a request's grant. Dropping it tells the call that the store does not reply.
 #[derive(Debug)]
 struct GrantUse {
+    /// The data center that the grant is bound to. The edge sends a call that one refused to the next
+    /// one, with the same request id: several may share a server.
+    data_centre: String,
     request: RequestId,
     reply: oneshot::Sender<StoredUse>,
 }
@@ -72,11 +75,15 @@ impl UsedGrants {
         Self { uses: sender, ends: Mutex::new(Some(Ends { config, uses })), unknown: AtomicU64::new(0) }
     }
 
-    /// Records the use of a request's grant. Returns what the store knew of it.
-    pub(crate) fn record(self: &Arc<Self>, request: RequestId) -> impl Future<Output = StoredUse> + use<> {
+    /// Records the use of a request's grant at a data center. Returns what the store knew of it.
+    pub(crate) fn record(
+        self: &Arc<Self>,
+        data_centre: &str,
+        request: RequestId,
+    ) -> impl Future<Output = StoredUse> + use<> {
         let (reply, replied) = oneshot::channel();
         // Fails while the process exits.
-        let _sent = self.uses.send(GrantUse { request, reply });
+        let _sent = self.uses.send(GrantUse { data_centre: data_centre.to_owned(), request, reply });
         let grants = Arc::clone(self);
         async move {
             let stored = replied.await.unwrap_or(StoredUse::Unknown);
@@ -185,7 +192,7 @@ async fn store(
 ) -> Result<(), RedisError> {
     let set = batch.iter().map(|used| {
         let mut set = redis::cmd("SET");
-        set.arg(format!("{}:grant:{}", config.prefix, used.request)).arg(1);
+        set.arg(format!("{}:grant:{}:{}", config.prefix, used.data_centre, used.request)).arg(1);
         set.arg("NX").arg("PX").arg(2 * VALID_MS).take()
     });
     let replies = connection.run(set.collect(), None).await?;

@@ -174,6 +174,30 @@ async fn grant_used_at_a_proxy_of_the_data_center_is_401_at_the_others() {
 }
 
 #[tokio::test]
+async fn request_that_one_data_center_used_is_served_at_the_next() {
+    let (tool, config) = qr().await;
+    let redis = Redis::start();
+    let config = config.line("grants", "replay_store = \"valkey\"").section("valkey", &redis.section());
+    // The edge sends a call that its first origin refused to the next one under the same request id.
+    for (id, method) in [([1; 16], "GET"), ([2; 16], "POST")] {
+        let before = tool.calls();
+        for (data_centre, calls) in [("fra", 1), ("fra-2", 2), ("ams", 3)] {
+            let section = format!(
+                "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\ndata_centre = \"{data_centre}\"\n"
+            );
+            let proxy = config.clone().section("server", &section).ready().await;
+            proxy.logs("used grants available").await;
+            let request_id = Some(RequestId(id));
+            let signer = Signer { data_centre: data_centre.to_owned(), request_id, ..Signer::default() };
+            let grant = signer.granted(Request::new(method, "/v1/qr/generate"));
+            assert_eq!(proxy.send(grant.clone()).await.status, 200, "{method} {data_centre}");
+            assert_eq!(proxy.send(grant).await.problem(), "grant-invalid", "{method} {data_centre}");
+            assert_eq!(tool.calls() - before, calls, "{method} {data_centre}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn store_of_used_grants_that_fails_leaves_each_proxy_its_own_memory() {
     let (tool, config) = qr().await;
     let mut redis = Redis::start();

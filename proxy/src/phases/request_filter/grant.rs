@@ -40,7 +40,10 @@ pub(super) fn verify(
     let keys = &edge.config.load().keys;
     let (grant, proof) = Grant::verify(text, call, path_and_query, data_centre, keys, now)?;
     let stored = match (record.log.stored_use, &edge.used_grants) {
-        (None, Some(used)) => return Ok(GrantStep::Wait(Box::pin(used.record(grant.request_id)))),
+        (None, Some(used)) => {
+            let stored = used.record(data_centre, grant.request_id);
+            return Ok(GrantStep::Wait(Box::pin(stored)));
+        }
         (stored, _) => stored.unwrap_or(StoredUse::Unknown),
     };
     let mut accept = || {
