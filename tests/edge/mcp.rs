@@ -190,6 +190,27 @@ fn bearer_token_is_taken_as_the_key() {
     assert_eq!(elsewhere.send(edge.addr).status, 401, "only /mcp takes it");
 }
 
+/// What the official conformance suite asks of a local server (`dns-rebinding-protection`).
+#[test]
+fn page_of_another_origin_is_403_at_a_private_host() {
+    let edge = Edge::shared();
+    let (key, _) = edge.issue("free");
+    let ping = || Request::post("/mcp", &message("ping", &json!({}))).key(&key);
+    for origin in ["https://evil.example", "http://evil.example:8787", "null"] {
+        let refused = ping().header("origin", origin).send(edge.addr);
+        assert_eq!((refused.status, &refused.json()["error"]["code"]), (403, &json!(-32_000)), "{origin}");
+    }
+    let own = format!("http://{}", edge.addr);
+    for origin in [own.as_str(), "http://localhost:6274"] {
+        assert_eq!(ping().header("origin", origin).send(edge.addr).status, 200, "{origin}");
+    }
+    for key in [None, Some(&key)] {
+        let rebound = Request::post("/mcp", &message("ping", &json!({}))).header("Host", "evil.example");
+        let rebound = key.iter().fold(rebound, |request, key| request.key(key)).send(edge.addr);
+        assert_eq!((rebound.status, rebound.code().as_str()), (403, "https-required"));
+    }
+}
+
 #[test]
 fn message_without_a_method_is_an_error_with_its_id() {
     let edge = Edge::shared();

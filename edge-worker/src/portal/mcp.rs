@@ -7,7 +7,7 @@ use portal::asset::Asset;
 use portal::mcp::{
     ACCEPT, CHALLENGE, ListCursor, MAX_MESSAGE, MAX_RESULT, METHOD_HEADER, Message, MessageHeaders, Method,
     NAME_HEADER, REVISION_HEADER, Responder, ToolOutcome, ToolRequest, Toolsets, action_page, action_request,
-    select,
+    check_origin, select,
 };
 use shared::caller::bearer_token;
 use shared::catalog::Catalog;
@@ -70,12 +70,17 @@ pub(crate) fn challenged(problem: Problem) -> Problem {
 /// may be used.
 ///
 /// # Errors
-/// The problem of the key, of the query or of the body.
+/// `https-required`, or the problem of the key, of the query or of the body.
 pub(crate) async fn read(
     context: &RequestContext<'_>,
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<Step, Problem> {
+    if let Err(foreign) = check_origin(&context.address, context.request.header("origin")) {
+        return Ok(Step::Respond(foreign.response()));
+    }
+    // Before the key: a name that a stranger has led to this machine is 403, whatever it sends.
+    context.address.check_confidential(context.bindings.http_allowed)?;
     let key = authenticate(context)?;
     access.key_id = Some(key.id);
     let toolsets = Toolsets::parse(query)?;

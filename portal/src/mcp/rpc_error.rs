@@ -59,6 +59,13 @@ impl RpcError {
         Self { data: Some(data), ..Self::new(400, -32_022, message) }
     }
 
+    /// Returns the error for a page of another origin, which a private host does not serve.
+    pub(super) fn foreign_origin(origin: &str, host: &str) -> Self {
+        let message =
+            format!("the origin `{origin}` may not call `{host}`: a private host takes its own pages");
+        Self::new(403, -32_000, message)
+    }
+
     fn new(status: u16, code: i64, message: String) -> Self {
         Self { status, code, message, data: None, id: Value::Null }
     }
