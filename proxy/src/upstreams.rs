@@ -5,6 +5,7 @@ mod balance;
 mod call_rate;
 mod description;
 pub(crate) mod description_store;
+mod ejection;
 mod half_open;
 mod health;
 mod last_description;
@@ -25,6 +26,7 @@ mod upstream;
 use std::sync::Arc;
 
 use description_store::DescriptionStore;
+pub(crate) use ejection::{CallFailure, EjectReason, Ejection, FailureKind};
 pub(crate) use health::{Evidence, Health};
 pub(crate) use pool::{Exceeded, Pool, PoolPermit};
 pub(crate) use queued_call::{QueueOutcome, QueuedCall};

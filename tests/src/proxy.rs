@@ -86,6 +86,14 @@ impl Proxy {
         value.and_then(|value| value.parse().ok())
     }
 
+    /// Returns how often a server of `qr` was ejected, whatever the reason.
+    pub async fn ejections(&self, server: &str) -> f64 {
+        let text = self.admin_get("/metrics").await.text();
+        let labels = format!("tool=\"qr\",upstream=\"{server}\"}} ");
+        let ours = text.lines().filter(|line| line.starts_with("utg_upstream_ejections_total{"));
+        ours.filter_map(|line| line.split_once(&labels)?.1.parse::<f64>().ok()).sum()
+    }
+
     /// Waits until the sample of a metric is `value`.
     pub async fn metric_is(&self, series: &str, value: f64) {
         until(&format!("{series} is {value}"), || async { self.metric(series).await == Some(value) }).await;

@@ -91,7 +91,7 @@ impl Controller {
         let mut count = 0;
         for upstream in pool.upstreams.iter().filter(named) {
             match millis {
-                Some(millis) => upstream.eject(now.plus(Duration::from_millis(millis))),
+                Some(millis) => upstream.eject(now.plus(Duration::from_millis(millis)), now),
                 None => upstream.uneject(now),
             }
             count += 1;

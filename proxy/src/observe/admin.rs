@@ -16,7 +16,7 @@ use crate::config::{AdminState, FailedPart, ReloadReport};
 use crate::control::ControlResponse;
 use crate::control::controller::{Controller, MAX_REQUEST, PATIENCE};
 use crate::state::{Mode, State};
-use crate::upstreams::Pool;
+use crate::upstreams::{Ejection, Pool};
 use transport::clock::Monotonic;
 
 /// The HTTP application of the admin listener.
@@ -187,6 +187,7 @@ fn show(pool: &Pool, now: Monotonic) -> Value {
             "health": upstream.health().into_str(),
             "available": pool.is_in_use(upstream, now),
             "ejected_for_ms": upstream.ejected_for(now),
+            "last_ejection": upstream.last_ejection().map(|ejection| show_ejection(&ejection, now)),
             "weight": upstream.config.weight,
             "backup": upstream.config.backup,
             "duty": match upstream.config.admin_state {
@@ -208,6 +209,18 @@ fn show(pool: &Pool, now: Monotonic) -> Value {
         "queued": pool.queued(),
         "panic": pool.is_panicking(now),
         "upstreams": upstreams.collect::<Vec<_>>(),
+    })
+}
+
+/// Returns why an upstream was last ejected. It may have returned since.
+fn show_ejection(ejection: &Ejection, now: Monotonic) -> Value {
+    json!({
+        "reason": ejection.reason.into_str(),
+        "last_failure": ejection.last.map(|failure| failure.to_string()),
+        "consecutive": ejection.consecutive,
+        "failed": ejection.failed,
+        "of": ejection.calls,
+        "ms_ago": now.since(ejection.at),
     })
 }
 

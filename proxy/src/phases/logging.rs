@@ -6,12 +6,13 @@ use shared::problem::codes;
 use shared::quota::CallEnd;
 use shared::trace::SpanContext;
 
-use super::retry::{CallOutcome, record_outcome, record_response};
+use super::retry::{record_outcome, record_response};
 use super::upstream_response_filter::settle;
 use crate::call::{Call, Record, tool_time};
 use crate::observe::access_log::Line;
 use crate::state::{Mode, State};
 use crate::trace::{self, CallTrace};
+use crate::upstreams::CallFailure;
 use transport::clock::Monotonic;
 use transport::record::Aborted;
 
@@ -70,7 +71,9 @@ fn count(state: &State, call: &Call, record: &Record) {
             upstream.record_abort(by);
         }
         match by {
-            Aborted::ByUpstream => record_outcome(state, call, CallOutcome::Failed, Monotonic::now()),
+            Aborted::ByUpstream => {
+                record_outcome(state, call, Some(CallFailure::NoResponse), Monotonic::now());
+            }
             // No evidence about the upstream.
             Aborted::ByClient => {}
         }

@@ -11,8 +11,8 @@ use super::{outage, upstream_peer};
 use crate::call::{Call, Record};
 use crate::observe::metrics::{LimitKind, RetryCause};
 use crate::state::State;
-use crate::upstreams::{Evidence, Upstream};
-use transport::clock::Monotonic;
+use crate::upstreams::{CallFailure, Evidence, Upstream};
+use transport::clock::{Monotonic, millis};
 use transport::hooks::{AfterFailure, Attempt, Cause, Failure, FailureKind, OUT_OF_FILES};
 
 /// Maximum number of free retries of a call.
@@ -168,15 +168,6 @@ fn give_up(call: &Call, cause: Cause, execution: Execution) -> AfterFailure {
     AfterFailure::GiveUp(Box::new(outage::failed(&call.pool, call.method, cause, execution)))
 }
 
-/// The outcome of a call for outlier detection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CallOutcome {
-    /// The upstream responded completely.
-    Responded,
-    /// The upstream failed, before or within its response.
-    Failed,
-}
-
 /// Records a complete response: in the metrics of its upstream, and as the outcome of the call. It is
 /// a failure if its status is one of `eject_statuses`, or if it was slow beside the other upstreams.
 pub(super) fn record_response(state: &State, call: &Call, record: &Record, status: u16, responded: Instant) {
@@ -186,29 +177,30 @@ pub(super) fn record_response(state: &State, call: &Call, record: &Record, statu
     // The time of its head, because an ejection since then is not to be ended by it.
     let now = Monotonic::at(responded);
     let is_slow = call.pool.record_time(upstream, took, now);
-    let has_failed = is_slow || call.pool.config.settings.eject.statuses.contains(&status);
-    let outcome = if has_failed { CallOutcome::Failed } else { CallOutcome::Responded };
-    record_outcome(state, call, outcome, now);
+    let failure = match call.pool.config.settings.eject.statuses.contains(&status) {
+        true => Some(CallFailure::Status(status)),
+        false if is_slow => {
+            let typical_ms = call.pool.typical_ms(upstream, now);
+            Some(CallFailure::Slow { took_ms: millis(took), typical_ms })
+        }
+        false => None,
+    };
+    record_outcome(state, call, failure, now);
 }
 
 /// Records an attempt without a response.
 fn record_failure(state: &State, call: &Call, now: Monotonic) {
     call.upstream().into_iter().for_each(Upstream::record_failure);
-    record_outcome(state, call, CallOutcome::Failed, now);
+    record_outcome(state, call, Some(CallFailure::NoResponse), now);
 }
 
 /// Feeds the outcome of a call to outlier detection.
-pub(super) fn record_outcome(state: &State, call: &Call, outcome: CallOutcome, now: Monotonic) {
+pub(super) fn record_outcome(state: &State, call: &Call, failure: Option<CallFailure>, now: Monotonic) {
     let Some(upstream) = call.upstream() else { return };
-    let failed = outcome == CallOutcome::Failed;
-    if call.pool.record_outcome(upstream, failed, now) {
-        state.metrics.pools.record_ejection(call.tool, &upstream.name);
-        log::warn!(
-            "upstream ejected: tool={} upstream={} for_ms={}",
-            call.tool,
-            upstream.name,
-            upstream.ejected_for(now)
-        );
+    if let Some(ejection) = call.pool.record_outcome(upstream, failure, now) {
+        state.metrics.pools.record_ejection(call.tool, &upstream.name, &ejection);
+        let (tool, name, for_ms) = (call.tool, &upstream.name, upstream.ejected_for(now));
+        log::warn!("upstream ejected: tool={tool} upstream={name} for_ms={for_ms} {ejection}");
     }
 }
 

@@ -13,6 +13,7 @@ use shared::key::KeyId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::call_rate::CallRate;
+use super::ejection::{CallFailure, Ejection, Returned};
 use super::last_description::LastDescription;
 use super::queue::Queue;
 use super::response_times;
@@ -123,16 +124,21 @@ impl Pool {
                 "upstream health changed: tool={tool} upstream={name} health={health} reason=\"{reason}\""
             );
         }
+        if let Some(returned) = upstream.take_return(now) {
+            self.log_return(upstream, returned);
+        }
     }
 
-    /// Records the outcome of a call. Returns true if the outcome ejected the upstream.
-    pub fn record_outcome(&self, upstream: &Upstream, failed: bool, now: Monotonic) -> bool {
+    /// Records the outcome of a call. Returns the ejection by it.
+    pub fn record_outcome(
+        &self,
+        upstream: &Upstream,
+        failure: Option<CallFailure>,
+        now: Monotonic,
+    ) -> Option<Ejection> {
         let settings = &self.config.settings;
-        if !failed {
-            return upstream.record_outcome(false, settings, now, || false);
-        }
-        let _guard = self.state.ejecting.lock();
-        upstream.record_outcome(true, settings, now, || {
+        let _guard = failure.map(|_| self.state.ejecting.lock());
+        let (returned, ejection) = upstream.record_outcome(failure, settings, now, || {
             let ejected =
                 self.upstreams.iter().filter(|upstream| upstream.ejected_for(now) > 0).count() as u64;
             // The last available upstream is never ejected, also if the others are unhealthy, such
@@ -140,7 +146,20 @@ impl Pool {
             let has_other =
                 self.upstreams.iter().any(|other| !std::ptr::eq(other, upstream) && other.is_available(now));
             has_other && (ejected + 1) * 100 <= self.upstreams.len() as u64 * settings.eject.max_percent
-        })
+        });
+        if let Some(returned) = returned {
+            self.log_return(upstream, returned);
+        }
+        ejection
+    }
+
+    #[cold]
+    fn log_return(&self, upstream: &Upstream, Returned { ejection, by, after_ms }: Returned) {
+        let (tool, name, reason) = (self.config.tool, &upstream.name, ejection.reason.into_str());
+        let by = by.into_str();
+        log::info!(
+            "upstream returned: tool={tool} upstream={name} after_ms={after_ms} ended_by={by} reason={reason}"
+        );
     }
 
     /// Records the time of a response. Returns true if it was slow beside the other available
@@ -151,9 +170,18 @@ impl Pool {
             return false;
         }
         upstream.record_time(took);
-        let is_peer = |other: &&Upstream| !std::ptr::eq(*other, upstream) && other.is_available(now);
-        let peers = self.upstreams.iter().filter(is_peer).filter_map(Upstream::median_time);
-        response_times::is_slow(took, peers, rules)
+        response_times::is_slow(took, self.peer_medians(upstream, now), rules)
+    }
+
+    /// Returns the median of the other available upstreams, in milliseconds. 0 if it is not known.
+    pub fn typical_ms(&self, upstream: &Upstream, now: Monotonic) -> u64 {
+        response_times::typical(self.peer_medians(upstream, now))
+            .map_or(0, |micros| u64::from(micros) / 1_000)
+    }
+
+    fn peer_medians(&self, upstream: &Upstream, now: Monotonic) -> impl Iterator<Item = u32> {
+        let is_peer = move |other: &&Upstream| !std::ptr::eq(*other, upstream) && other.is_available(now);
+        self.upstreams.iter().filter(is_peer).filter_map(Upstream::median_time)
     }
 
     /// Returns the milliseconds until an upstream can take a call: 0 if one is healthy, else the time
@@ -301,7 +329,7 @@ pub(super) mod tests {
 
     pub(in crate::upstreams) fn fail(pool: &Pool, index: usize, now: u64) {
         for _ in 0..5 {
-            pool.record_outcome(&pool.upstreams[index], true, at(now));
+            pool.record_outcome(&pool.upstreams[index], Some(CallFailure::NoResponse), at(now));
         }
     }
 
@@ -339,8 +367,9 @@ pub(super) mod tests {
                 assert!(!pool.record_time(upstream, took(30), at(0)));
             }
             let turns = pool.upstreams.iter().enumerate().cycle().take(45).map(|(index, upstream)| {
-                let failed = pool.record_time(upstream, took(times(index)), at(1_000));
-                pool.record_outcome(upstream, failed, at(1_000)).then_some(index)
+                let slow = pool.record_time(upstream, took(times(index)), at(1_000));
+                let failure = slow.then_some(CallFailure::NoResponse);
+                pool.record_outcome(upstream, failure, at(1_000)).map(|_| index)
             });
             turns.collect::<Vec<_>>().into_iter().flatten().collect::<Vec<_>>()
         };

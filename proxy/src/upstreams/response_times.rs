@@ -45,9 +45,13 @@ pub(super) fn is_slow(took: Duration, peers: impl Iterator<Item = u32>, rules: &
     if rules.slow_factor == 0 || took < rules.slow_min {
         return false;
     }
-    let typical = upper_median(&mut peers.collect::<Vec<_>>());
-    typical
+    typical(peers)
         .is_some_and(|typical| took.as_micros() > u128::from(typical.max(1)) * u128::from(rules.slow_factor))
+}
+
+/// Returns the median of `peers`.
+pub(super) fn typical(peers: impl Iterator<Item = u32>) -> Option<u32> {
+    upper_median(&mut peers.collect::<Vec<_>>())
 }
 
 /// Returns the higher one of two medians, so that two unlike peers make no upstream an outlier.

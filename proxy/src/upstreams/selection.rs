@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use crate::config::{AdminState, PoolConfig, PoolSettings};
     use crate::upstreams::pool::tests::{at, config, fail, healthy};
-    use crate::upstreams::{Evidence, ResolvedNames};
+    use crate::upstreams::{CallFailure, Evidence, ResolvedNames};
 
     fn select(pool: &Pool, tried: TriedSet, now: u64) -> Option<UpstreamIndex> {
         pool.select(KeyId::new([1; 12]), tried, at(now)).map(|(index, _)| index)
@@ -249,7 +249,7 @@ mod tests {
         let (selected, _permits): (Vec<_>, Vec<_>) = ten(6_000);
         assert_eq!(selected.iter().filter(|index| **index == 0).count(), 1);
         // A success closes the circuit.
-        pool.record_outcome(pool.upstream(UpstreamIndex(0)).unwrap(), false, at(6_001));
+        pool.record_outcome(pool.upstream(UpstreamIndex(0)).unwrap(), None, at(6_001));
         let (selected, _permits): (Vec<_>, Vec<_>) = ten(6_001);
         assert_eq!(selected.iter().filter(|index| **index == 0).count(), 5);
     }
@@ -290,8 +290,8 @@ mod tests {
         let acquire = || pool.acquire_upstream(KeyId::new([1; 12]), TriedSet::default(), at(1_000)).unwrap();
         let (first, second) = (acquire(), acquire());
         assert_eq!((first.0, second.0), (ejected, ejected));
-        for failed in [true, false] {
-            pool.record_outcome(&pool.upstreams[0], failed, at(1_000));
+        for failure in [Some(CallFailure::NoResponse), None] {
+            pool.record_outcome(&pool.upstreams[0], failure, at(1_000));
             assert_eq!(pool.upstreams[0].ejected_for(at(1_000)), 5_000);
         }
     }

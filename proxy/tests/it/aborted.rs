@@ -23,10 +23,6 @@ fn aborted(tool: &FakeTool, by: &str) -> String {
     format!(r#"utg_upstream_responses_aborted_total{{by="{by}",tool="qr",upstream="{upstream}"}}"#)
 }
 
-fn ejections(tool: &FakeTool) -> String {
-    format!(r#"utg_upstream_ejections_total{{tool="qr",upstream="{}"}}"#, tool.address)
-}
-
 /// Returns the values of `aborted` in the access log, for the lines of calls with this status.
 fn logged(proxy: &Proxy, status: u64) -> Vec<Value> {
     let output = proxy.output();
@@ -113,7 +109,7 @@ async fn upstream_that_breaks_responses_off_is_ejected() {
             until("the call has ended", || async { logged(&proxy, 200).len() == number }).await;
         }
         assert_eq!((bad.calls(), good.calls()), (5, 5));
-        assert_eq!(proxy.metric(&ejections(&bad)).await, Some(1.0));
+        assert_eq!(proxy.ejections(&bad.address.to_string()).await, 1.0);
         for _ in 0..10 {
             assert!(proxy.send(call("GET", "/v1/qr/a")).await.complete);
         }
@@ -135,7 +131,7 @@ async fn client_that_leaves_is_no_evidence_about_the_upstream() {
     for tool in &tools {
         proxy.metric_is(&aborted(tool, "client"), 10.0).await;
         assert_eq!(proxy.metric(&aborted(tool, "upstream")).await, Some(0.0));
-        assert_eq!(proxy.metric(&ejections(tool)).await, Some(0.0));
+        assert_eq!(proxy.ejections(&tool.address.to_string()).await, 0.0);
     }
     until("all are logged", || async { logged(&proxy, 200) == ["client"; 20] }).await;
 }

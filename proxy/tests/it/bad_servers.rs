@@ -33,8 +33,7 @@ fn healthy() -> [ToolBehavior; 3] {
 }
 
 async fn ejections(proxy: &Proxy, tool: &FakeTool) -> f64 {
-    let name = format!(r#"utg_upstream_ejections_total{{tool="qr",upstream="{}"}}"#, tool.address);
-    proxy.metric(&name).await.unwrap_or_default()
+    proxy.ejections(&tool.address.to_string()).await
 }
 
 /// Lines of a pool that ejects servers by all that shows in their responses.

@@ -24,6 +24,7 @@ mod ctl;
 mod describe;
 mod differential;
 mod direct;
+mod ejections;
 mod failures;
 mod frozen;
 mod grants;

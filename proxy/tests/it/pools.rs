@@ -91,8 +91,7 @@ async fn with_ejected(line: &str) -> (FakeTool, FakeTool, Proxy) {
 #[tokio::test]
 async fn failing_calls_eject_and_upstream_returns() {
     let (bad, _good, proxy) = with_ejected("probe.rise = 10").await;
-    let series = format!(r#"utg_upstream_ejections_total{{tool="qr",upstream="{}"}}"#, bad.address);
-    assert_eq!(proxy.metric(&series).await, Some(1.0));
+    assert_eq!(proxy.ejections(&bad.address.to_string()).await, 1.0);
     bad.set(ToolBehavior::Describe);
     until("it gets calls again", || async {
         assert_eq!(proxy.send(post("/v1/qr/a", "{}")).await.status, 200);

@@ -6,7 +6,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use super::register::{Register, signed};
 use crate::config::AdminState;
-use crate::upstreams::{Pools, STATUS_CLASSES, Series};
+use crate::upstreams::{EjectReason, Ejection, FailureKind, Pools, STATUS_CLASSES, Series};
 use transport::clock::Monotonic;
 use transport::record::Aborted;
 
@@ -99,8 +99,8 @@ impl PoolMetrics {
             )?,
             ejections: register.counters(
                 "utg_upstream_ejections_total",
-                "Ejections of upstreams by outlier detection.",
-                &["tool", "upstream"],
+                "Ejections of upstreams by outlier detection, by the rule (consecutive, share or trial) and the failure that completed it (no_response, status or slow).",
+                &["tool", "upstream", "reason", "failure"],
             )?,
             healthy: register.gauges(
                 "utg_upstream_healthy",
@@ -139,7 +139,9 @@ impl PoolMetrics {
             for upstream in &pool.upstreams {
                 let labels = [pool.config.tool.as_str(), &upstream.name];
                 self.connect_failures.with_label_values(&labels).inc_by(0);
-                self.ejections.with_label_values(&labels).inc_by(0);
+                for (reason, failure) in ejection_labels() {
+                    self.ejections.with_label_values(&[labels[0], labels[1], reason, failure]).inc_by(0);
+                }
                 upstream.register(|| self.series(labels));
             }
         }
@@ -163,10 +165,11 @@ impl PoolMetrics {
                 let labels = [pool.config.tool.as_str(), &upstream.name];
                 // A series that does not exist need not be removed.
                 let _removed = self.seconds.remove_label_values(&labels);
-                for counters in [&self.connect_failures, &self.ejections] {
-                    let _removed = counters.remove_label_values(&labels);
-                }
+                let _removed = self.connect_failures.remove_label_values(&labels);
                 let [tool, name] = labels;
+                for (reason, failure) in ejection_labels() {
+                    let _removed = self.ejections.remove_label_values(&[tool, name, reason, failure]);
+                }
                 for class in STATUS_CLASSES {
                     let _removed = self.requests.remove_label_values(&[tool, name, class]);
                 }
@@ -189,8 +192,10 @@ impl PoolMetrics {
         self.retries.with_label_values(&[tool.as_str(), cause.into_str()]).inc();
     }
 
-    pub(crate) fn record_ejection(&self, tool: Tool, upstream: &str) {
-        self.ejections.with_label_values(&[tool.as_str(), upstream]).inc();
+    pub(crate) fn record_ejection(&self, tool: Tool, upstream: &str, ejection: &Ejection) {
+        let Some(failure) = ejection.last else { return };
+        let (reason, failure) = (ejection.reason.into_str(), failure.kind().into_str());
+        self.ejections.with_label_values(&[tool.as_str(), upstream, reason, failure]).inc();
     }
 
     /// Copies the state of the pools.
@@ -216,4 +221,11 @@ impl PoolMetrics {
             }
         }
     }
+}
+
+/// Returns the values of `reason` and `failure` that ejections can have.
+fn ejection_labels() -> impl Iterator<Item = (&'static str, &'static str)> {
+    EjectReason::OF_CALLS.into_iter().flat_map(|reason| {
+        FailureKind::VARIANTS.iter().map(move |failure| (reason.into_str(), failure.into_str()))
+    })
 }

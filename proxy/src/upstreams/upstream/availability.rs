@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::Upstream;
 use crate::config::{AdminState, PoolSettings, ProbeConfig};
+use crate::upstreams::ejection::{CallFailure, Ejection, Returned};
 use crate::upstreams::health::{Evidence, Health};
 use crate::upstreams::outlier::OutlierState;
 use transport::clock::Monotonic;
@@ -87,41 +88,52 @@ impl Upstream {
         (before != after).then_some(after)
     }
 
-    /// Records the outcome of a call. Returns true if the outcome ejected the upstream. `may_eject`
-    /// is called only if the outcome justifies an ejection.
+    /// Records the outcome of a call. Returns the end of an ejection that was not reported yet, and the
+    /// ejection by the outcome. `may_eject` is called only if the outcome justifies one.
     pub(in crate::upstreams) fn record_outcome(
         &self,
-        failed: bool,
+        failure: Option<CallFailure>,
         settings: &PoolSettings,
         now: Monotonic,
         may_eject: impl FnOnce() -> bool,
-    ) -> bool {
+    ) -> (Option<Returned>, Option<Ejection>) {
         let mut outlier = self.state.outlier_state.lock();
+        let returned = outlier.take_return(now);
         let before = outlier.until();
-        *outlier = outlier.after_call(failed, &settings.eject, now, may_eject);
+        *outlier = outlier.after_call(failure, &settings.eject, now, may_eject);
         let ejected = before != outlier.until();
         if ejected {
             self.eject_until(outlier.until());
         }
         self.state.half_open.update(outlier.is_half_open(), ejected);
-        ejected
+        (returned, outlier.last_ejection().filter(|_| ejected))
+    }
+
+    /// Returns the last ejection, which may have ended.
+    pub fn last_ejection(&self) -> Option<Ejection> {
+        self.state.outlier_state.lock().last_ejection()
+    }
+
+    /// Returns the end of the last ejection, once.
+    pub(in crate::upstreams) fn take_return(&self, now: Monotonic) -> Option<Returned> {
+        self.state.outlier_state.lock().take_return(now)
     }
 
     /// Ejects the upstream until a time, because an operator wants it.
-    pub fn eject(&self, until: Monotonic) {
-        self.replace_outlier_state(OutlierState::held(until), true);
+    pub fn eject(&self, until: Monotonic, now: Monotonic) {
+        self.replace_outlier_state(|_| OutlierState::held(until, now), true);
     }
 
     /// Ends the ejection of the upstream.
     pub fn uneject(&self, now: Monotonic) {
         if self.ejected_for(now) > 0 {
-            self.replace_outlier_state(OutlierState::released(now), false);
+            self.replace_outlier_state(|state| state.released(now), false);
         }
     }
 
-    fn replace_outlier_state(&self, after: OutlierState, ejected: bool) {
+    fn replace_outlier_state(&self, after: impl FnOnce(OutlierState) -> OutlierState, ejected: bool) {
         let mut outlier = self.state.outlier_state.lock();
-        *outlier = after;
+        *outlier = after(*outlier);
         self.eject_until(outlier.until());
         self.state.half_open.update(outlier.is_half_open(), ejected);
     }

@@ -244,8 +244,7 @@ async fn a_server_that_dies_with_calls_it_has_taken_has_failed_them() {
     let failed =
         answers.iter().filter(|response| response.as_ref().is_some_and(|response| response.status == 503));
     assert_eq!(failed.count(), 3, "{answers:?}");
-    let ejections = format!(r#"utg_upstream_ejections_total{{tool="qr",upstream="{}"}}"#, servers[0]);
-    assert_eq!(proxy.metric(&ejections).await, Some(1.0));
+    assert_eq!(proxy.ejections(&servers[0].to_string()).await, 1.0);
 }
 
 #[tokio::test]
