@@ -9,6 +9,7 @@ use pingora::apps::http_app::ServeHttp;
 use pingora::protocols::http::ServerSession;
 use serde_json::{Value, json};
 use shared::caller::bearer_token;
+use shared::headers::KEY_ID;
 use tokio::time::timeout;
 
 use super::metrics::{Sources, open_metrics};
@@ -29,6 +30,13 @@ pub(crate) struct Admin {
 impl ServeHttp for Admin {
     async fn response(&self, session: &mut ServerSession) -> Response<Vec<u8>> {
         let request = session.req_header();
+        // A file of servers or a name may lead to this port, or to that of another proxy. Whoever calls the tool
+        // would read the pools then.
+        if request.headers.contains_key(KEY_ID) {
+            let error =
+                "this is the admin port of a proxy and no server of a tool: correct the servers of the pool";
+            return json_response(StatusCode::MISDIRECTED_REQUEST, &json!({ "error": error }));
+        }
         if request.uri.path() == "/changes" && request.method == http::Method::POST {
             return self.change(session).await;
         }

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    net::SocketAddr,
     path::{Path, PathBuf},
 };
 
@@ -15,7 +16,11 @@ use tests::{
 };
 
 fn write(path: &Path, servers: &[&FakeTool]) {
-    let addresses: Vec<_> = servers.iter().map(|server| server.address.to_string()).collect();
+    write_addresses(path, &servers.iter().map(|server| server.address).collect::<Vec<_>>());
+}
+
+fn write_addresses(path: &Path, addresses: &[SocketAddr]) {
+    let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
     let temporary = path.with_extension("new");
     fs::write(&temporary, serde_json::json!([{ "targets": addresses, "labels": {} }]).to_string()).unwrap();
     fs::rename(&temporary, path).unwrap();
@@ -42,6 +47,19 @@ async fn written_file_changes_the_servers_of_a_pool() {
         .await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     assert_eq!((one.calls(), other.calls()), (1, 1));
+}
+
+#[tokio::test]
+async fn admin_port_among_the_servers_shows_nothing_to_a_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, _one, _other, proxy) = one_of(folder.path()).await;
+    write_addresses(&file, &[proxy.admin]);
+    until("it is used", || async { proxy.upstream_names(Tool::Qr).await == [proxy.admin.to_string()] }).await;
+    for action in ["metrics", "pools", "healthz"] {
+        let response = proxy.send(call("GET", &format!("/v1/qr/{action}"))).await;
+        assert_eq!(response.status, 421, "{action}: {response:?}");
+    }
+    assert_eq!(proxy.admin_get("/pools").await.status, 200, "to whoever asks it directly");
 }
 
 #[tokio::test]
