@@ -188,8 +188,37 @@ fn repeated_creation_under_an_idempotency_key_makes_one_secret() {
     let listed = send(edge, "GET", SECRETS, &key, None).json();
     assert_eq!(listed["secrets"].as_array().unwrap().len(), 1, "{listed}");
     assert_eq!(send(edge, "DELETE", first.header("location").unwrap(), &key, None).status, 204);
-    assert_eq!(create(&key, "CI").body, first.body, "what became of it since stays");
+    assert_eq!(create(&key, "CI").code(), "idempotency-conflict", "what became of it since stays");
     assert_eq!(call(&stack, "idea", &text).code(), "key-invalid");
+}
+
+/// Another secret of the key may have made it grow since. A text that was shown then would rotate the key.
+#[test]
+fn replayed_creation_does_not_show_a_widened_secret() {
+    let edge = Edge::shared();
+    let (key, _) = edge.issue("free");
+    let (maker, _) = secret(&edge, &key, &json!({ "tools": ["idea"], "keys": true }));
+    let create = || {
+        let body = json!({ "name": "CI", "scopes": { "tools": ["idea"] } });
+        Request::post(SECRETS, &body).key(&maker).header("Idempotency-Key", "order-17").send(edge.addr)
+    };
+    let first = create();
+    assert_eq!((first.status, create().body), (201, first.body.clone()));
+    let path = first.header("location").unwrap();
+    for change in [
+        json!({ "scopes": { "tools": ["all"], "biolink": "write", "keys": true } }),
+        json!({ "scopes": { "tools": ["idea"] }, "name": "other" }),
+        json!({ "name": "CI", "expires_at": "2099-01-01T00:00:00Z" }),
+    ] {
+        assert_eq!(send(&edge, "PATCH", path, &key, Some(&change)).status, 200);
+        let replayed = create();
+        assert_eq!((replayed.status, replayed.code().as_str()), (409, "idempotency-conflict"), "{change}");
+        assert!(!replayed.text().contains("utg_"), "{}", replayed.text());
+    }
+    assert_eq!(send(&edge, "PATCH", path, &key, Some(&json!({ "expires_at": null }))).status, 200);
+    assert_eq!(create().body, first.body, "it is again what was asked for");
+    let rotated = send(&edge, "POST", &format!("{path}/rotate"), &key, Some(&json!({ "grace_seconds": 60 })));
+    assert_eq!((rotated.status, create().code().as_str()), (200, "idempotency-conflict"));
 }
 
 /// A request that fails holds its name for no other.

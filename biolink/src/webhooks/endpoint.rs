@@ -119,7 +119,17 @@ impl Endpoint {
         self.url = url.map(|url| url.as_str().to_owned());
         (self.description, self.kinds, self.pages) = (description, kinds, pages);
         (self.enabled, self.mode, self.metadata) = (enabled, mode, metadata);
-        self.updated_at = now;
+        self.note_change(now);
+    }
+
+    /// Returns true if its owner has changed nothing since its creation, neither settings nor secret.
+    pub fn is_as_created(&self) -> bool {
+        self.updated_at == self.created_at
+    }
+
+    /// Sets the moment of a change, which is later than that of the one before: a clock may stand still.
+    pub(super) fn note_change(&mut self, now: UnixMillis) {
+        self.updated_at = now.max(self.updated_at.plus(1));
     }
 
     /// Returns true if it gets events.

@@ -10,7 +10,7 @@ use shared::{idempotency::KEEP_MS, problem::Problem, response::Response, secret:
 use super::{
     message::WebhooksRequest,
     operation::WebhooksOperation,
-    problems::{secret_unreadable, webhook_limit_reached, webhook_unknown},
+    problems::{secret_unreadable, webhook_changed, webhook_limit_reached, webhook_unknown},
 };
 use crate::{
     fetch_url::FetchPolicy,
@@ -36,7 +36,8 @@ pub struct Endpoints {
 }
 
 /// An endpoint that was created with an `Idempotency-Key`. A retry gets the response again, which is
-/// not stored because it has the secret.
+/// not stored because it has the secret. So it is made anew, and only while it would be the same: whoever may
+/// create a webhook need not be allowed the secret of a later rotation, or headers that were set since.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct CreatedOnce {
     once: Once,
@@ -188,6 +189,9 @@ impl Endpoints {
             return Err(idempotency_key_reused());
         }
         let endpoint = self.find(&known.endpoint)?;
+        if !endpoint.is_as_created() {
+            return Err(webhook_changed(&endpoint.id));
+        }
         let response =
             created(endpoint, &headers(call, endpoint)?, &current_secret(call, endpoint)?, call.now);
         Ok(Some(response.with_headers([("idempotency-replayed", "true")])))
@@ -200,6 +204,9 @@ impl Endpoints {
         let mut input =
             EndpointInput::patch(&changed, &before, body.as_bytes(), call.policy, &call.request.pages)?;
         let after = mem::take(&mut input.headers);
+        // The values of the others stay unknown to whoever may change a webhook.
+        let set: BTreeMap<_, _> =
+            after.clone().into_iter().filter(|(name, value)| before.get(name) != Some(value)).collect();
         changed.update(input, call.now);
         let nonce = Drawn::new(&call.request.seed).bytes("headers");
         changed.seal_headers(after.clone(), call.keys, &owner(call), &nonce);
@@ -207,7 +214,7 @@ impl Endpoints {
             200,
             &match after == before {
                 true => changed.describe(call.now),
-                false => changed.describe_with_headers(&after, call.now),
+                false => changed.describe_with_headers(&set, call.now),
             },
         );
         if !call.request.dry_run {

@@ -44,6 +44,13 @@ pub(super) fn webhook_unknown(id: &EndpointId) -> Problem {
     Problem::new(codes::WEBHOOK_UNKNOWN, format!("this account has no webhook {id}"))
 }
 
+pub(super) fn webhook_changed(id: &EndpointId) -> Problem {
+    let detail = format!(
+        "the webhook {id}, which the first request created, was changed or its secret rotated since, so the response is not shown again; read it at /webhooks/{id}"
+    );
+    Problem::new(codes::IDEMPOTENCY_CONFLICT, detail)
+}
+
 pub(super) fn webhook_limit_reached() -> Problem {
     let detail = format!("the account has {MAX_ENDPOINTS} webhooks, which is the limit; delete one first");
     Problem::new(codes::WEBHOOK_LIMIT_REACHED, detail).with_member("limit", MAX_ENDPOINTS as u64)

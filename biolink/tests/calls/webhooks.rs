@@ -130,6 +130,47 @@ fn endpoint_is_created_once_for_an_idempotency_key() {
     assert_eq!(world.endpoints.describe_each(NOW).count(), 1);
 }
 
+/// All of it happens within a millisecond: the clock of an object stands still while it works.
+#[test]
+fn repeated_creation_shows_nothing_that_came_later() {
+    for (method, part, body) in [
+        (Method::Post, "/secret/rotate", json!({"grace_period_seconds": 0})),
+        (Method::Patch, "", json!({"headers": {"authorization": "Bearer later"}})),
+        (Method::Patch, "", json!({"description": "later"})),
+    ] {
+        let mut world = World::new();
+        let create = || Sent {
+            method: Method::Post,
+            path: "/webhooks",
+            query: None,
+            body: endpoint("shop.example"),
+            once: Some(("k", "a")),
+        };
+        let first = world.send(create()).1;
+        let path = format!("/webhooks/{}{part}", first["id"].as_str().unwrap());
+        assert_eq!(world.call(method, &path, body.clone()).0, 200, "{body}");
+        assert_eq!(world.send(create()), (409, json!("idempotency-conflict")), "{body}");
+    }
+}
+
+#[test]
+fn change_shows_the_values_of_headers_that_it_sets() {
+    let mut world = World::new();
+    let mut body = endpoint("shop.example");
+    body["headers"] = json!({"authorization": "Bearer first", "x-tenant": "7"});
+    let created = world.call(Method::Post, "/webhooks", body).1;
+    let path = format!("/webhooks/{}", created["id"].as_str().unwrap());
+    for (headers, shown) in [
+        (json!({"x-team": "a"}), json!({"x-team": "a"})),
+        (json!({"x-team": "b", "x-tenant": "7"}), json!({"x-team": "b"})),
+        (json!({"x-team": null}), json!({})),
+    ] {
+        let changed = world.call(Method::Patch, &path, json!({ "headers": headers })).1;
+        assert_eq!(changed["headers"], shown);
+        assert_eq!(changed["header_names"].as_array().unwrap()[0], "authorization");
+    }
+}
+
 #[test]
 fn malformed_calls_and_endpoints_are_refused() {
     let mut world = World::new();

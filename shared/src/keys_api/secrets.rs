@@ -8,7 +8,7 @@ use crate::fields::{Fields, text};
 use crate::key::{ApiKey, KeyEntropy, KeyRecord, NamedSecret, Scope, Scopes, SecretHash, SecretId};
 use crate::label::Label;
 use crate::meter::SecretChange;
-use crate::problem::Problem;
+use crate::problem::{Problem, codes};
 use crate::response::Response;
 use crate::route::SecretCall;
 use crate::time::UnixMillis;
@@ -181,8 +181,30 @@ impl SecretCall {
     }
 }
 
+/// Returns the response to a creation under an `Idempotency-Key`, the first one or a replay. `record` is the
+/// key's as it is now, and `asked` the secret as it was asked for. `mint` makes its text.
+///
+/// Whoever may have the secret that was asked for need not be allowed what became of it. So the text is shown
+/// only while both are the same.
+///
+/// # Errors
+/// Returns `idempotency-conflict` if the secret was changed, rotated or revoked since.
+pub fn created_once(
+    record: &KeyRecord,
+    asked: &NamedSecret,
+    mint: impl FnOnce() -> ApiKey,
+) -> Result<Response, Problem> {
+    match record.secrets.iter().find(|secret| secret.id == asked.id) {
+        Some(secret) if secret == asked => Ok(created_secret(secret, &mint())),
+        _ => Err(Problem::new(
+            codes::IDEMPOTENCY_CONFLICT,
+            "the secret that the first request made was changed, rotated or revoked since, so its text is not shown again; find it in the list and rotate it, or make another",
+        )),
+    }
+}
+
 /// Returns the response with a new secret, whose text is shown this once.
-pub fn created_secret(secret: &NamedSecret, key: &ApiKey) -> Response {
+fn created_secret(secret: &NamedSecret, key: &ApiKey) -> Response {
     let body = with_members(secret, [("key", json!(key.reveal()))]);
     Response::created(body, format!("/v1/keys/me/secrets/{}", secret.id))
 }
@@ -214,13 +236,24 @@ fn describe(secret: &NamedSecret) -> Value {
 mod tests {
     use super::*;
     use crate::idempotency::IdempotencyKey;
-    use crate::key::{KeyEnv, KeyId};
+    use crate::key::{FormerSecret, KeyEnv, KeyId};
     use crate::request_id::RequestId;
     use crate::secret::MacKeys;
     use crate::tier::Tier;
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
     const ID: SecretId = SecretId::new([7; 8]);
+
+    fn key(secret: u8) -> ApiKey {
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        ApiKey::mint(KeyEnv::Live, KeyId::new([1; 12]), Tier::Pro, NOW, [secret; 16], &keys).0
+    }
+
+    fn with(secrets: Vec<NamedSecret>) -> KeyRecord {
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let own = ApiKey::mint(KeyEnv::Live, KeyId::new([1; 12]), Tier::Pro, NOW, [9; 16], &keys).1;
+        KeyRecord { secrets, ..KeyRecord::provisional(&own) }
+    }
 
     fn errors(problem: Problem) -> Vec<String> {
         let body: Value = serde_json::from_str(&problem.render(&RequestId([0; 16])).body).unwrap();
@@ -252,8 +285,9 @@ mod tests {
             let drawn = header.entropy("n", &keys);
             let secret = new.make(&drawn, NOW);
             let (id, tier) = (KeyId::new([1; 12]), Tier::Pro);
-            let (text, _) = ApiKey::mint_named(KeyEnv::Live, id, tier, NOW, drawn.secret, &keys);
-            created_secret(&secret, &text).body
+            let record = with(vec![secret.clone()]);
+            let mint = || ApiKey::mint_named(KeyEnv::Live, id, tier, NOW, drawn.secret, &keys).0;
+            created_once(&record, &secret, mint).unwrap().body
         };
         assert_eq!(made(NOW), made(NOW.plus(60_000)));
         let name = |header: &str, key: u8| {
@@ -263,6 +297,27 @@ mod tests {
         assert_ne!(name("order-17", 1), name("order-18", 1));
         assert_ne!(name("order-17", 1), name("order-17", 2), "another holder may send the same");
         assert_ne!(name("order-17", 1), header.name());
+    }
+
+    /// Each of them is more than, or another one than, what the caller had asked for.
+    #[test]
+    fn replay_shows_no_secret_that_was_changed_since() {
+        let body = br#"{"name":"CI","scopes":{"tools":["qr"]},"expires_at":"2099-01-01T00:00:00Z"}"#;
+        let drawn = KeyEntropy { id: [7; 12], secret: [1; 16] };
+        let asked = NewSecret::read(body, NOW).unwrap().make(&drawn, NOW);
+        let shown = |secrets| created_once(&with(secrets), &asked, || key(1)).map(|response| response.status);
+        assert_eq!(shown(vec![asked.clone()]), Ok(201));
+        let former = Some(FormerSecret { hash: asked.hash, until: NOW.plus(1) });
+        for secrets in [
+            vec![NamedSecret { scopes: Scopes::ALL, ..asked.clone() }],
+            vec![NamedSecret { expires_at: None, ..asked.clone() }],
+            vec![NamedSecret { name: "CD".to_owned(), ..asked.clone() }],
+            vec![NamedSecret { hash: SecretHash::of(&[2; 16]), former, ..asked.clone() }],
+            vec![],
+        ] {
+            let refused = shown(secrets.clone()).unwrap_err();
+            assert_eq!(refused.code(), codes::IDEMPOTENCY_CONFLICT, "{secrets:?}");
+        }
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub(super) async fn call(
             operation: operation.clone(),
             dry_run: false,
             if_match: None,
-            once: path.map(|path| Once::new(&key, "POST", path, b"")),
+            once: path.map(|path| Once::new(&key, None, "POST", path, b"")),
             claim: None,
             proof: None,
         };

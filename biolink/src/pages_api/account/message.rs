@@ -4,7 +4,7 @@ use crate::codes;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use shared::{
     json,
-    key::{BiolinkPlan, KeyId},
+    key::{BiolinkPlan, KeyId, SecretId},
     problem::Problem,
     query::{self, parameters},
     secret::sha256,
@@ -403,12 +403,15 @@ impl Operation {
 }
 
 impl Once {
-    /// Returns the entry for a request with this `Idempotency-Key`. Neither reveals its text.
-    pub fn new(key: &str, method: &str, target: &str, body: &[u8]) -> Self {
+    /// Returns the entry for a request with this `Idempotency-Key`. Neither reveals its text. Each named
+    /// secret has names of its own, because a response may show what another secret of the key may not see.
+    pub fn new(key: &str, by: Option<SecretId>, method: &str, target: &str, body: &[u8]) -> Self {
+        // No `Idempotency-Key` has the byte between them.
+        let by: [&[u8]; 2] = by.as_ref().map_or([b"", b""], |id| [b"\0", id.as_bytes()]);
         let parts: [&[u8]; 6] =
             [b"utg.pages-request.v1", method.as_bytes(), b"\0", target.as_bytes(), b"\0", body];
         Self {
-            name: hex(&sha256(&[b"utg.pages-once.v1", key.as_bytes()])),
+            name: hex(&sha256(&[b"utg.pages-once.v1", key.as_bytes(), by[0], by[1]])),
             fingerprint: hex(&sha256(&parts)),
         }
     }

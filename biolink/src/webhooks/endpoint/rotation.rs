@@ -82,7 +82,8 @@ impl Endpoint {
             );
             return Err(Problem::invalid_fields(&[FieldError { pointer: "#".to_owned(), detail }]));
         }
-        (self.secrets, self.updated_at) = (secrets, now);
+        self.secrets = secrets;
+        self.note_change(now);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use biolink::pages_api::{
 };
 use biolink::route::{PagesCall, PagesEndpoint};
 use shared::idempotency::{IDEMPOTENCY_KEY, IdempotencyKey};
-use shared::key::{KeyId, Scope};
+use shared::key::{KeyId, Scope, SecretId};
 use shared::method::Method;
 use shared::problem::Problem;
 
@@ -29,7 +29,7 @@ pub(crate) async fn handle(
         plan_required(record.biolink_plan)?;
     }
     let body = boxed(read_body(context, called.endpoint.has_body())).await?;
-    let once = outlined(|| once(context, called.endpoint.takes_idempotency_key(), &body))?;
+    let once = outlined(|| once(context, called.endpoint.takes_idempotency_key(), access.secret_id, &body))?;
     let account = record.account();
     let upload = match called.endpoint {
         PagesEndpoint::UploadImage => Some(boxed(images::read(context, account)).await?),
@@ -121,10 +121,11 @@ pub(super) async fn read_body(context: &RequestContext<'_>, has_body: bool) -> R
 pub(super) fn once(
     context: &RequestContext<'_>,
     takes_key: bool,
+    by: Option<SecretId>,
     body: &[u8],
 ) -> Result<Option<Once>, Problem> {
     let header = context.request.header(IDEMPOTENCY_KEY).filter(|_| takes_key);
     let key = IdempotencyKey::read(header)?;
     let target = context.address.target;
-    Ok(key.map(|key| Once::new(key.as_str(), Method::Post.as_str(), target, body)))
+    Ok(key.map(|key| Once::new(key.as_str(), by, Method::Post.as_str(), target, body)))
 }

@@ -27,7 +27,7 @@ pub(crate) async fn handle(
         return Ok(Response::json(describe_schema(kind)));
     }
     let body = read_body(context, called.endpoint.has_body()).await?;
-    let once = once(context, called.endpoint.takes_idempotency_key(), &body)?;
+    let once = once(context, called.endpoint.takes_idempotency_key(), access.secret_id, &body)?;
     let (operation, dry_run) = WebhooksOperation::parse(called, query, body)?;
     let seed =
         entropy::random::<32>().map_err(|error| entropy::unavailable(&error, Some(context.request.id)))?;

@@ -3,7 +3,7 @@
 
 use shared::idempotency::{IDEMPOTENCY_KEY, IdempotencyKey, IssueStep};
 use shared::key::{ApiKey, Scope, Subject, VerifiedKey};
-use shared::keys_api::{MAX_BODY, NewSecret, created_secret, describe_secrets};
+use shared::keys_api::{MAX_BODY, NewSecret, created_once, describe_secrets};
 use shared::meter::{Change, SecretChange};
 use shared::problem::Problem;
 use shared::response::Response;
@@ -66,7 +66,7 @@ async fn create_once(
     let (signing, environment) = (&context.bindings.signing, context.bindings.key_env()?);
     let new = NewSecret::read(body, context.request.now)?;
     let check = Change::Secret(new.check());
-    let record = change_key::change(context, Subject::Own(key), check, access).await?;
+    let mut record = change_key::change(context, Subject::Own(key), check, access).await?;
     access.secret_id = record.secret_id(key);
     let name = once.name_of_secret(&key.id);
     let drawn = entropy::draw_key(context.request.id)?.secret;
@@ -77,13 +77,16 @@ async fn create_once(
     let secret = new.make(&drawn, at);
     if stores {
         let add = Change::Secret(SecretChange::Add(secret.clone()));
-        if let Err(problem) = change_key::change(context, Subject::Own(key), add, access).await {
-            // If this fails too, a retry must wait until this request counts as dead.
-            let _recorded = meter_client::issue(context, &name, IssueStep::Failed).await;
-            return Err(problem);
+        match change_key::change(context, Subject::Own(key), add, access).await {
+            Ok(added) => record = added,
+            Err(problem) => {
+                // If this fails too, a retry must wait until this request counts as dead.
+                let _recorded = meter_client::issue(context, &name, IssueStep::Failed).await;
+                return Err(problem);
+            }
         }
         meter_client::issue(context, &name, IssueStep::Done).await?;
     }
-    let (text, _) = ApiKey::mint_named(environment, record.id, record.tier, at, drawn.secret, signing);
-    Ok(created_secret(&secret, &text))
+    let mint = || ApiKey::mint_named(environment, record.id, record.tier, at, drawn.secret, signing).0;
+    created_once(&record, &secret, mint)
 }

@@ -2,7 +2,7 @@
 
 use shared::idempotency::{IdempotencyKey, IssueStep};
 use shared::key::{ApiKey, KeyEnv, KeyRecord, Scope, Subject, VerifiedKey};
-use shared::keys_api::{NewSecret, created_secret, describe_secrets};
+use shared::keys_api::{NewSecret, created_once, describe_secrets};
 use shared::meter::{Change, SecretChange};
 use shared::problem::Problem;
 use shared::response::Response;
@@ -55,7 +55,7 @@ async fn create_once(
 ) -> Result<Response, Problem> {
     let (direct, signing) = (context.direct, &context.config.signing);
     let new = NewSecret::read(body, context.now)?;
-    let record = direct.change(Subject::Own(key), Change::Secret(new.check()), context.now)?;
+    let mut record = direct.change(Subject::Own(key), Change::Secret(new.check()), context.now)?;
     let step = |step| direct.issue(once.name_of_secret(&key.id), step, clock::now());
     let attempt = IdempotencyKey::attempt_secret(&new, draw()?.secret, signing);
     let (nonce, at, stores) = step(IssueStep::Begin(attempt)).resolve()?;
@@ -64,9 +64,10 @@ async fn create_once(
     if stores {
         let add = Change::Secret(SecretChange::Add(secret.clone()));
         let saved = match direct.change(Subject::Own(key), add, context.now) {
-            Ok(record) => {
+            Ok(added) => {
                 // Before the record is saved, so that both are.
                 step(IssueStep::Done);
+                record = added;
                 save(context, &record).await
             }
             Err(problem) => Err(problem),
@@ -76,6 +77,6 @@ async fn create_once(
             return Err(problem);
         }
     }
-    let (text, _) = ApiKey::mint_named(environment, record.id, record.tier, at, drawn.secret, signing);
-    Ok(created_secret(&secret, &text))
+    let mint = || ApiKey::mint_named(environment, record.id, record.tier, at, drawn.secret, signing).0;
+    created_once(&record, &secret, mint)
 }

@@ -124,5 +124,33 @@ async fn repeated_creation_under_an_idempotency_key_makes_one_secret() {
     assert_eq!(direct.administer("DELETE", &path, None).await.status, 204);
     assert_eq!(direct.call(&text).await.json()["code"], "key-invalid");
     assert_eq!(direct.administer("DELETE", &path, None).await.json()["code"], "secret-unknown");
-    assert_eq!(create(&direct, &key, "CI").await.body, first.body, "what became of it since stays");
+    let replayed = create(&direct, &key, "CI").await;
+    assert_eq!(replayed.json()["code"], "idempotency-conflict", "what became of it since stays");
+}
+
+/// Another secret of the key may have made it grow since. A text that was shown then would rotate the key.
+#[tokio::test]
+async fn replayed_creation_does_not_show_a_widened_secret() {
+    let direct = Direct::issuing().await;
+    let (key, _) = direct.issue(json!({})).await;
+    let (maker, _) = direct.secret(&key, json!({ "tools": ["qr"], "keys": true })).await;
+    let create = async |direct: &Direct| {
+        let body = json!({ "name": "CI", "scopes": { "tools": ["qr"] } }).to_string();
+        let request = Request::new("POST", SECRETS).header("X-API-Key", &maker);
+        direct.proxy.send(request.header("Idempotency-Key", "order-17").json(&body)).await
+    };
+    let first = create(&direct).await;
+    assert_eq!((first.status, create(&direct).await.body), (201, first.body.clone()));
+    let path = format!("{SECRETS}/{}", first.json()["id"].as_str().unwrap());
+    let wide = json!({ "scopes": { "tools": ["all"], "biolink": "write", "keys": true } });
+    assert_eq!(direct.send("PATCH", &path, &key, wide).await.status, 200);
+    let direct = direct.restart("TERM").await;
+    let replayed = create(&direct).await;
+    assert_eq!((replayed.status, &replayed.json()["code"]), (409, &json!("idempotency-conflict")));
+    let narrow = json!({ "scopes": { "tools": ["qr"] } });
+    assert_eq!(direct.send("PATCH", &path, &key, narrow).await.status, 200);
+    assert_eq!(create(&direct).await.body, first.body, "it is again what was asked for");
+    let rotate = json!({ "grace_seconds": 60 });
+    assert_eq!(direct.send("POST", &format!("{path}/rotate"), &key, rotate).await.status, 200);
+    assert_eq!(create(&direct).await.json()["code"], "idempotency-conflict");
 }

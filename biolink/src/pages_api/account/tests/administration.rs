@@ -127,7 +127,7 @@ fn denied_host_is_refused_at_write_and_named_with_other_faults() {
 fn erased_account_leaves_nothing_behind() {
     let mut world = World::default();
     let body = |slug: &str| json!({"title": "Secret Ada", "slug": slug, "status": "published", "metadata": {"note": "Secret"}});
-    let once = Some(Once::new("order-17", "POST", "/pages", b"{}"));
+    let once = Some(Once::new("order-17", None, "POST", "/pages", b"{}"));
     let first = Call { once, ..world.call_of(1, Operation::Create(body("secret-a").to_string())) };
     let first = page_id(&world.run(first));
     let second = page_id(&world.create(1, body("secret-b")));

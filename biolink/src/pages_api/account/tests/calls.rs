@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn retry_with_an_idempotency_key_gets_the_stored_reply() {
     let mut world = World::default();
-    let once = |body: &str| Some(Once::new("order-17", "POST", "/pages", body.as_bytes()));
+    let once = |body: &str| Some(Once::new("order-17", None, "POST", "/pages", body.as_bytes()));
     let body = ada().to_string();
     let mut first = Call { once: once(&body), ..world.call_of(1, Operation::Create(body.clone())) };
     let Step::Claim { slug, message } = world.step(&first) else { panic!() };

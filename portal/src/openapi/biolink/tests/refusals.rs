@@ -186,7 +186,7 @@ fn of_webhooks(endpoint: WebhooksEndpoint) -> Vec<&'static str> {
     }
     refusals.extend(of_body(endpoint.has_body()));
     if endpoint == E::Create {
-        refusals.push("WebhookDeleted");
+        refusals.extend(["WebhookDeleted", "Busy"]);
     } else if path.contains("{delivery_id}") {
         refusals.push("DeliveryUnknown");
     } else if path.contains("{webhook_id}") {
