@@ -228,7 +228,11 @@ impl Direct {
             None => Ok(self.keys.read(key, at)?),
             Some(meters) => {
                 let record = self.keys.with_checked(key, None, at.time, |record| record.cloned())?;
-                meters.read(key, record.as_ref()).await
+                let snapshot = meters.read(key, record.as_ref()).await?;
+                Ok(match record {
+                    Some(known) => named_as(snapshot, &known),
+                    None => snapshot,
+                })
             }
         }
     }
@@ -242,7 +246,10 @@ impl Direct {
         match (&self.meters, self.keys.record(id)) {
             (None, _) => Ok(self.keys.show(id, counted_at)),
             (Some(_), None) => Ok(None),
-            (Some(meters), Some(record)) => meters.show(record).await,
+            (Some(meters), Some(record)) => {
+                let snapshot = meters.show(record.clone()).await?;
+                Ok(snapshot.map(|snapshot| named_as(snapshot, &record)))
+            }
         }
     }
 
@@ -371,6 +378,12 @@ impl Direct {
         let detail = "it is not known yet which keys are revoked; this says nothing about your key";
         Err(Problem::new(codes::KEY_STORE_UNAVAILABLE, detail).retry_after(1))
     }
+}
+
+/// Returns a snapshot with the names that `known` has, which no shared store has.
+fn named_as(mut snapshot: MeterSnapshot, known: &KeyRecord) -> MeterSnapshot {
+    snapshot.record = snapshot.record.map(|record| record.named_as(known));
+    snapshot
 }
 
 /// The scheme and host of a request, and whether its connection is confidential.

@@ -181,3 +181,32 @@ async fn documented_user_of_a_cluster_passes_a_slot_migration() {
     assert_eq!(gateways.call(&key, 2).await, [429; 2]);
     assert_eq!((gateways.tool.calls(), valkey.denied()), (10, Vec::new()));
 }
+
+#[tokio::test]
+async fn names_of_a_holder_stay_at_the_proxy_that_issued_the_key() {
+    let valkey = Deployment::start(Kind::Single);
+    let gateways = Gateways::start(&valkey).await;
+    let key = gateways.issue("free", 10).await;
+    let proxy = &gateways.direct[0];
+    let secret = Request::new("POST", "/v1/keys/me/secrets")
+        .header("X-API-Key", &key)
+        .header("Content-Type", "application/json")
+        .body(r#"{"name":"Nightly build","scopes":{"tools":["qr"]}}"#.to_owned());
+    assert_eq!(proxy.send(secret).await.status, 201);
+    assert_eq!(gateways.call(&key, 4).await, [200; 4]);
+
+    let names = valkey.send(0, &["KEYS", "*"]);
+    let meters: Vec<_> = names.iter().filter(|name| name.ends_with(":meter")).collect();
+    assert_eq!(meters.len(), 1, "{names:?}");
+    let value = valkey.send(0, &["GET", meters[0]]).concat();
+    assert!(value.contains("\"secrets\""), "the record is there: {value}");
+    for name in ["a@example.com", "\"A\"", "Nightly build"] {
+        assert!(!value.contains(name), "{name}: {value}");
+    }
+    let me = proxy.send(Request::new("GET", "/v1/keys/me").header("X-API-Key", &key)).await;
+    assert_eq!(me.json()["holder"]["email"], "a@example.com", "{me:?}");
+    let path = format!("/v1/keys/{}", me.json()["id"].as_str().unwrap());
+    let shown = Request::new("GET", &path).header("Authorization", &format!("Bearer {}", keys::ADMIN_SECRET));
+    let shown = proxy.send(shown).await;
+    assert_eq!(shown.json()["secrets"][0]["name"], "Nightly build", "{shown:?}");
+}

@@ -226,6 +226,17 @@ impl KeyRecord {
         Self { holder: None, secrets: self.secrets.iter().map(unnamed).collect(), ..self.clone() }
     }
 
+    /// Returns the record with the names that `known`, a record of the same key, has and this one lacks.
+    #[must_use]
+    pub fn named_as(mut self, known: &Self) -> Self {
+        self.holder = self.holder.or_else(|| known.holder.clone());
+        for secret in self.secrets.iter_mut().filter(|secret| secret.name.is_empty()) {
+            let same = known.secrets.iter().find(|other| other.id == secret.id);
+            same.into_iter().for_each(|other| secret.name.clone_from(&other.name));
+        }
+        self
+    }
+
     /// Returns true if this record says anything that a verifier cannot learn from the key's text
     /// alone.
     pub fn says_more_than(&self, key: &VerifiedKey) -> bool {

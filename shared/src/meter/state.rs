@@ -167,6 +167,11 @@ impl Meter {
         self.record.as_ref().filter(|record| record.version > self.stored_version)
     }
 
+    /// Forgets the holder and the names of secrets, for a store that others can read.
+    pub fn forget_names(&mut self) {
+        self.record = self.record.as_ref().map(KeyRecord::public);
+    }
+
     /// Returns the key's record.
     pub const fn record(&self) -> Option<&KeyRecord> {
         self.record.as_ref()

@@ -215,7 +215,9 @@ impl Group {
             is_changed |= changed;
             replies.push(reply);
         }
-        let next = || {
+        let mut next = || {
+            // Whoever reads the server has no need of them: the proxy that issued the key keeps them.
+            meter.forget_names();
             let json = serde_json::to_vec(&meter).map_err(MeterError::failed)?;
             let mut value = format!("{:016x}", fastrand::u64(..)).into_bytes();
             value.extend_from_slice(&json);
@@ -223,7 +225,7 @@ impl Group {
             let ttl_s = if meter.record().is_some_and(says_more_than_key) { 0 } else { TTL_S };
             Ok((value, ttl_s))
         };
-        Ok(NextState { stamp, value: is_changed.then(next).transpose()?, replies })
+        Ok(NextState { stamp, value: is_changed.then(&mut next).transpose()?, replies })
     }
 
     fn end(self, replies: Vec<Reply>) {
