@@ -16,6 +16,7 @@
 //   --counters PORT  counts paid operations, responses and requests to origins, and serves the counts as JSON at this
 //                    port; 0 takes a free one; default EDGE_COUNTERS_PORT, or none
 //   --faults URL     for tests: the server at URL says what becomes of each use of a binding (tests/edge/faults.mjs)
+//   --home HOST      for tests, with --faults: what the worker sends to this host comes back to it, repeatable
 //   --account-store FILE
 //                    for tests: one account's store as an earlier version left it, in SQL
 // Prints `edge listening on http://host:port` once it answers, and before it `edge counters on …`. SIGTERM and SIGINT end it.

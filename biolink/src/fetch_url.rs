@@ -10,9 +10,12 @@ mod policy;
 
 use std::{fmt, net::Ipv4Addr};
 
+use serde_json::Value;
+use shared::url::Address;
 use thiserror::Error;
 
 pub use self::policy::FetchPolicy;
+use crate::domains::HostName;
 use crate::page::{
     UrlError, UrlParts, WebUrl, is_at_or_below, is_domain_name, is_ip_address, is_private_name,
 };
@@ -132,12 +135,23 @@ impl FetchUrl {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Returns its host if accounts can have it as a domain, which this gateway then serves.
+    pub fn host(&self) -> Option<HostName> {
+        HostName::parse(Address::parse(&self.0)?.host()).ok()
+    }
 }
 
 impl fmt::Display for FetchUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Returns the member `url` of a JSON object.
+pub fn url_member(body: &str) -> Option<String> {
+    let object: Value = serde_json::from_str(body).ok()?;
+    object.get("url")?.as_str().map(|url| url.trim().to_owned())
 }
 
 fn check_host(parts: &UrlParts, policy: &FetchPolicy) -> Result<(), FetchUrlError> {

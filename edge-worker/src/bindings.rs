@@ -72,8 +72,8 @@ pub(crate) struct Bindings {
     /// Variable `ALLOW_HTTP`: `1` accepts keys over plain HTTP, for development under another host
     /// name.
     pub(crate) http_allowed: bool,
-    /// Variable `ALLOW_PRIVATE_FETCH`, with the hosts of `PUBLIC_URL` and `PAGES_HOST`: which URLs of
-    /// customers may be called. `1` allows loopback for them and for origins, for development.
+    /// Variable `ALLOW_PRIVATE_FETCH`, with the gateway's own hosts: which URLs of customers may be called.
+    /// `1` allows loopback for them and for origins, for development.
     pub(crate) fetch_policy: FetchPolicy,
     /// Variable `MAX_BODY_BYTES`: the largest body limit of any pool. Default 10 MiB.
     pub(crate) max_body: u64,
@@ -236,10 +236,15 @@ pub(crate) fn max_body(env: &Env) -> u64 {
     text.and_then(|text| text.trim().parse().ok()).unwrap_or(MAX_BODY_BYTES)
 }
 
-/// Returns which URLs of customers may be called, for the Durable Objects.
+/// Returns which URLs of customers may be called, for the Durable Objects: none of the gateway's own hosts.
 pub(crate) fn fetch_policy(env: &Env) -> FetchPolicy {
-    let own = own_hosts(env);
-    FetchPolicy::new(hosts_of(&own), is_private_fetch_allowed(env))
+    let (own, target) = (own_hosts(env), [variable(env, DOMAINS_TARGET)]);
+    FetchPolicy::new(hosts_of(&own).chain(hosts_of(&target)), is_private_fetch_allowed(env))
+}
+
+/// Returns the store that says which hosts accounts have; `None` if accounts have no domains.
+pub(crate) fn domain_store(env: &Env) -> Option<KvStore> {
+    variable(env, DOMAINS_TARGET).and_then(|_| pages(env).ok())
 }
 
 /// Returns the resolver that looks up the proof of domains.

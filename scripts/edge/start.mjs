@@ -28,6 +28,7 @@ const OPTIONS = {
   "origin-ca": { type: "string" },
   counters: { type: "string", default: process.env.EDGE_COUNTERS_PORT },
   faults: { type: "string" },
+  home: { type: "string", multiple: true },
   "account-store": { type: "string" },
 };
 
@@ -153,6 +154,10 @@ async function finalOptions(options) {
   if (!options.faults) return options.pages ? withPages(made, pagesWorker(options)) : made;
   const { restartable, withFaults } = await import("../../tests/edge/faults.mjs");
   const faulty = withFaults(made, options.faults);
+  if (options.home) {
+    const { withHome } = await import("../../tests/edge/home.mjs");
+    return withHome(faulty, options.home);
+  }
   return options.pages ? withPages(faulty, restartable(pagesWorker(options))) : faulty;
 }
 

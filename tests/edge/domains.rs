@@ -35,7 +35,7 @@ fn page(edge: &Edge, key: &str, slug: &str) -> Value {
 }
 
 /// Adds a domain for a page, and sets its record.
-fn add(edge: &Edge, resolver: &Resolver, key: &str, host: &str, page: &Value) -> Value {
+pub(crate) fn add(edge: &Edge, resolver: &Resolver, key: &str, host: &str, page: &Value) -> Value {
     let added =
         Request::post("/domains", &json!({"host": host, "page_id": page["id"]})).key(key).send(edge.addr);
     assert_eq!(added.status, 201, "{}", added.text());
@@ -49,7 +49,7 @@ fn add(edge: &Edge, resolver: &Resolver, key: &str, host: &str, page: &Value) ->
     domain
 }
 
-fn verify(edge: &Edge, key: &str, domain: &Value) -> Response {
+pub(crate) fn verify(edge: &Edge, key: &str, domain: &Value) -> Response {
     let path = format!("/domains/{}/verify", domain["id"].as_str().unwrap());
     Request::post(&path, &json!({})).key(key).send(edge.addr)
 }

@@ -27,6 +27,7 @@ mod key_list;
 mod keys_api;
 mod lifecycle;
 mod limits;
+mod loops;
 mod mcp;
 mod meters;
 mod origins;

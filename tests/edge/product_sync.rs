@@ -85,7 +85,7 @@ impl Store {
     }
 
     /// Makes the next run due, and waits for it. Returns it.
-    fn run_again(&self, id: &str) -> Value {
+    pub(crate) fn run_again(&self, id: &str) -> Value {
         let count = self.runs(id).len();
         let object = Object::product_source(&self.site.edge, id);
         object.sql(

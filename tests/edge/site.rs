@@ -87,7 +87,7 @@ impl Site {
         self
     }
 
-    fn publish(edge: Arc<Edge>, faults: Arc<Faults>) -> Self {
+    pub(crate) fn publish(edge: Arc<Edge>, faults: Arc<Faults>) -> Self {
         let (key, account) = issue(&edge, None);
         let account = serde_json::from_value(json!(account)).unwrap();
         let slug = unique("ada");

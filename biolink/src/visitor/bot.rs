@@ -11,6 +11,8 @@ use names::NAMES;
 use patterns::{ALWAYS, PROGRAMS};
 use strum::{IntoStaticStr, VariantArray};
 
+use super::own_agent;
+
 /// The class of a program that makes requests by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
@@ -56,6 +58,9 @@ impl BotClass {
 pub(super) fn classify(agent: &str, in_app: bool) -> Option<BotClass> {
     if agent.is_empty() {
         return Some(BotClass::Library);
+    }
+    if own_agent::is_own(agent) {
+        return Some(BotClass::Other);
     }
     if !matches_patterns(agent.as_bytes()) {
         return None;

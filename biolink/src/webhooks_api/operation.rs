@@ -9,6 +9,7 @@ use shared::{
 
 use super::query::{DeliveryQuery, EventQuery};
 use crate::{
+    fetch_url::url_member,
     pages_api::check_no_query,
     route::{WebhooksCall, WebhooksEndpoint, WebhooksTarget},
     webhooks::{DeliveryId, EndpointId, EventId},
@@ -51,6 +52,14 @@ pub enum WebhooksOperation {
 }
 
 impl WebhooksOperation {
+    /// Returns the address that an endpoint is to have, if the call writes one.
+    pub fn url(&self) -> Option<String> {
+        match self {
+            Self::Create(body) | Self::Patch(_, body) => url_member(body),
+            _ => None,
+        }
+    }
+
     /// Parses a call: what it wants, and whether it is only tried (`?dry_run=true`). `body` is empty
     /// for an endpoint without one. A schema is no operation: it needs no account.
     ///

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use shared::time::UnixMillis;
 
 use super::delivery::Delivery;
+use crate::visitor::WEBHOOKS_AGENT;
 use crate::webhooks::{HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, WebhookSecret, sign};
 
 /// The header with the number of the attempt, from 1. It is not signed.
 pub const HEADER_ATTEMPT: &str = "webhook-attempt";
-/// The name under which receivers see the gateway.
-const USER_AGENT: &str = concat!("unified-tool-gateway/", env!("CARGO_PKG_VERSION"), " (webhooks)");
 
 /// Returns the headers of an attempt, with those that the owner adds: each attempt has a fresh timestamp
 /// and signature.
@@ -25,7 +24,7 @@ pub fn request_headers(
     let signature = sign(&delivery.message, now.seconds(), body, secrets);
     let own = [
         ("content-type", "application/json".to_owned()),
-        ("user-agent", USER_AGENT.to_owned()),
+        ("user-agent", WEBHOOKS_AGENT.to_owned()),
         (HEADER_ID, delivery.message.clone()),
         (HEADER_TIMESTAMP, now.seconds().to_string()),
         (HEADER_SIGNATURE, signature),

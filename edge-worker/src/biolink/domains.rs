@@ -1,7 +1,7 @@
 //! The proof of domains: `TXT` records by DNS over HTTPS, and the objects that know who has a host.
 
 use biolink::domains::{Check, DNS_TIMEOUT_MS, HostName, MAX_DNS_RESPONSE, Proof, txt_query, txt_values};
-use biolink::fetch_url::FetchUrl;
+use biolink::fetch_url::{FetchPolicy, FetchUrl};
 use biolink::page::Slug;
 use biolink::pages_api::{SlugMessage, SlugReply, host_owner};
 use shared::key::KeyId;
@@ -13,6 +13,7 @@ use crate::biolink::guarded_fetch::{BodyLimit, GuardedRequest, send};
 use crate::biolink::pages_client::object_call;
 use crate::biolink::{page_store, pages_client};
 use crate::context::RequestContext;
+use crate::runtime::kv::KvStore;
 use crate::runtime::log;
 use crate::runtime::outline::{boxed, outlined};
 
@@ -24,6 +25,27 @@ pub(crate) async fn check(env: &Env, account: KeyId, check: &Check) -> Proof {
         log::error("domain check failed", None, &[("host", &check.host), ("error", &error)]);
         Proof::Unknown
     })
+}
+
+/// Returns which URLs of customers may be called, for the Durable Objects that call `url`.
+pub(crate) async fn fetch_policy(env: &Env, url: &str) -> FetchPolicy {
+    guard(bindings::fetch_policy(env), bindings::domain_store(env).as_ref(), url).await
+}
+
+/// Adds the host of a URL to those of the gateway if an account has it, whichever that is. `pages` is `None`
+/// if accounts have no domains. If KV fails, nothing is added: deliveries must not stop with it, and no
+/// visit with the gateway's own agent counts.
+pub(crate) async fn guard(policy: FetchPolicy, pages: Option<&KvStore>, url: &str) -> FetchPolicy {
+    let (Some(pages), Ok(url)) = (pages, FetchUrl::parse(url, &policy)) else { return policy };
+    let Some(host) = url.host() else { return policy };
+    match boxed(page_store::find_domain(pages, &host)).await {
+        Ok(None) => policy,
+        Ok(Some(_)) => policy.with_host(url.as_str()),
+        Err(error) => {
+            log::error("domain read failed", None, &[("host", &host), ("error", &error)]);
+            policy
+        }
+    }
 }
 
 /// Takes the claim of a host back.

@@ -15,7 +15,7 @@ use worker::{
     wasm_bindgen,
 };
 
-use crate::bindings;
+use crate::biolink::domains;
 use crate::runtime::message::parse;
 use crate::runtime::sql::{integer, rows, text};
 use crate::runtime::{alarm, clock, log};
@@ -118,7 +118,8 @@ impl ProductSource {
     /// Fetches the feed if it is time, and gives the account what is pending.
     async fn run(&self) -> Result<()> {
         if let Some(attempt) = self.change(|parts| parts.state.begin(clock::now()))? {
-            let outcome = download::fetch(&attempt, &bindings::fetch_policy(&self.env)).await;
+            let policy = domains::fetch_policy(&self.env, &attempt.settings.url).await;
+            let outcome = download::fetch(&attempt, &policy).await;
             self.change(|Parts { state, catalogue }| {
                 state.finish(&attempt, outcome, catalogue, clock::now())
             })?;

@@ -16,7 +16,6 @@ mod send;
 
 use std::cell::{Cell, RefCell};
 
-use biolink::fetch_url::FetchPolicy;
 use biolink::page::PageId;
 use biolink::webhooks::EncryptionKeys;
 use biolink::webhooks_api::{Endpoints, WebhooksMessage};
@@ -181,11 +180,6 @@ impl Webhooks {
         self.sql.exec(ERASE, None)?;
         self.state.replace(None);
         Ok(DONE.to_owned())
-    }
-
-    /// Returns the URL policy of an account's endpoints.
-    fn policy(&self) -> FetchPolicy {
-        bindings::fetch_policy(&self.env)
     }
 
     fn encryption(&self) -> Result<EncryptionKeys> {

@@ -44,7 +44,7 @@ pub(crate) async fn handle(
             serde_json::to_vec(&input).map_err(|_| account_unavailable())?
         }
         PagesEndpoint::CreateSource | PagesEndpoint::PatchSource => {
-            outlined(|| product_sources::prepare(context, account, body))?
+            boxed(product_sources::prepare(context, account, body)).await?
         }
         _ => body,
     };

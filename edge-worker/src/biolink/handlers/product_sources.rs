@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use biolink::fetch_url::url_member;
 use biolink::page::SourceId;
 use biolink::pages_api::{account_unavailable, refresh_too_early};
 use biolink::product_sync::{RefreshReply, SourceMessage, SourceWrite, complete};
@@ -24,7 +25,7 @@ use crate::runtime::{entropy, log};
 ///
 /// # Errors
 /// `internal` if the runtime has no randomness.
-pub(super) fn prepare(
+pub(super) async fn prepare(
     context: &RequestContext<'_>,
     account: KeyId,
     body: Vec<u8>,
@@ -42,7 +43,8 @@ pub(super) fn prepare(
         let nonce = nonces.get(used.replace(1)).unwrap_or(&nonces[0]);
         keys.seal_bytes(secret, &owner, nonce)
     };
-    let write = SourceWrite::prepare(text, &context.fetch_policy(), &drawn, seal);
+    let policy = context.fetch_policy(&url_member(text).unwrap_or_default()).await;
+    let write = SourceWrite::prepare(text, &policy, &drawn, seal);
     serde_json::to_vec(&write).map_err(|_| account_unavailable())
 }
 

@@ -5,14 +5,13 @@ use biolink::product_feed::{Download, DownloadStep};
 use biolink::product_sync::{
     DOWNLOAD_TIMEOUT_MS, FETCH_TIMEOUT_MS, FetchError, Fetched, MAX_FEED_BYTES, SyncAttempt,
 };
+use biolink::visitor::PRODUCT_SYNC_AGENT;
 use shared::time::UnixMillis;
 
 use crate::biolink::guarded_fetch::{self, BodyLimit, GuardedFetchError, GuardedRequest, GuardedResponse};
 use crate::runtime::clock;
 
 const ACCEPT: &str = "application/rss+xml, application/atom+xml, application/json, text/csv, text/tab-separated-values, */*;q=0.5";
-/// The name under which shops see the gateway.
-const AGENT: &str = "UnifiedToolGateway-ProductSync/1.0";
 
 /// Fetches the feed of an attempt. The URL is checked again, since rules and settings may have
 /// changed.
@@ -28,7 +27,7 @@ pub(super) async fn fetch(attempt: &SyncAttempt, policy: &FetchPolicy) -> Result
     let is_single = download.is_single();
     loop {
         let url = FetchUrl::parse(&download.url(), policy)?;
-        let mut headers = vec![("accept", ACCEPT), ("user-agent", AGENT)];
+        let mut headers = vec![("accept", ACCEPT), ("user-agent", PRODUCT_SYNC_AGENT)];
         if is_single {
             headers.extend(attempt.validators.iter().map(|(name, value)| (*name, value.as_str())));
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use biolink::fetch_url::FetchPolicy;
 use biolink::page::IdSource;
 use biolink::pages_api::Reply;
 use biolink::webhooks::{DeliveryId, EndpointId};
@@ -18,6 +19,7 @@ use worker::{Delay, Result};
 
 use super::append::eight;
 use super::{State, Webhooks};
+use crate::biolink::domains;
 use crate::runtime::clock;
 
 /// Deliveries that one replay makes, at most.
@@ -33,7 +35,11 @@ impl Webhooks {
     pub(super) async fn call(&self, request: &WebhooksRequest) -> Result<String> {
         let outcome = match &request.operation {
             WebhooksOperation::Events(query) => self.wait_for_events(query).await?,
-            operation => self.run_call(request, operation)?,
+            operation => {
+                let url = operation.url().unwrap_or_default();
+                let policy = domains::fetch_policy(&self.env, &url).await.with_host(&request.host);
+                self.run_call(request, operation, &policy)?
+            }
         };
         // Before the reply, so that what happens after it is an event.
         self.announce().await?;
@@ -44,7 +50,12 @@ impl Webhooks {
         Ok(json::to_string(&reply)?)
     }
 
-    fn run_call(&self, request: &WebhooksRequest, operation: &WebhooksOperation) -> Result<Outcome> {
+    fn run_call(
+        &self,
+        request: &WebhooksRequest,
+        operation: &WebhooksOperation,
+        policy: &FetchPolicy,
+    ) -> Result<Outcome> {
         let now = clock::now();
         match operation {
             WebhooksOperation::Deliveries(id, query) => self.list_deliveries(id, query),
@@ -59,14 +70,19 @@ impl Webhooks {
                 Ok(found.map(Response::json).ok_or_else(|| event_unknown(id)))
             }
             WebhooksOperation::Events(query) => self.list_events(query),
-            _ => self.call_endpoints(request, now),
+            _ => self.call_endpoints(request, policy, now),
         }
     }
 
     /// Handles a call about endpoints alone.
-    fn call_endpoints(&self, request: &WebhooksRequest, now: UnixMillis) -> Result<Outcome> {
-        let (policy, keys) = (self.policy().with_host(&request.host), self.encryption()?);
-        let call = EndpointCall { request, policy: &policy, keys: &keys, now };
+    fn call_endpoints(
+        &self,
+        request: &WebhooksRequest,
+        policy: &FetchPolicy,
+        now: UnixMillis,
+    ) -> Result<Outcome> {
+        let keys = self.encryption()?;
+        let call = EndpointCall { request, policy, keys: &keys, now };
         self.change(|state| {
             let before = state.endpoints.subscriptions();
             let outcome = state.endpoints.handle(&call);

@@ -21,6 +21,7 @@ use worker::{Delay, Result};
 
 use super::{RETRY_MS, Webhooks};
 use crate::bindings;
+use crate::biolink::domains;
 use crate::biolink::guarded_fetch::{self, BodyLimit, GuardedFetchError, GuardedRequest};
 use crate::runtime::{clock, durable_rpc, entropy, log};
 
@@ -131,8 +132,11 @@ impl Webhooks {
         body: &str,
         at: UnixMillis,
     ) -> (AttemptResult, Option<String>) {
-        let url = endpoint.url.as_deref().map(|url| FetchUrl::parse(url, &self.policy()));
-        let Some(Ok(url)) = url else { return (AttemptResult::AddressRefused, None) };
+        let refused = (AttemptResult::AddressRefused, None);
+        let Some(url) = &endpoint.url else { return refused };
+        let Ok(url) = FetchUrl::parse(url, &domains::fetch_policy(&self.env, url).await) else {
+            return refused;
+        };
         let (secrets, added) = match self.secrets(endpoint, at) {
             Ok(secrets) => secrets,
             Err(error) => {
