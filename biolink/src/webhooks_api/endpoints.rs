@@ -205,8 +205,10 @@ impl Endpoints {
             EndpointInput::patch(&changed, &before, body.as_bytes(), call.policy, &call.request.pages)?;
         let after = mem::take(&mut input.headers);
         // The values of the others stay unknown to whoever may change a webhook.
-        let set: BTreeMap<_, _> =
-            after.clone().into_iter().filter(|(name, value)| before.get(name) != Some(value)).collect();
+        let mut set = BTreeMap::new();
+        for (name, value) in after.iter().filter(|(name, value)| before.get(*name) != Some(*value)) {
+            set.insert(name.clone(), value.clone());
+        }
         changed.update(input, call.now);
         let nonce = Drawn::new(&call.request.seed).bytes("headers");
         changed.seal_headers(after.clone(), call.keys, &owner(call), &nonce);

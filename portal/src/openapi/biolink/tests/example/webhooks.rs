@@ -215,7 +215,10 @@ impl Hooks {
             dry_run: false,
             once: None,
         };
-        let call = EndpointCall { request: &request, policy: &self.policy, keys: &self.keys, now: NOW };
+        // A change comes a minute after the creation.
+        let now =
+            if matches!(request.operation, WebhooksOperation::Patch(..)) { NOW.plus(60_000) } else { NOW };
+        let call = EndpointCall { request: &request, policy: &self.policy, keys: &self.keys, now };
         self.endpoints.handle(&call)
     }
 
