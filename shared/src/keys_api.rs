@@ -21,5 +21,5 @@ pub use history::HistoryRequest;
 pub use issue::{IssueRequest, IssuedKey, MAX_BODY, NewKey, describe};
 pub use list::{KeyFilter, KeyPage, KeySearch, ListRequest, Position, Sort, SortField, includes_usage};
 pub use secrets::{NewSecret, created_once, describe_secrets, with_secrets};
-pub use usage::describe_usage;
+pub use usage::{describe_own, describe_usage};
 pub use values::{MAX_EMAIL, MAX_NAME};

@@ -69,7 +69,7 @@ fn calls_are_counted_by_secret() {
     let (id, named) = (made.json()["id"].clone(), made.json()["key"].as_str().unwrap().to_owned());
     call(edge, &key, 2);
     call(edge, &named, 3);
-    let secrets = read(edge, &named, "interval=1d&group_by=secret");
+    let secrets = read(edge, &key, "interval=1d&group_by=secret");
     let expected = json!([{ "secret": null, "calls": 2 }, { "secret": id, "calls": 3 }]);
     assert_eq!((&secrets["data"], &secrets["calls"]), (&expected, &json!(5)));
 }

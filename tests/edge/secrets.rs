@@ -221,6 +221,66 @@ fn replayed_creation_does_not_show_a_widened_secret() {
     assert_eq!((rotated.status, create().code().as_str()), (200, "idempotency-conflict"));
 }
 
+/// It would never end: whoever has its text could take its expiry away, or make a secret without one.
+#[test]
+fn secret_that_expires_makes_nothing_that_lasts_longer() {
+    let edge = Edge::shared();
+    let (key, _) = edge.issue("free");
+    let all = json!({ "tools": ["all"], "biolink": "write", "keys": true });
+    let end = "2099-01-01T00:00:00Z";
+    let make = |key: &str, name: &str, expires_at: &Value, once: bool| {
+        let body = json!({ "name": name, "scopes": all, "expires_at": expires_at });
+        let request = Request::post(SECRETS, &body).key(key);
+        if once { request.header("Idempotency-Key", name) } else { request }.send(edge.addr)
+    };
+    let made = make(&key, "ending", &json!(end), false);
+    let own = made.header("location").unwrap().to_owned();
+    let ending = made.json()["key"].as_str().unwrap().to_owned();
+    let (_, endless) = secret(&edge, &key, &json!({ "tools": ["idea"] }));
+    let refused = |response: &Response| {
+        assert_eq!((response.status, response.code().as_str()), (409, "key-conflict"), "{}", response.text());
+        assert!(response.text().contains(end), "{}", response.text());
+    };
+    for expires_at in [json!(null), json!("2099-01-01T00:00:01Z")] {
+        refused(&make(&ending, "child", &expires_at, false));
+        refused(&make(&ending, "child", &expires_at, true));
+        refused(&send(&edge, "PATCH", &own, &ending, Some(&json!({ "expires_at": expires_at }))));
+        refused(&send(&edge, "PATCH", &endless, &ending, Some(&json!({ "expires_at": expires_at }))));
+    }
+    refused(&send(&edge, "PATCH", &endless, &ending, Some(&json!({ "name": "mine" }))));
+    refused(&send(&edge, "POST", &format!("{endless}/rotate"), &ending, None));
+    refused(&send(&edge, "POST", "/v1/keys/me/rotate", &ending, None));
+    let child = make(&ending, "child", &json!(end), true);
+    assert_eq!((child.status, &child.json()["expires_at"]), (201, &json!(end)), "{}", child.text());
+    let earlier = send(&edge, "PATCH", &own, &ending, Some(&json!({ "expires_at": "2098-01-01T00:00:00Z" })));
+    assert_eq!(earlier.status, 200, "{}", earlier.text());
+    assert_eq!(send(&edge, "PATCH", &own, &key, Some(&json!({ "expires_at": null }))).status, 200);
+}
+
+#[test]
+fn secret_without_scopes_sees_itself_and_no_more() {
+    let stack = Stack::shared();
+    let (key, id) = stack.edge.issue("free");
+    let (none, path) = secret(&stack.edge, &key, &json!({}));
+    let (caller, _) = secret(&stack.edge, &key, &json!({ "tools": ["idea"] }));
+    assert_missing(&call(&stack, "idea", &none), "tools:idea");
+    let read = |key: &str, path: &str| send(&stack.edge, "GET", path, key, None);
+    let own = read(&none, "/v1/keys/me").json();
+    assert_eq!(own.as_object().unwrap().keys().collect::<Vec<_>>(), ["id", "secret"]);
+    assert_eq!((&own["id"], own["secret"]["id"].as_str()), (&json!(id), path.rsplit('/').next()));
+    let shares = read(&caller, "/v1/keys/me");
+    assert_eq!(shares.json()["usage"]["day"]["used"], 0);
+    assert!(!shares.text().contains('@') && !shares.text().contains("refusals"), "{}", shares.text());
+    assert!(read(&key, "/v1/keys/me").text().contains('@'));
+    let shown = Request::get("/console/v1/keys/me").key(&none).send(stack.edge.addr);
+    assert!(shown.status == 200 && !shown.text().contains('@'), "{}", shown.text());
+    for key in [&none, &caller] {
+        for path in ["/v1/usage", "/v1/usage/calls", "/v1/keys/me/alerts", SECRETS] {
+            assert_missing(&read(key, path), "keys");
+        }
+    }
+}
+
 /// A request that fails holds its name for no other.
 #[test]
 fn failed_creation_under_an_idempotency_key_can_be_repeated() {

@@ -32,7 +32,7 @@ pub struct NamedSecret {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeldSecret<'a> {
     /// The named secret; `None` is the key's own.
-    pub(super) named: Option<&'a NamedSecret>,
+    pub(crate) named: Option<&'a NamedSecret>,
     /// Whether it was replaced by a rotation, and is in its grace period.
     pub(crate) is_former: bool,
 }
@@ -54,8 +54,13 @@ impl HeldSecret<'_> {
         self.named.map_or(Scopes::ALL, |named| named.scopes)
     }
 
+    /// Returns the moment from which it is refused, although its key is not.
+    pub(crate) fn ends_at(self) -> Option<UnixMillis> {
+        self.named.and_then(|named| named.expires_at)
+    }
+
     /// Returns true if it is refused, although its key is not.
     pub(super) fn has_expired(self, now: UnixMillis) -> bool {
-        self.named.and_then(|named| named.expires_at).is_some_and(|at| at <= now)
+        self.ends_at().is_some_and(|at| at <= now)
     }
 }

@@ -81,7 +81,7 @@ impl fmt::Display for Scope {
 }
 
 impl Scopes {
-    /// No scope: such a secret can read the usage of its key.
+    /// No scope: such a secret can read what it is.
     pub const NONE: Self = Self(0);
     /// Every scope.
     pub const ALL: Self = Self(TOOLS | BIOLINK_READ | BIOLINK_WRITE | KEYS);
@@ -101,6 +101,11 @@ impl Scopes {
     /// Returns true if the scope is one of these.
     pub const fn contains(self, scope: Scope) -> bool {
         scope.bits() & !self.0 == 0
+    }
+
+    /// Returns true if one of these is to call a tool.
+    pub const fn has_tools(self) -> bool {
+        self.0 & TOOLS != 0
     }
 
     /// Returns the first scope of `wanted` that is none of these.

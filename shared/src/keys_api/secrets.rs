@@ -45,7 +45,7 @@ impl NewSecret {
 
     /// Returns the change that checks whether the caller may make it, and makes nothing.
     pub const fn check(&self) -> SecretChange {
-        SecretChange::Check { scopes: self.scopes }
+        SecretChange::Check { scopes: self.scopes, expires_at: self.expires_at }
     }
 
     /// Returns the secret as the record keeps it. It is made of what was drawn, at this moment.
@@ -218,7 +218,8 @@ fn with_members<const N: usize>(secret: &NamedSecret, members: [(&str, Value); N
     body.to_string()
 }
 
-fn describe(secret: &NamedSecret) -> Value {
+/// Returns a secret as JSON, without its text.
+pub(super) fn describe(secret: &NamedSecret) -> Value {
     json!({
         "id": secret.id,
         "name": secret.name,

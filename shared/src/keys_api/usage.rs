@@ -1,15 +1,38 @@
 //! A key with its usage: `GET /v1/keys/me`.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::key::KeyRecord;
+use super::secrets;
+use crate::key::{KeyRecord, Scope, VerifiedKey};
 use crate::keys_api::describe;
 use crate::meter::{MeterSnapshot, RefusedCalls};
 use crate::quota::{SpentUnits, UnitsStatus, WindowStatus};
 use crate::time::UnixMillis;
 
-/// Returns the key as [`describe`] does, with its usage. `None` when the meter holds no record of
-/// it.
+/// The members of a key that each of its secrets sees.
+const SEEN_BY_ALL: [&str; 2] = ["id", "secret"];
+/// Those that a secret sees too whose calls of tools share them.
+const SEEN_BY_CALLERS: [&str; 6] = ["tier", "status", "limits", "unit_limits", "expires_at", "usage"];
+
+/// Returns the key for one of its secrets: what the secret is, what its calls share with those of others, and
+/// the rest if it manages the key. `None` as [`describe_usage`], and if the secret may not be used.
+pub fn describe_own(snapshot: &MeterSnapshot, key: &VerifiedKey, now: UnixMillis) -> Option<Value> {
+    let held = snapshot.record.as_ref()?.hold(key, now).ok()?;
+    let (mut body, scopes) = (describe_usage(snapshot, now)?, held.scopes());
+    let members = body.as_object_mut()?;
+    members.insert("secret".to_owned(), held.named.map(secrets::describe).into());
+    if scopes.contains(Scope::Keys) {
+        return Some(body);
+    }
+    let mut seen = Map::new();
+    for name in SEEN_BY_ALL.into_iter().chain(SEEN_BY_CALLERS.into_iter().filter(|_| scopes.has_tools())) {
+        seen.insert(name.to_owned(), members.remove(name)?);
+    }
+    Some(Value::Object(seen))
+}
+
+/// Returns the key as [`describe`] does, with its usage, for an administrator. `None` when the meter holds no
+/// record of it.
 pub fn describe_usage(snapshot: &MeterSnapshot, now: UnixMillis) -> Option<Value> {
     let record = snapshot.record.as_ref()?;
     let quota = snapshot.response.quota.as_ref()?;
@@ -86,7 +109,7 @@ fn describe_refused(calls: &RefusedCalls) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::{KeyEnv, KeyId, VerifiedKey};
+    use crate::key::{KeyEnv, KeyId, NamedSecret, Scopes, SecretHash, SecretId};
     use crate::meter::{HeldShare, Message, Meter, MeterRequest, Reply};
     use crate::secret::MacKeys;
     use crate::tier::Tier;
@@ -143,6 +166,45 @@ mod tests {
         assert_eq!(body["usage"]["day"]["resets_at"], "2025-11-22T00:00:00Z");
         assert_eq!(body["last_used_at"], "2025-11-21T08:00:00Z");
         assert_eq!(body["rotation"], Value::Null);
+    }
+
+    fn members(body: &Value) -> Vec<&str> {
+        body.as_object().unwrap().keys().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn secret_sees_itself_and_what_its_calls_share() {
+        let mut snapshot = snapshot(Tier::Pro, 3);
+        snapshot.refusals = Some(Vec::new());
+        let own = key(Tier::Pro);
+        let named = VerifiedKey { is_named: true, secret: SecretHash::of(&[3; 16]), ..own };
+        let whole = describe_own(&snapshot, &own, NOW).unwrap();
+        assert_eq!((&whole["secret"], &whole["refusals"]), (&Value::Null, &json!([])));
+        assert_eq!(members(&whole).len(), members(&describe_usage(&snapshot, NOW).unwrap()).len() + 1);
+        let mut shown = |scopes| {
+            let (id, hash, name) = (SecretId::new([7; 8]), named.secret, "CI".to_owned());
+            let secret =
+                NamedSecret { id, name, scopes, hash, former: None, created_at: NOW, expires_at: None };
+            snapshot.record.as_mut().unwrap().secrets = vec![secret];
+            describe_own(&snapshot, &named, NOW).unwrap()
+        };
+        let qr = Scope::Tool(crate::tool::Tool::Qr.label());
+        let shares = ["expires_at", "id", "limits", "secret", "status", "tier", "unit_limits", "usage"];
+        for (scopes, seen) in [
+            (Scopes::NONE, &["id", "secret"][..]),
+            (Scopes::NONE.with(Scope::BiolinkWrite), &["id", "secret"]),
+            (Scopes::NONE.with(qr), &shares),
+            (Scopes::NONE.with(Scope::AllTools).with(Scope::BiolinkWrite), &shares),
+            (Scopes::NONE.with(Scope::Keys), &members(&whole)),
+        ] {
+            let body = shown(scopes);
+            let (mut all, mut seen) = (members(&body), seen.to_vec());
+            (all.sort_unstable(), seen.sort_unstable());
+            assert_eq!(all, seen, "{scopes:?}");
+            assert_eq!((&body["secret"]["name"], body.to_string().contains("hash")), (&json!("CI"), false));
+        }
+        snapshot.record.as_mut().unwrap().secrets.clear();
+        assert_eq!(describe_own(&snapshot, &named, NOW), None, "a secret that is not the key's");
     }
 
     /// Calls that are lent are neither used nor remaining.

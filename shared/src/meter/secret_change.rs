@@ -11,10 +11,13 @@ use crate::time::UnixMillis;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SecretChange {
-    /// Nothing: whether the caller may make a secret with these scopes is checked.
+    /// Nothing: whether the caller may make a secret with these scopes and this expiry is checked.
     Check {
         /// The scopes.
         scopes: Scopes,
+        /// The expiry; `None` is not before the key.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires_at: Option<UnixMillis>,
     },
     /// A new one.
     Add(NamedSecret),
@@ -61,6 +64,15 @@ pub enum SecretError {
     /// The key has as many as a key can have.
     #[error("the key has {} named secrets, which is the most; revoke one first", NamedSecret::MAX)]
     TooMany,
+    /// It would last longer than the secret that makes the change.
+    #[error(
+        "the secret that asks for this ends at {}, and what it makes, changes or rotates must not end later; set expires_at",
+        .until.to_rfc3339()
+    )]
+    Outlives {
+        /// The end of the secret that makes the change.
+        until: UnixMillis,
+    },
 }
 
 impl SecretChange {
@@ -71,12 +83,29 @@ impl SecretChange {
             secrets.iter().find(|secret| secret.id == *id).map_or(Scopes::NONE, |secret| secret.scopes)
         };
         let others = match self {
-            Self::Check { scopes } => *scopes,
+            Self::Check { scopes, .. } => *scopes,
             Self::Add(secret) => secret.scopes,
             Self::Patch { id, scopes, .. } => of(id).and(scopes.unwrap_or(Scopes::NONE)),
             Self::Rotate { id, .. } | Self::Revoke { id } => of(id),
         };
         others.with(Scope::Keys)
+    }
+
+    /// Returns true if what it makes, changes or gives a new text to ends after `until`. A secret that ends then
+    /// could otherwise go on as another one.
+    pub(super) fn outlives(&self, secrets: &[NamedSecret], until: UnixMillis) -> bool {
+        let is_later = |end: Option<UnixMillis>| end.is_none_or(|end| until < end);
+        let of =
+            |id: &SecretId| secrets.iter().find(|secret| secret.id == *id).map(|secret| secret.expires_at);
+        match self {
+            Self::Check { expires_at, .. } => is_later(*expires_at),
+            Self::Add(secret) => is_later(secret.expires_at),
+            Self::Patch { id, expires_at, .. } => {
+                of(id).is_some_and(|end| is_later(expires_at.unwrap_or(end)))
+            }
+            Self::Rotate { id, .. } => of(id).is_some_and(is_later),
+            Self::Revoke { .. } => false,
+        }
     }
 
     /// Changes the secrets of a key. The same change again changes nothing more.

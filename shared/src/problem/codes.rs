@@ -168,7 +168,7 @@ crate::problem_codes! {
         "key-conflict",
         409,
         "The key is not in a state that allows this",
-        "A revoked key cannot be changed or rotated, a replaced secret can change nothing, and a key has at most ten named secrets, each with its own name. The detail says which.",
+        "A revoked key cannot be changed or rotated, a replaced secret can change nothing, a secret that expires can make none that ends later, and a key has at most ten named secrets, each with its own name. The detail says which.",
         "Read the key to see its status, and the list of its secrets.",
     );
     IDEMPOTENCY_CONFLICT = Row::new(

@@ -221,6 +221,70 @@ proptest! {
     }
 }
 
+/// Returns a moment after `NOON`, or none.
+fn end() -> impl Strategy<Value = Option<UnixMillis>> {
+    prop::option::of((1_u64..4).prop_map(|hours| NOON.plus(hours * 3_600_000)))
+}
+
+proptest! {
+    /// Whoever has the text of a secret that ends can do nothing by which it, or another text that it gets, ends
+    /// later.
+    #[test]
+    fn no_secret_outlives_its_maker(own in end(), other in end(), wanted in prop::option::of(end()), kind in 0..6) {
+        let mut meter = meter();
+        for (number, expires_at) in [(2, own), (3, other)] {
+            let made = NamedSecret { expires_at, ..secret(number, Scopes::ALL) };
+            change(&mut meter, key(Tier::Free), SecretChange::Add(made), NOON);
+        }
+        let id = SecretId::new([if kind == 2 { 2 } else { 3 }; 8]);
+        let added = NamedSecret { expires_at: wanted.flatten(), ..secret(4, Scopes::NONE) };
+        let patch = |name: Option<&str>, expires_at| {
+            SecretChange::Patch { id, name: name.map(str::to_owned), scopes: None, expires_at }
+        };
+        let (asked, end) = match kind {
+            0 => (SecretChange::Check { scopes: Scopes::NONE, expires_at: added.expires_at }, added.expires_at),
+            1 => (SecretChange::Add(added.clone()), added.expires_at),
+            2 => (patch(None, wanted), wanted.unwrap_or(own)),
+            3 => (patch(Some("other"), wanted), wanted.unwrap_or(other)),
+            4 => (SecretChange::Rotate { id, hash: SecretHash::of(&[5; 16]), grace_ms: 0 }, other),
+            // An end for good gives nobody more time.
+            _ => (SecretChange::Revoke { id }, own),
+        };
+        let outlives = own.is_some_and(|own| end.is_none_or(|end| own < end));
+        let outcome = change(&mut meter, named_key(2), asked, NOON);
+        match own.filter(|_| outlives) {
+            Some(until) => {
+                prop_assert_eq!(outcome, ChangeOutcome::Secret(SecretError::Outlives { until }));
+            }
+            None => {
+                let ChangeOutcome::Done(record) = outcome else { panic!("{outcome:?}") };
+                let latest = record.secrets.iter().filter(|secret| secret.id != SecretId::new([3; 8]) || kind == 3);
+                for secret in latest.filter(|_| own.is_some()) {
+                    prop_assert!(secret.expires_at.is_some() && secret.expires_at <= own, "{:?}", secret);
+                }
+            }
+        }
+    }
+}
+
+/// The key's own secret ends with the key alone, so whoever got it from a rotation would have all time.
+#[test]
+fn key_is_not_rotated_by_a_secret_that_expires() {
+    let mut meter = meter();
+    let ending = NamedSecret { expires_at: Some(NOON.plus(5_000)), ..secret(2, Scopes::ALL) };
+    change(&mut meter, key(Tier::Free), SecretChange::Add(ending), NOON);
+    let mut ask =
+        |change| match meter.handle(Message::Change { record: None, by: Some(named_key(2)), change }, NOON) {
+            Reply::Change(outcome) => outcome,
+            other => panic!("{other:?}"),
+        };
+    let rotate = Change::Rotate { secret: SecretHash::of(&[8; 16]), grace_ms: 0 };
+    let refused = ChangeOutcome::Secret(SecretError::Outlives { until: NOON.plus(5_000) });
+    assert_eq!(ask(rotate), refused);
+    assert!(matches!(ask(Change::None), ChangeOutcome::Done(_)));
+    assert!(matches!(ask(Change::Revoke), ChangeOutcome::Done(_)), "an end gives nobody more time");
+}
+
 #[test]
 fn secret_of_one_key_is_none_of_another() {
     let mut meter = meter();

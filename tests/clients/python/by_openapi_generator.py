@@ -29,6 +29,7 @@ class Client:
     def own_key(self) -> tuple[str, int | None]:
         with problems():
             own = gateway.DefaultApi(self.http).read_own_key()
+        assert own.usage, "a key's own secret sees it"
         return own.id, own.usage.minute.limit
 
 

@@ -44,6 +44,7 @@ class Client:
 
     def own_key(self) -> tuple[str, int | None]:
         own = value(read_own_key.sync(client=self.http), models.OwnKey)
+        assert own.usage, "a key's own secret sees it"
         return own.id, own.usage.minute.limit
 
 

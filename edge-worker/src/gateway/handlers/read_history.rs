@@ -1,5 +1,6 @@
 //! `GET /v1/usage`: the past calls of a key, free of charge.
 
+use shared::key::Scope;
 use shared::keys_api::HistoryRequest;
 use shared::problem::Problem;
 use shared::response::Response;
@@ -7,7 +8,8 @@ use shared::response::Response;
 use crate::access_log::AccessRecord;
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
-use crate::gateway::meter_client::{self, SnapshotPart};
+use crate::gateway::key_record;
+use crate::gateway::meter_client::{SnapshotPart, with_quota};
 use crate::runtime::clock;
 use crate::runtime::outline::{boxed, outlined};
 
@@ -20,8 +22,8 @@ pub(crate) async fn handle(
     access.record_key(&key);
     let request = outlined(|| HistoryRequest::read(query))?;
     let since = request.since_kept(clock::now());
-    let snapshot = boxed(meter_client::read(context, &key, SnapshotPart::Hours { since })).await?;
-    access.tier = snapshot.record.as_ref().map(|record| record.tier);
+    let part = SnapshotPart::Hours { since };
+    let (_, snapshot) = boxed(key_record::read_with(context, &key, part, Scope::Keys, access)).await?;
     let response = outlined(|| request.response(&snapshot, clock::now()));
-    Ok(meter_client::with_quota(response, &snapshot.response))
+    Ok(with_quota(response, &snapshot.response))
 }

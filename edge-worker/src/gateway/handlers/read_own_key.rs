@@ -1,7 +1,7 @@
 //! `GET /v1/keys/me`: the state of the key's meter, free of charge.
 
 use shared::json;
-use shared::keys_api::describe_usage;
+use shared::keys_api::describe_own;
 use shared::problem::Problem;
 use shared::response::Response;
 
@@ -21,7 +21,8 @@ pub(crate) async fn handle(
     access.record_key(&key);
     let snapshot = boxed(meter_client::read(context, &key, SnapshotPart::State)).await?;
     access.tier = snapshot.record.as_ref().map(|record| record.tier);
-    let usage = outlined(|| describe_usage(&snapshot, clock::now())).ok_or_else(key_store::unavailable)?;
+    let usage =
+        outlined(|| describe_own(&snapshot, &key, clock::now())).ok_or_else(key_store::unavailable)?;
     outlined(|| {
         let body = json::to_string(&usage).unwrap_or_default();
         Ok(meter_client::with_quota(Response::json(body), &snapshot.response))

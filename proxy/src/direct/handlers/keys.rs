@@ -7,8 +7,8 @@ use shared::caller;
 use shared::idempotency::{IdempotencyKey, IssueStep};
 use shared::key::{ApiKey, KeyEntropy, KeyEnv, KeyId, KeyRecord, SecretId, Subject, VerifiedKey};
 use shared::keys_api::{
-    IssueRequest, ListRequest, MAX_BODY, describe, describe_rotated, describe_usage, includes_usage,
-    key_unknown, read_change, read_grace, with_secrets,
+    IssueRequest, ListRequest, MAX_BODY, describe, describe_own, describe_rotated, describe_usage,
+    includes_usage, key_unknown, read_change, read_grace, with_secrets,
 };
 use shared::meter::{Change, SecretChange};
 use shared::problem::{Problem, codes};
@@ -34,7 +34,7 @@ pub(super) async fn read_own(
     let key = own(context)?;
     let snapshot = context.direct.read(&key, context.moment()).await?;
     *quota = snapshot.response.quota;
-    let usage = describe_usage(&snapshot, context.now).ok_or_else(unavailable)?;
+    let usage = describe_own(&snapshot, &key, context.now).ok_or_else(unavailable)?;
     Ok(Response::json(usage.to_string()))
 }
 

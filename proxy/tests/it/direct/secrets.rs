@@ -97,6 +97,36 @@ async fn named_secret_follows_the_feed() {
     assert_eq!(made.json()["code"], "route-unknown", "secrets are made at the edge");
 }
 
+/// As at the edge: its text would never end, and who has no scope sees nothing of the key and its holder.
+#[tokio::test]
+async fn secret_neither_outlives_its_maker_nor_sees_its_key() {
+    let direct = Direct::issuing().await;
+    let (key, id) = direct.issue(json!({})).await;
+    let end = "2099-01-01T00:00:00Z";
+    let all = json!({ "tools": ["all"], "biolink": "write", "keys": true });
+    let body = |name: &str, at: Value| json!({ "name": name, "scopes": all, "expires_at": at });
+    let made = direct.send("POST", SECRETS, &key, body("ending", json!(end))).await.json();
+    let (ending, own) =
+        (made["key"].as_str().unwrap(), format!("{SECRETS}/{}", made["id"].as_str().unwrap()));
+    let (none, _) = direct.secret(&key, json!({})).await;
+    for (method, path, body) in [
+        ("POST", SECRETS, body("child", Value::Null)),
+        ("PATCH", &own, json!({ "expires_at": null })),
+        ("POST", "/v1/keys/me/rotate", json!({})),
+    ] {
+        let refused = direct.send(method, path, ending, body).await;
+        assert_eq!((refused.status, &refused.json()["code"]), (409, &json!("key-conflict")), "{path}");
+        assert!(refused.json()["detail"].as_str().unwrap().contains(end), "{refused:?}");
+    }
+    assert_eq!(direct.send("POST", SECRETS, ending, body("child", json!(end))).await.status, 201);
+
+    let seen = direct.send("GET", "/v1/keys/me", &none, Value::Null).await.json();
+    assert_eq!(seen.as_object().unwrap().keys().collect::<Vec<_>>(), ["id", "secret"]);
+    assert_eq!((&seen["id"], &seen["secret"]["name"]), (&json!(id), &json!("for {}")));
+    let whole = direct.send("GET", "/v1/keys/me", &key, Value::Null).await.json();
+    assert!(whole["holder"]["email"].is_string() && whole["secret"].is_null(), "{whole}");
+}
+
 #[tokio::test]
 async fn repeated_creation_under_an_idempotency_key_makes_one_secret() {
     let direct = Direct::issuing().await;

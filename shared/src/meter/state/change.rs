@@ -75,7 +75,8 @@ impl Meter {
 }
 
 /// Returns the reason for which the holder of `key` may not change the record: only a secret in use
-/// may, not one it replaced, and not one without the scopes that the change is about.
+/// may, not one it replaced, and not one without the scopes that the change is about. What a secret that expires
+/// makes or changes ends no later than itself.
 fn refuse(record: &KeyRecord, change: &Change, key: &VerifiedKey, now: UnixMillis) -> Option<ChangeOutcome> {
     let held = match record.hold(key, now) {
         Err(fault) => return Some(ChangeOutcome::Refused(fault)),
@@ -87,8 +88,17 @@ fn refuse(record: &KeyRecord, change: &Change, key: &VerifiedKey, now: UnixMilli
         Change::Patch { .. } | Change::Revoke | Change::Rotate { .. } => Scopes::ALL,
         Change::None => Scopes::NONE,
     };
-    let missing = held.scopes().first_missing(needed)?;
-    Some(ChangeOutcome::Refused(KeyError::OutOfScope(missing)))
+    if let Some(missing) = held.scopes().first_missing(needed) {
+        return Some(ChangeOutcome::Refused(KeyError::OutOfScope(missing)));
+    }
+    let until = held.ends_at()?;
+    let outlives = match change {
+        Change::Secret(change) => change.outlives(&record.secrets, until),
+        // The key's own secret has no end but the key's, which an administrator may move.
+        Change::Rotate { .. } => true,
+        Change::Patch { .. } | Change::Revoke | Change::None => false,
+    };
+    outlives.then_some(ChangeOutcome::Secret(SecretError::Outlives { until }))
 }
 
 fn apply(record: &mut KeyRecord, change: &Change, now: UnixMillis) -> Result<(), SecretError> {

@@ -87,8 +87,9 @@ async fn rust_issued_key_reads_itself() {
     let issued = issue("ada@example.com").await.unwrap();
     assert_eq!(issued.status(), 201);
     let own = with_key(&issued.key).read_own_key().send().await.unwrap();
-    assert_eq!((&own.id, own.usage.minute.limit), (&issued.id, Some(100)));
-    assert_eq!(own.tier.to_string(), "pro");
+    let limit = own.usage.as_ref().map(|usage| usage.minute.limit);
+    assert_eq!((&own.id, limit), (&issued.id, Some(Some(100))));
+    assert_eq!(own.tier.map(|tier| tier.to_string()).as_deref(), Some("pro"));
 }
 
 #[tokio::test]

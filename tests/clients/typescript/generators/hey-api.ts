@@ -16,7 +16,7 @@ export const heyApi: Generated = {
       },
       async ownKey() {
         const { data, error } = await gateway.readOwnKey({ client });
-        return data ? { value: { id: data.id, limit: data.usage.minute.limit } } : refused(error);
+        return data ? { value: { id: data.id, limit: data.usage?.minute.limit ?? null } } : refused(error);
       },
       async callForStatus(code) {
         const { response } = await gateway.qrGet({ client, path: { action: "status" }, query: { query: { code: String(code) } } });

@@ -20,7 +20,7 @@ export const openapiGenerator: Generated = {
     const [qr, keys] = [new gateway.QrApi(configuration), new gateway.DefaultApi(configuration)];
     return {
       qrCode: (url) => outcome(qr.qrPost({ action: "generate", requestBody: { url, format: "png" } }), (image) => image),
-      ownKey: () => outcome(keys.readOwnKey(), ({ id, usage }) => ({ id, limit: usage.minute.limit })),
+      ownKey: () => outcome(keys.readOwnKey(), ({ id, usage }) => ({ id, limit: usage?.minute.limit ?? null })),
     };
   },
   administration(basePath, adminSecret) {

@@ -25,7 +25,7 @@ export const openapiTypescript: Generated = {
       },
       async ownKey() {
         const { data, error } = await client.GET("/v1/keys/me");
-        return data ? { value: { id: data.id, limit: data.usage.minute.limit } } : refused(error);
+        return data ? { value: { id: data.id, limit: data.usage?.minute.limit ?? null } } : refused(error);
       },
       async callForStatus(code) {
         const { response } = await client.GET("/v1/qr/{action}", {

@@ -20,7 +20,7 @@ export const orval: Generated = {
     const options = { adapter: "fetch", baseURL, headers: { "X-API-Key": key } };
     return {
       qrCode: (url) => outcome(gateway.qrPost("generate", { url, format: "png" }, undefined, options), (image) => image),
-      ownKey: () => outcome(gateway.readOwnKey(options), ({ id, usage }) => ({ id, limit: usage.minute.limit })),
+      ownKey: () => outcome(gateway.readOwnKey(options), ({ id, usage }) => ({ id, limit: usage?.minute.limit ?? null })),
     };
   },
   administration(baseURL, adminSecret) {

@@ -27,7 +27,7 @@ export const swaggerTypescriptApi: Generated = {
     return {
       // The body of a response of any type is left to its reader.
       qrCode: (url) => outcome(v1.qrPost("generate", { url, format: "png" }), (response) => response.blob()),
-      ownKey: () => outcome(v1.readOwnKey(), ({ data }) => ({ id: data.id, limit: data.usage.minute.limit })),
+      ownKey: () => outcome(v1.readOwnKey(), ({ data }) => ({ id: data.id, limit: data.usage?.minute.limit ?? null })),
     };
   },
   administration(baseUrl, adminSecret) {
