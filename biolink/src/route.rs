@@ -10,6 +10,7 @@ mod own_host;
 mod pages;
 mod pages_host;
 mod place;
+mod request_host;
 mod visit;
 mod webhooks;
 
@@ -28,6 +29,7 @@ pub use own_host::address_on_own_host;
 pub use pages::{PagesCall, PagesEndpoint, PagesTarget};
 pub use pages_host::{PagesHost, ServedBy};
 pub use place::Place;
+pub use request_host::KnownHosts;
 pub use visit::{Visit, VisitEndpoint, VisitPart};
 pub use webhooks::{WebhooksCall, WebhooksEndpoint, WebhooksTarget};
 

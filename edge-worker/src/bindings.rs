@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use biolink::domains::{DomainHosts, HostName};
 use biolink::fetch_url::FetchPolicy;
-use biolink::route::PagesHost;
+use biolink::route::{KnownHosts, PagesHost};
 use biolink::webhooks::EncryptionKeys;
 use portal::site::SecurityContact;
 use shared::key::KeyEnv;
@@ -344,8 +344,17 @@ impl Bindings {
     }
 
     /// Returns the host of a request if it is a domain of an account.
-    pub(crate) fn customer_host(&self, address: &Address<'_>) -> Option<HostName> {
-        self.domain_hosts.as_ref().and_then(|hosts| hosts.customer(address.host()))
+    ///
+    /// # Errors
+    /// `route-unknown` if it is no host of the service either.
+    pub(crate) fn customer_host(&self, address: &Address<'_>) -> Result<Option<HostName>, Problem> {
+        let known = KnownHosts {
+            pages: self.pages_host.as_ref(),
+            domains: self.domain_hosts.as_ref(),
+            public_url: self.public_url.as_deref(),
+            is_any_allowed: self.http_allowed,
+        };
+        known.customer(address)
     }
 
     /// Returns the bucket of images.

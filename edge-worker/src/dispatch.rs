@@ -43,7 +43,7 @@ pub(crate) async fn dispatch(
     let address = Address::parse(&request.url).ok_or_else(malformed_url)?;
     let bindings = outlined(|| Bindings::of_isolate(env));
     if let Ok(bindings) = &bindings
-        && let Some(host) = outlined(|| bindings.customer_host(&address))
+        && let Some(host) = outlined(|| bindings.customer_host(&address))?
     {
         return boxed(respond_on_domain(request, &host, (bindings, execution), access)).await;
     }

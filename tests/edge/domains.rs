@@ -156,6 +156,47 @@ fn host_of_another_account_or_of_the_service_is_refused() {
     assert_eq!((unknown.status, &unknown.json()["last_check"]["result"]), (200, &json!("unknown")));
 }
 
+/// Hosts that no account can have and the service has not.
+const NO_HOSTS: [&str; 8] = [
+    "shop_1.customer.example",
+    "10.1.2.3",
+    "links.example..",
+    "gateway.example.",
+    "pages.example.",
+    "x.pages.example",
+    "pages.example:444",
+    "edge",
+];
+
+#[test]
+fn host_that_nobody_has_gets_neither_api_nor_console() {
+    let resolver = Resolver::start();
+    let domains = resolver.variables();
+    let mut with_domains: Vec<&str> = domains.iter().map(String::as_str).collect();
+    with_domains.push("PAGES_HOST=pages.example");
+    let without = ["PUBLIC_URL=https://gateway.example", "PAGES_HOST=pages.example"];
+    for (variables, more) in [
+        (&*with_domains, &["customers.example.net", "x.customers.example.net", "x.gateway.example"][..]),
+        (&without, &[]),
+    ] {
+        let edge = Edge::start_with(NOWHERE, variables);
+        for host in NO_HOSTS.iter().chain(more) {
+            for path in ["/console", "/docs", "/healthz", "/v1/keys/me", "/account", "/ada", "/robots.txt"] {
+                let refused = visit(&edge, host, path);
+                assert_eq!(
+                    (refused.status, refused.code()),
+                    (404, "route-unknown".to_owned()),
+                    "{host} {path}"
+                );
+            }
+        }
+        for host in ["gateway.example", "GATEWAY.example:8443", "gateway.ada.workers.dev", "localhost"] {
+            assert_eq!(visit(&edge, host, "/console").status, 200, "{host}");
+        }
+        assert_eq!(visit(&edge, "pages.example", "/robots.txt").status, 200);
+    }
+}
+
 #[test]
 fn domain_is_shown_while_kv_fails() {
     let (resolver, faults) = (Resolver::start(), Faults::start());

@@ -28,11 +28,14 @@ impl DomainHosts {
         self.target.as_str()
     }
 
+    /// Returns true for a host of the service, in lower case and without a port.
+    pub(crate) fn is_own(&self, host: &str) -> bool {
+        let is_platforms = |name: &&str| host != *name && is_at_or_below(host, name);
+        self.own.iter().any(|own| own == host) || PLATFORM.iter().any(is_platforms)
+    }
+
     /// Returns the host of a request if it is a customer's. `host` has no port.
-    pub fn customer(&self, host: &str) -> Option<HostName> {
-        if self.own.iter().any(|own| own.eq_ignore_ascii_case(host)) {
-            return None;
-        }
+    pub(crate) fn customer(&self, host: &str) -> Option<HostName> {
         let host = HostName::parse(host).ok()?;
         self.check(&host).ok().map(|()| host)
     }

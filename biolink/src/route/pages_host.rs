@@ -53,7 +53,12 @@ impl PagesHost {
         }
     }
 
-    fn is_of(&self, address: &Address<'_>) -> bool {
+    /// Returns the name, without a port.
+    pub(super) fn name(&self) -> &str {
+        self.0.split_once(':').map_or(&self.0, |(name, _)| name)
+    }
+
+    pub(super) fn is_of(&self, address: &Address<'_>) -> bool {
         address.base.split_once("://").is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(&self.0))
     }
 }
