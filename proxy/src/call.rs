@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pingora_limits::inflight::Guard;
+use shared::grant::GrantRefusal;
 use shared::key::{KeyId, SecretId};
 use shared::prices::Price;
 use shared::problem::Code;
@@ -93,6 +94,8 @@ pub(crate) struct RequestLog {
     pub decided: Option<KeyDecision>,
     /// What the store of used grants knew of the call's, which waited for it.
     pub stored_use: Option<StoredUse>,
+    /// Why its grant was refused.
+    pub refused_grant: Option<Box<GrantRefusal>>,
     /// The problem that the request was refused with.
     pub refusal: Option<Code>,
     /// The call that was refused before its grant or key was verified.

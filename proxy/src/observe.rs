@@ -4,3 +4,4 @@ pub mod access_log;
 pub mod admin;
 pub mod diagnostic_log;
 pub mod metrics;
+pub(crate) mod refused_grants;

@@ -114,6 +114,7 @@ impl Phases for Gateway {
             stored_use: None,
             refusal: None,
             refused_call: None,
+            refused_grant: None,
         }
     }
 

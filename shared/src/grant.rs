@@ -5,6 +5,8 @@
 //!
 //! Why: docs/decisions/edge.md, "A grant is bound to one data center".
 
+mod refusal;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use thiserror::Error;
@@ -17,6 +19,8 @@ use crate::route::{CallMethod, ToolCall};
 use crate::secret::{MacKeys, equal, sha256};
 use crate::tier::Tier;
 use crate::time::UnixMillis;
+
+pub use refusal::{Checked, GrantRefusal, RefusalReason, sent_reason};
 
 /// Lifetime of a grant on either side of the moment it was issued, in milliseconds.
 pub const VALID_MS: u64 = 30_000;
@@ -164,7 +168,17 @@ impl Grant {
     ) -> Option<(Self, Proof)> {
         let mut bytes = [0; MAX_LEN];
         let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
-        let (signed, tag) = bytes.get(..length)?.split_at_checked(length.checked_sub(TAG)?)?;
+        let parsed = Self::parse(bytes.get(..length)?)?;
+        let proof = parsed.verify_mac(data_centre, keys)?;
+        let same_request = parsed.tool == call.tool.code()
+            && parsed.method == method_code(call.method)
+            && *parsed.digest == target_digest(target);
+        same_request.then_some((parsed.grant, proof))
+    }
+
+    /// Reads the form of a grant. Its MAC is not verified.
+    fn parse(bytes: &[u8]) -> Option<Parsed<'_>> {
+        let (signed, tag) = bytes.split_at_checked(bytes.len().checked_sub(TAG)?)?;
         let (&[version, key_version, tier, tool, method], rest) = signed.split_first_chunk::<5>()?;
         let (key_id, rest) = rest.split_first_chunk::<12>()?;
         let (digest, rest) = rest.split_first_chunk::<16>()?;
@@ -176,12 +190,6 @@ impl Grant {
             _ => return None,
         };
         let issued_at = issued_at.iter().fold(0, |ms, &byte| ms << 8 | u64::from(byte));
-        let mac = keys.version(key_version)?.sign(&[DOMAIN, signed, data_centre.as_bytes()]);
-        let (expected, proof) = Proof::split(mac);
-        let authentic = equal(&expected, tag);
-        let same_request = tool == call.tool.code()
-            && method == method_code(call.method)
-            && *digest == target_digest(target);
         let grant = Self {
             key_id: KeyId::new(*key_id),
             secret_id,
@@ -189,7 +197,28 @@ impl Grant {
             request_id: RequestId(*request_id),
             issued_at: UnixMillis(issued_at),
         };
-        (authentic && same_request).then_some((grant, proof))
+        Some(Parsed { grant, signed, tag, key_version, tool, method, digest })
+    }
+}
+
+/// A grant whose form is good.
+struct Parsed<'a> {
+    grant: Grant,
+    signed: &'a [u8],
+    tag: &'a [u8],
+    key_version: u8,
+    tool: u8,
+    method: u8,
+    digest: &'a [u8; 16],
+}
+
+impl Parsed<'_> {
+    /// Compares the MAC in constant time. Returns the proof to respond with if it is that of a secret and
+    /// a data center.
+    fn verify_mac(&self, data_centre: &str, keys: &MacKeys) -> Option<Proof> {
+        let mac = keys.version(self.key_version)?.sign(&[DOMAIN, self.signed, data_centre.as_bytes()]);
+        let (expected, proof) = Proof::split(mac);
+        equal(&expected, self.tag).then_some(proof)
     }
 }
 

@@ -22,6 +22,11 @@ pub const REQUEST_ID: &str = "x-request-id";
 pub const GRANT: &str = "x-gateway-grant";
 /// Carries the proxy's proof that a response is its own. It never reaches a client.
 pub const PROOF: &str = "x-gateway-proof";
+/// Carries the edge's name for the data center to the proxy, which can then say that it has another. It
+/// is covered by the grant's MAC, and believed only if that says so.
+pub const DATA_CENTRE: &str = "x-gateway-data-centre";
+/// Says to the edge why the proxy refused its grant. It never reaches a client.
+pub const GRANT_REFUSAL: &str = "x-gateway-grant-refusal";
 /// Carries the key's public id to the tool.
 pub const KEY_ID: &str = "x-gateway-key-id";
 /// Carries the key's tier to the tool.

@@ -4,7 +4,8 @@ use serde_json::json;
 use tests::{
     http::{Connection, Request, Response},
     origin::{Origin, OriginBehavior, http_response},
-    stack::Edge,
+    stack::{Edge, PROBE_BOUND},
+    wait::wait_for,
 };
 
 /// An origin that refuses connections: nothing listens on this port.
@@ -248,7 +249,8 @@ fn tool_5xx_is_passed_on_unchanged() {
 /// Its 401 never reaches the client, because the key is valid.
 #[test]
 fn origin_that_rejects_the_grant_is_passed_over() {
-    let refusal = http_response("401 Unauthorized", &["X-Gateway-Problem: grant-invalid"], "{}");
+    let lines = ["X-Gateway-Problem: grant-invalid", "X-Gateway-Grant-Refusal: clock off_by_ms=45000"];
+    let refusal = http_response("401 Unauthorized", &lines, "{}");
     let pair = Pair::start(OriginBehavior::Unproven(refusal.clone()));
     assert_eq!(pair.post("{\"a\":1}").text(), "second");
     let alone = Origin::start(OriginBehavior::Unproven(refusal));
@@ -259,6 +261,19 @@ fn origin_that_rejects_the_grant_is_passed_over() {
         (response.status, response.code().as_str()),
         (503, "tool-unavailable"),
         "never 401: the key is good"
+    );
+    assert!(
+        !format!("{response:?}").to_lowercase().contains("refusal"),
+        "the client does not learn why: {response:?}"
+    );
+    let id = response.header("x-request-id").unwrap().to_owned();
+    let reason = "grant rejected: clock off_by_ms=45000";
+    let is_logged = |line: &str| line.contains(&id) && line.contains(reason);
+    wait_for(PROBE_BOUND, || edge.output().lines().any(is_logged).then_some(()));
+    let sent = alone.arrivals();
+    assert!(
+        sent.iter().all(|arrival| arrival.header("x-gateway-data-centre") == Some("default")),
+        "{sent:?}"
     );
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use shared::{
     grant::Grant,
     headers::GRANT,
@@ -95,6 +96,12 @@ impl Signer {
         let grant = self.grant(&request);
         request.header(GRANT, &grant)
     }
+}
+
+/// Returns the id in a grant, signed by whomever: 16 bytes after its codes, key and digest.
+pub fn request_id_of(grant: &str) -> Option<String> {
+    let bytes = URL_SAFE_NO_PAD.decode(grant).ok()?;
+    Some(RequestId(bytes.get(33..49)?.try_into().ok()?).to_string())
 }
 
 /// Returns a tool call with a grant.

@@ -113,16 +113,17 @@ export async function sendText(queue, text) {
 }
 
 /**
- * Sends a request to an origin with the client's headers. `head` has, one a line, URL and method, names and values of two
+ * Sends a request to an origin with the client's headers. `head` has, one a line, URL and method, names and values of three
  * headers to set, and names of those to leave out. Without a signal, the wait for the response ends after a time.
  */
 export function callOrigin(fetcher, head, client, body, signal, timeoutMs) {
   const parts = head.split("\n");
   const [url, method] = parts;
   const headers = new Headers(client.headers);
-  for (let at = 6; at < parts.length; at += 1) headers.delete(parts[at]);
+  for (let at = 8; at < parts.length; at += 1) headers.delete(parts[at]);
   headers.set(parts[2], parts[3]);
   headers.set(parts[4], parts[5]);
+  headers.set(parts[6], parts[7]);
   const init = { method, headers, body, redirect: "manual", signal: signal ?? AbortSignal.timeout(timeoutMs) };
   // A response belongs to one key: no cache may serve it to another. None serves the response to a POST.
   if (method !== "POST") init.cache = "no-store";

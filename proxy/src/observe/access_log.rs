@@ -215,6 +215,7 @@ mod tests {
             refused: None,
             status: 503,
             refusal: Some(codes::TOOL_TIMEOUT),
+            refused_grant: None,
             aborted: None,
             upstream: Some("127.0.0.1:9100"),
             tries: 1,

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use prometheus::{Error, Histogram, IntCounter, IntGauge, Registry, TextEncoder};
+use shared::grant::RefusalReason;
 use shared::problem::{Code, codes};
 use shared::tier::Tier;
 use shared::time::UnixMillis;
@@ -56,6 +57,7 @@ pub struct Metrics {
     exemplars: Exemplars,
     overhead_seconds: Histogram,
     requests: IntGauge,
+    pub(crate) grants_refused: VariantCounters<RefusalReason>,
     replay_entries: IntGauge,
     replay_capacity: IntGauge,
     replay_unconfirmed: IntCounter,
@@ -128,6 +130,11 @@ impl Metrics {
             )?,
             requests: register
                 .gauge("utg_requests_in_flight", "Requests currently in flight, with and without a grant.")?,
+            grants_refused: register.variant_counters(
+                "utg_grants_refused_total",
+                "Calls whose grant was refused, by reason.",
+                "reason",
+            )?,
             replay_entries: register.gauge("utg_replay_entries", "Request ids held in the replay cache.")?,
             replay_capacity: register.gauge(
                 "utg_replay_capacity",

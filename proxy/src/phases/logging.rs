@@ -44,6 +44,7 @@ pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
         refused: log.refused_call.as_ref(),
         status,
         refusal: log.refusal,
+        refused_grant: log.refused_grant.as_deref(),
         aborted: record.aborted,
         upstream: upstream.map(|upstream| upstream.name.as_str()),
         tries: record.attempts,

@@ -3,6 +3,7 @@
 mod admitted;
 mod grant;
 mod key;
+mod refused_grant;
 mod throttle;
 mod wait;
 
@@ -183,7 +184,11 @@ fn call_tool<'a>(
     let Admitted { key_id, secret_id, tier, charged, denied } = match &state.mode {
         Mode::Edge(edge) => {
             let of = (called, target.path_and_query);
-            match grant::verify(state, edge, record, raw, of, &config.server.data_centre)? {
+            let here = &config.server.data_centre;
+            let verified = grant::verify(state, edge, record, raw, of, here);
+            let verified = verified
+                .map_err(|refused| refused_grant::problem((state, edge), record, raw, of, here, refused));
+            match verified? {
                 GrantStep::Verified(Grant { key_id, secret_id, tier, .. }) => {
                     Admitted { key_id, secret_id, tier, charged: None, denied: None }
                 }

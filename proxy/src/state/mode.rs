@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::config::{Callers, GrantConfig};
 use crate::direct::{Direct, StateError};
+use crate::observe::refused_grants::RefusedGrants;
 use crate::replay::{ReplayCache, ReplayEntry, UsedGrants};
 use crate::upgrade::record::SyncRecord;
 use transport::clock;
@@ -29,6 +30,8 @@ pub struct EdgeMode {
     pub replay: ReplayCache,
     /// The used grants that the proxies of this data center share.
     pub used_grants: Option<Arc<UsedGrants>>,
+    /// The refused grants that the log has.
+    pub(crate) refused: RefusedGrants,
 }
 
 impl Mode {
@@ -42,6 +45,7 @@ impl Mode {
                 config: ArcSwap::from_pointee(GrantConfig::clone(config)),
                 replay: ReplayCache::new(config.replay_capacity, clock::now()),
                 used_grants: config.store.as_deref().cloned().map(UsedGrants::new).map(Arc::new),
+                refused: RefusedGrants::default(),
             })),
             Callers::Clients(config) => Direct::open(config).map(|direct| Self::Direct(Arc::new(direct))),
         }

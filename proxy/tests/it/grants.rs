@@ -4,9 +4,9 @@ use shared::{key::KeyId, proof::Proof, request_id::RequestId, secret::MacKeys, t
 
 use tests::{
     Client, FakeTool, Request, Signer, ToolBehavior,
-    grant::{call, post},
+    grant::{call, post, request_id_of},
     keys::GRANT_SECRET,
-    proxy::ProxyConfig,
+    proxy::{Proxy, ProxyConfig},
     redis::Redis,
     until,
 };
@@ -104,6 +104,69 @@ async fn call_without_a_valid_grant_is_401_grant_invalid() {
     let aged = |age_ms| signed(Signer { age_ms, ..good.clone() });
     assert_eq!(proxy.send(aged(1_000)).await.status, 200);
     assert_eq!(proxy.send(aged(-28_000)).await.status, 200);
+}
+
+/// The reasons are those of what was done to the grant. Only who could sign it learns more than that it is
+/// not signed.
+#[tokio::test]
+async fn refused_grant_has_its_reason_for_operators() {
+    let (_tool, config) = qr().await;
+    let proxy = config.ready().await;
+    let request = || Request::new("GET", "/v1/qr/generate");
+    let good = Signer::default();
+    let signed = |signer: Signer| signer.granted(request());
+    let edge = |name: &str, request: Request| request.header("x-gateway-data-centre", name);
+    let fra = Signer { data_centre: "fra".to_owned(), ..good.clone() };
+    let other = Signer { secret: "f".repeat(40), ..good.clone() };
+    let used = signed(good.clone());
+    assert_eq!(proxy.send(used.clone()).await.status, 200);
+    let of_other_call = good.grant(&Request::new("GET", "/v1/qr/generate?size=9"));
+    for (expected, request) in [
+        ("missing", request()),
+        ("malformed", request().header("x-gateway-grant", "AAAA")),
+        ("secret", edge("test", signed(other))),
+        ("data_centre", edge("fra", signed(fra.clone()))),
+        ("secret", signed(fra)),
+        ("request", request().header("x-gateway-grant", &of_other_call)),
+        ("clock", signed(Signer { age_ms: -60_000, ..good.clone() })),
+        ("expired", signed(Signer { age_ms: 60_000, ..good.clone() })),
+        ("replayed", used),
+        ("forgotten", signed(Signer { age_ms: 20_000, ..good.clone() })),
+    ] {
+        let grant = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("x-gateway-grant"));
+        let id = grant.and_then(|(_, text)| request_id_of(text));
+        let before = proxy.metric(&refused(expected)).await.unwrap();
+        let response = proxy.send(request).await;
+        assert_eq!((response.status, response.problem().as_str()), (401, "grant-invalid"), "{expected}");
+        let told = response.header("x-gateway-grant-refusal").unwrap();
+        assert_eq!(told.split(' ').next(), Some(expected), "{told}");
+        assert_eq!(proxy.metric(&refused(expected)).await, Some(before + 1.0));
+        // The line of the access log names the proxy's id and the edge's.
+        let own = response.header("x-request-id").unwrap().to_owned();
+        let line = until_line(&proxy, &own).await;
+        assert_eq!(line["grant_refusal"], expected, "{line}");
+        assert_eq!(line["edge_request_id"].as_str(), id.as_deref(), "{line}");
+        let is_logged = proxy.output().contains(&format!("grant refused: reason={told}"));
+        assert!(is_logged || expected == "secret" || expected == "expired", "{expected}");
+    }
+    let output = proxy.output();
+    assert!(output.contains(" edge_says=fra request_id=") && output.contains(" data_centre=test tool=qr"));
+}
+
+fn refused(reason: &str) -> String {
+    format!("utg_grants_refused_total{{reason=\"{reason}\"}}")
+}
+
+/// Waits for the line of a request in the access log.
+async fn until_line(proxy: &Proxy, id: &str) -> serde_json::Value {
+    let find = || {
+        let output = proxy.output();
+        let mut lines =
+            output.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        lines.find(|line| line["request_id"] == id)
+    };
+    until("its line", || async { find().is_some() }).await;
+    find().unwrap()
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::pin::{Pin, pin};
 
 use futures_util::future::{Either, select};
-use shared::grant::Grant;
+use shared::grant::{Grant, sent_reason};
 use shared::headers::{self, Nominated};
 use shared::origin::{CONNECT_TIMEOUT_MS, Origin, RESPONSE_TIMEOUT_MS};
 use shared::problem::{Problem, codes};
@@ -178,7 +178,7 @@ impl Attempt<'_> {
         Ok((async { promise::settled(sent).await?.dyn_into() }, signed.proof))
     }
 
-    /// Returns URL and method, names and values of two headers to set, and the names of the client's
+    /// Returns URL and method, names and values of three headers to set, and the names of the client's
     /// headers that do not reach the tool, one a line.
     fn head(&self, url: &str, grant: &str) -> String {
         let client = self.context.request;
@@ -194,8 +194,9 @@ impl Attempt<'_> {
         };
         let dropped = client.headers().map(|(name, _)| name).filter(is_dropped);
         let (method, trace) = (self.call.method.method().as_str(), self.span.context.to_string());
-        let first = [url, method, headers::GRANT, grant, TRACEPARENT, &trace];
-        first.into_iter().chain(dropped).collect::<Vec<_>>().join("\n")
+        let place = [headers::DATA_CENTRE, &self.origin.name];
+        let first = [url, method, headers::GRANT, grant, TRACEPARENT, &trace].into_iter().chain(place);
+        first.chain(dropped).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -234,7 +235,10 @@ fn accept(response: web_sys::Response, proof: &Proof) -> Result<StreamedResponse
     discard(&response.raw);
     let refusal = response.header(headers::PROBLEM).and_then(codes::parse);
     Err(match refusal {
-        Some(codes::GRANT_INVALID) => AttemptError::GrantRejected,
+        Some(codes::GRANT_INVALID) => {
+            let reason = response.header(headers::GRANT_REFUSAL).and_then(sent_reason);
+            AttemptError::GrantRejected { reason: reason.unwrap_or("unknown").to_owned() }
+        }
         Some(code) if code.status() < 500 => {
             AttemptError::RequestRefused(Problem::new(code, "the data center refused the request"))
         }

@@ -30,8 +30,8 @@ pub(super) enum AttemptError {
     TimedOut { ms: u64 },
     #[error("no progress of the upload within {ms} ms")]
     UploadStalled { ms: u64 },
-    #[error("grant rejected: compare GRANT_SECRET, the data center's name and the clocks")]
-    GrantRejected,
+    #[error("grant rejected: {reason}; compare GRANT_SECRET, the data center's name and the clocks")]
+    GrantRejected { reason: String },
     #[error("calls refused: {}", .0.as_str())]
     CallRefused(Code),
     #[error("response {status} without a valid proof of our proxy")]
@@ -54,7 +54,7 @@ impl AttemptError {
             Self::ProbeFailed => Ok(OriginError::Refused),
             Self::Lost(_) => Ok(OriginError::Lost),
             Self::TimedOut { .. } | Self::UploadStalled { .. } => Ok(OriginError::TimedOut),
-            Self::GrantRejected | Self::CallRefused(_) => Ok(OriginError::Rejected),
+            Self::GrantRejected { .. } | Self::CallRefused(_) => Ok(OriginError::Rejected),
             Self::Unproven { status } => Ok(OriginError::of_unproven_response(*status)),
             Self::RequestRefused(problem) => Err(ForwardError::refused(problem.clone())),
             Self::UploadCutOff(problem) => {

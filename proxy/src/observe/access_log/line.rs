@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use shared::grant::GrantRefusal;
 use shared::problem::Code;
 use shared::request_id::RequestId;
 use shared::route::CallMethod;
@@ -30,6 +31,8 @@ pub struct Line<'a> {
     pub status: u16,
     /// The problem code, if the proxy itself refused the request.
     pub refusal: Option<Code>,
+    /// Why the grant was refused.
+    pub refused_grant: Option<&'a GrantRefusal>,
     /// The side that broke the response off, if it is not complete.
     pub aborted: Option<Aborted>,
     /// The upstream that responded.
@@ -89,6 +92,12 @@ impl Line<'_> {
         to.number(LogField::Status, self.status.into());
         if let Some(code) = self.refusal {
             to.word(LogField::Code, code.as_str());
+        }
+        if let Some(grant) = self.refused_grant {
+            to.word(LogField::GrantRefusal, grant.reason.as_str());
+            if let Some(id) = grant.request_id {
+                to.shown(LogField::EdgeRequestId, id);
+            }
         }
         if let Some(by) = self.aborted {
             to.word(LogField::Aborted, by.into_str());
@@ -203,6 +212,7 @@ mod tests {
             refused: None,
             status: 503,
             refusal: Some(codes::TOOL_TIMEOUT),
+            refused_grant: None,
             aborted: None,
             upstream: Some("127.0.0.1:9100"),
             tries: 1,

@@ -4,9 +4,9 @@ use std::pin::Pin;
 
 use shared::grant::{Grant, GrantError};
 use shared::headers;
-use shared::problem::Problem;
 use shared::route::ToolCall;
 
+use super::refused_grant::Refused;
 use crate::call::Record;
 use crate::observe::metrics::LimitKind;
 use crate::phases::outage;
@@ -26,7 +26,7 @@ pub(super) enum GrantStep {
 /// id and the proof for the edge to `record`.
 ///
 /// # Errors
-/// Returns `grant-invalid` or a related problem, or `tool-overloaded` if the replay cache is full.
+/// Returns what is wrong with the grant, or `tool-overloaded` if the replay cache is full.
 pub(super) fn verify(
     state: &State,
     edge: &EdgeMode,
@@ -34,7 +34,7 @@ pub(super) fn verify(
     raw: &RawHead<'_>,
     (call, path_and_query): (&ToolCall<'_>, &str),
     data_centre: &str,
-) -> Result<GrantStep, Problem> {
+) -> Result<GrantStep, Refused> {
     let text = raw.only(headers::GRANT)?.ok_or(GrantError::Missing)?;
     let now = record.started.time;
     let keys = &edge.config.load().keys;
@@ -60,11 +60,8 @@ pub(super) fn verify(
         // Fail closed: a request that is not in the cache could be replayed.
         FirstUse::Unknown => {
             accept();
-            Err(outage::full(
-                state,
-                LimitKind::ReplayCapacity,
-                "this origin accepts no more calls within this minute",
-            ))
+            let detail = "this origin accepts no more calls within this minute";
+            Err(outage::full(state, LimitKind::ReplayCapacity, detail).into())
         }
     }
 }
