@@ -31,7 +31,7 @@ pub use limits::{MeterAuthority, Password, ValkeyConfig, ValkeyKind};
 pub use log::{AccessDetail, AccessTarget, LogConfig, LogField, LogFields};
 pub use pool::{
     AdminState, Balance, DisabledUntil, EjectConfig, MirrorConfig, PoolConfig, PoolSettings, ProbeConfig,
-    ProbeKind, UpstreamConfig,
+    ProbeKind, ServerValues, UpstreamConfig,
 };
 pub use reader::env::Lookup;
 pub use reader::fault::{FailedPart, Fault, Faults, Places, SecretFile};

@@ -7,6 +7,7 @@ mod servers_file;
 mod statuses;
 mod upstream;
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use shared::time::UnixMillis;
 use shared::tool::Tool;
 use statuses::error_statuses;
 use transport::downstream::Transport;
-pub use upstream::{AdminState, UpstreamConfig};
+pub use upstream::{AdminState, ServerValues, UpstreamConfig};
 
 use super::reader::choice::choice;
 use super::reader::effective::Size;
@@ -32,6 +33,8 @@ pub struct PoolConfig {
     pub tool: Tool,
     /// At least one, unless `upstreams_file` is faulty and the pool had none before.
     pub upstreams: Vec<UpstreamConfig>,
+    /// What an operator has set of single servers of names, by their identity.
+    pub by_server: BTreeMap<String, ServerValues>,
     /// Why `upstreams_file` cannot be used, if so.
     pub upstreams_file_error: Option<String>,
     /// The settings that have defaults.
@@ -243,7 +246,7 @@ impl PoolConfig {
         let percent = section.read("mirror_percent", 100, count(1..=100));
         section.finish();
         let mirror = mirror.map(|address| MirrorConfig { address, percent });
-        Self { tool, upstreams, upstreams_file_error, settings, mirror }
+        Self { tool, upstreams, by_server: BTreeMap::new(), upstreams_file_error, settings, mirror }
     }
 }
 

@@ -118,6 +118,17 @@ pub enum ChangeError {
         /// The servers of the pool.
         known: Vec<String>,
     },
+    /// The weights of a name of SRV records are those of its records.
+    #[error(
+        "`{server}` has the weights of its SRV records, which a weight of its own would not change: expected one of its servers, {}",
+        servers.join(", ")
+    )]
+    WeightOfRecords {
+        /// The name.
+        server: String,
+        /// The servers of the pool.
+        servers: Vec<String>,
+    },
     /// The weight is out of range.
     #[error("weight {0} is out of range: expected 1 to 100")]
     Weight(u32),

@@ -9,9 +9,10 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::time::UnixMillis;
+use shared::tool::Tool;
 
 use super::action::{ChangeError, ControlRequest};
-use super::overrides::Overrides;
+use super::overrides::{Overrides, Servers};
 use crate::config::{self, Config, PoolConfig};
 use crate::per_tool::PerTool;
 
@@ -93,13 +94,14 @@ impl Changes {
     pub(super) fn change(
         &self,
         request: &ControlRequest,
-        config: &Config,
+        (config, identities): (&Config, &dyn Fn(Tool) -> Vec<String>),
         now: UnixMillis,
     ) -> Result<Option<Config>, ChangeError> {
         let mut inner = self.inner.lock();
         let (mut session, mut stored) = (inner.session.clone(), inner.stored.clone());
         let reason = request.reason.as_deref();
-        if !session.record(&request.action, reason, &inner.pools, now)? {
+        let known = Servers { pools: &inner.pools, identities };
+        if !session.record(&request.action, reason, known, now)? {
             return Ok(None);
         }
         if request.persist {
@@ -108,7 +110,7 @@ impl Changes {
                     "a change before the restart that `admin_token` needs",
                 ));
             }
-            stored.record(&request.action, reason, &inner.pools, now)?;
+            stored.record(&request.action, reason, known, now)?;
         }
         let mut config = Config { pools: inner.pools.clone(), ..config.clone() };
         config.log.level = inner.level;

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use shared::tool::Tool;
+
 use super::action::{Action, ChangeError, ControlRequest, ControlResponse, Target, tool};
 use super::changes::AuditEntry;
 use crate::config::ReloadOutcome;
@@ -108,7 +110,9 @@ impl Controller {
     async fn change(&self, request: &ControlRequest) -> Result<String, ChangeError> {
         let state = &self.state;
         let _changing = state.changing.lock().await;
-        let config = state.changes.change(request, &state.config.load(), clock::now())?;
+        let identities = |tool| state.pool(tool).upstreams.iter().map(|one| one.name.clone()).collect();
+        let known = (&**state.config.load(), &identities as &dyn Fn(Tool) -> Vec<String>);
+        let config = state.changes.change(request, known, clock::now())?;
         if let Some(config) = config {
             let before = state.pools.load_full();
             let pools = Pools::new(&config, before.names().clone(), Some(&before));
@@ -117,6 +121,18 @@ impl Controller {
             state.set_config(config, pools);
         }
         let until = if request.persist { "until it is changed again" } else { "until the next reload" };
-        Ok(format!("in effect {until}"))
+        Ok(format!("in effect {until}{}", self.remark(&request.action)?))
+    }
+
+    /// Returns what an operator should know of a change that is in effect.
+    fn remark(&self, action: &Action) -> Result<String, ChangeError> {
+        let Action::Weight { tool: name, .. } = action else { return Ok(String::new()) };
+        let pool = self.state.pool(tool(name)?);
+        let mut weights = pool.upstreams.iter().map(|upstream| upstream.config.weight);
+        let first = weights.next();
+        Ok(match weights.all(|weight| Some(weight) == first) {
+            true => format!("; all servers of {name} have the same weight now, so each gets the same share"),
+            false => String::new(),
+        })
     }
 }

@@ -8,7 +8,7 @@ use shared::time::UnixMillis;
 use shared::tool::Tool;
 
 use super::action::{Action, ChangeError, moment, tool};
-use crate::config::{AdminState, Config, DisabledUntil, PoolConfig};
+use crate::config::{AdminState, Config, DisabledUntil, PoolConfig, ServerValues, UpstreamConfig};
 use crate::per_tool::PerTool;
 
 /// Values that replace those of the configuration. The form of the file of changes.
@@ -26,7 +26,7 @@ pub(super) struct Overrides {
 struct ToolOverride {
     #[serde(skip_serializing_if = "Option::is_none")]
     switch: Option<Switch>,
-    /// By the entry of the configuration: `host:port`.
+    /// By the entry of the configuration, `host:port`, or by one of its servers, `host/address:port`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     servers: BTreeMap<String, ServerOverride>,
 }
@@ -63,27 +63,28 @@ impl Overrides {
     /// Records an action. Returns false if it is not one that replaces a value.
     ///
     /// # Errors
-    /// Returns an error if it names no tool or server of `pools`, or has an invalid value. Nothing is
-    /// recorded then.
+    /// Returns an error if it names no tool or server that is `known`, or has an invalid value or one that
+    /// would be without effect. Nothing is recorded then.
     pub(super) fn record(
         &mut self,
         action: &Action,
         reason: Option<&str>,
-        pools: &PerTool<PoolConfig>,
+        known: Servers<'_>,
         now: UnixMillis,
     ) -> Result<bool, ChangeError> {
         match action {
             Action::Drain(target) => {
-                self.server(&target.tool, &target.server, pools)?.state = Some(ServerState::Draining);
+                self.server(&target.tool, &target.server, known)?.state = Some(ServerState::Draining);
             }
             Action::Enable(target) => {
-                self.server(&target.tool, &target.server, pools)?.state = Some(ServerState::Calls);
+                self.server(&target.tool, &target.server, known)?.state = Some(ServerState::Calls);
             }
             Action::Weight { weight, .. } if !(1..=100).contains(weight) => {
                 return Err(ChangeError::Weight(*weight));
             }
-            Action::Weight { tool, server, weight } => {
-                self.server(tool, server, pools)?.weight = Some(*weight);
+            Action::Weight { tool: name, server, weight } => {
+                known.check_weighted(tool(name)?, server)?;
+                self.server(name, server, known)?.weight = Some(*weight);
             }
             Action::Off { tool: name, until } => {
                 let (tool, reason) = (tool(name)?, reason.map(str::to_owned));
@@ -109,12 +110,12 @@ impl Overrides {
         &mut self,
         name: &str,
         server: &str,
-        pools: &PerTool<PoolConfig>,
+        known: Servers<'_>,
     ) -> Result<&mut ServerOverride, ChangeError> {
         let tool = tool(name)?;
-        let known: Vec<_> = pools[tool].upstreams.iter().map(ToString::to_string).collect();
-        if !known.iter().any(|known| known == server) {
-            return Err(ChangeError::UnknownServer { tool, server: server.to_owned(), known });
+        let names = known.names(tool);
+        if !names.iter().any(|known| known == server) {
+            return Err(ChangeError::UnknownServer { tool, server: server.to_owned(), known: names });
         }
         Ok(self.tool(tool).servers.entry(server.to_owned()).or_default())
     }
@@ -153,21 +154,63 @@ impl ToolOverride {
             None => {}
         }
         for (name, change) in &self.servers {
+            let values = change.values()?;
+            let is_of_name = pool.upstreams.iter().any(|upstream| upstream.may_be(name));
             let found = pool.upstreams.iter_mut().find(|upstream| upstream.to_string() == *name);
-            let Some(upstream) = found else {
-                unknown.push(format!("{} {name}", pool.tool));
-                continue;
-            };
-            match change.state {
-                Some(ServerState::Calls) => upstream.admin_state = AdminState::Active,
-                Some(ServerState::Draining) => upstream.admin_state = AdminState::Draining,
-                None => {}
+            match found {
+                Some(upstream) if upstream.is_srv() && values.weight.is_some() => {
+                    unknown.push(format!("{} {name} weight", pool.tool));
+                    ServerValues { weight: None, ..values }.apply(upstream);
+                }
+                Some(upstream) => values.apply(upstream),
+                None if is_of_name => {
+                    pool.by_server.insert(name.clone(), values);
+                }
+                None => unknown.push(format!("{} {name}", pool.tool)),
             }
-            match change.weight {
-                Some(weight) if (1..=100).contains(&weight) => upstream.weight = weight,
-                Some(weight) => return Err(ChangeError::Weight(weight)),
-                None => {}
-            }
+        }
+        Ok(())
+    }
+}
+
+impl ServerOverride {
+    fn values(&self) -> Result<ServerValues, ChangeError> {
+        let admin_state = self.state.map(|state| match state {
+            ServerState::Calls => AdminState::Active,
+            ServerState::Draining => AdminState::Draining,
+        });
+        match self.weight.filter(|weight| !(1..=100).contains(weight)) {
+            Some(weight) => Err(ChangeError::Weight(weight)),
+            None => Ok(ServerValues { weight: self.weight, admin_state }),
+        }
+    }
+}
+
+/// The servers that a change can name.
+#[derive(Clone, Copy)]
+pub(super) struct Servers<'a> {
+    /// The pools as they are configured.
+    pub(super) pools: &'a PerTool<PoolConfig>,
+    /// Returns the identities of the servers of a tool, one for each address of a name.
+    pub(super) identities: &'a dyn Fn(Tool) -> Vec<String>,
+}
+
+impl Servers<'_> {
+    /// Returns the entries of a pool, and the servers that they have.
+    fn names(self, tool: Tool) -> Vec<String> {
+        let mut names: Vec<_> = self.pools[tool].upstreams.iter().map(ToString::to_string).collect();
+        let servers = (self.identities)(tool).into_iter();
+        let others: Vec<_> = servers.filter(|server| !names.contains(server)).collect();
+        names.extend(others);
+        names
+    }
+
+    /// Refuses a weight for a name of SRV records, each of which has its own.
+    fn check_weighted(self, tool: Tool, server: &str) -> Result<(), ChangeError> {
+        let entry = self.pools[tool].upstreams.iter().find(|upstream| upstream.to_string() == server);
+        if entry.is_some_and(UpstreamConfig::is_srv) {
+            let servers = (self.identities)(tool);
+            return Err(ChangeError::WeightOfRecords { server: server.to_owned(), servers });
         }
         Ok(())
     }
@@ -197,11 +240,15 @@ mod tests {
         Target { tool: "qr".to_owned(), server: server.to_owned() }
     }
 
+    fn servers(pools: &PerTool<PoolConfig>) -> Servers<'_> {
+        Servers { pools, identities: &|_tool| Vec::new() }
+    }
+
     fn applied(actions: &[Action]) -> Config {
         let mut overrides = Overrides::default();
         let mut config = config();
         for action in actions {
-            assert!(overrides.record(action, Some("why"), &config.pools, NOW).unwrap());
+            assert!(overrides.record(action, Some("why"), servers(&config.pools), NOW).unwrap());
         }
         let json = serde_json::to_string(&overrides).unwrap();
         assert_eq!(serde_json::from_str::<Overrides>(&json).unwrap(), overrides, "{json}");
@@ -248,7 +295,7 @@ mod tests {
         let pools = config().pools;
         let refused = |action: Action| {
             let mut overrides = Overrides::default();
-            let error = overrides.record(&action, None, &pools, NOW).unwrap_err().to_string();
+            let error = overrides.record(&action, None, servers(&pools), NOW).unwrap_err().to_string();
             assert_eq!(overrides, Overrides::default(), "{error}");
             error
         };

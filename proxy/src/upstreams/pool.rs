@@ -79,7 +79,7 @@ pub struct PoolPermit(Arc<SharedState>);
 impl Pool {
     /// Creates the pool. Upstreams that are also in the pool `before` keep their state.
     pub fn new(config: PoolConfig, names: &ResolvedNames, before: Option<&Self>) -> Self {
-        let upstreams: Vec<_> = resolved_names::upstreams(&config.upstreams, names)
+        let upstreams: Vec<_> = resolved_names::servers(&config, names)
             .into_iter()
             .map(|(upstream, address)| {
                 let name = upstream.identity(address);
@@ -99,7 +99,7 @@ impl Pool {
 
     /// Returns true if these addresses give the pool the upstreams that it has.
     pub(super) fn is_resolved_by(&self, names: &ResolvedNames) -> bool {
-        let resolved = resolved_names::upstreams(&self.config.upstreams, names);
+        let resolved = resolved_names::servers(&self.config, names);
         let ours = self.upstreams.iter().map(|upstream| (Cow::Borrowed(&upstream.config), upstream.address));
         resolved.into_iter().eq(ours)
     }
@@ -312,7 +312,14 @@ pub(super) mod tests {
         };
         let upstreams = (1..=upstreams).map(upstream).collect();
         let (settings, upstreams_file_error) = (PoolSettings::default(), None);
-        PoolConfig { tool: Tool::Qr, upstreams, upstreams_file_error, settings, mirror: None }
+        PoolConfig {
+            tool: Tool::Qr,
+            upstreams,
+            by_server: Default::default(),
+            upstreams_file_error,
+            settings,
+            mirror: None,
+        }
     }
 
     pub(in crate::upstreams) fn healthy(config: PoolConfig) -> Pool {

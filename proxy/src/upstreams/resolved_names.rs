@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::UpstreamConfig;
+use crate::config::{PoolConfig, UpstreamConfig};
 
 /// The last known servers of each name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,10 +67,21 @@ impl ResolvedNames {
 /// An upstream at one of its addresses. `None` while its name has never been resolved.
 type Placed<'a> = (Cow<'a, UpstreamConfig>, Option<SocketAddr>);
 
-/// Returns the servers of a pool: one for each address of each entry, and one without an address
+/// Returns the servers of a pool, with what an operator has set of single ones.
+pub(super) fn servers<'a>(pool: &'a PoolConfig, names: &ResolvedNames) -> Vec<Placed<'a>> {
+    let mut placed = upstreams(&pool.upstreams, names);
+    for (config, address) in placed.iter_mut().filter(|_| !pool.by_server.is_empty()) {
+        if let Some(values) = pool.by_server.get(&config.identity(*address)) {
+            values.apply(config.to_mut());
+        }
+    }
+    placed
+}
+
+/// Returns the servers of entries: one for each address of each entry, and one without an address
 /// for a name that has never been resolved. Beyond [`MAX_SERVERS`], addresses are dropped from the
 /// names with the most.
-pub(super) fn upstreams<'a>(upstreams: &'a [UpstreamConfig], names: &ResolvedNames) -> Vec<Placed<'a>> {
+fn upstreams<'a>(upstreams: &'a [UpstreamConfig], names: &ResolvedNames) -> Vec<Placed<'a>> {
     let mut placed: Vec<Vec<_>> = upstreams.iter().map(|upstream| of_entry(upstream, names)).collect();
     while placed.iter().map(Vec::len).sum::<usize>() > MAX_SERVERS {
         let longest = placed.iter_mut().max_by_key(|servers| servers.len());

@@ -50,7 +50,7 @@ impl Operator {
 }
 
 /// Runs `proxy ctl`. Returns what it printed, as `Err` if it failed.
-fn ctl(arguments: &[&str]) -> Result<String, String> {
+pub(crate) fn ctl(arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(binary("proxy")).arg("ctl").args(arguments).output().unwrap();
     match output.status.code() {
         Some(0) => Ok(String::from_utf8(output.stdout).unwrap()),

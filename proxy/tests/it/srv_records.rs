@@ -6,7 +6,16 @@ use std::{
 };
 
 use shared::tool::Tool;
-use tests::{FakeTool, ToolBehavior, grant::call, process::Process, proxy::ProxyConfig, until};
+use tempfile::TempDir;
+use tests::{
+    FakeTool, ToolBehavior,
+    grant::call,
+    process::Process,
+    proxy::{Proxy, ProxyConfig},
+    until,
+};
+
+use crate::ctl::ctl;
 
 const SERVICE: &str = "_http._tcp.qr.test";
 
@@ -123,4 +132,75 @@ async fn restart_while_the_name_server_is_away_uses_the_last_addresses() {
     let _dns = serve(port, &[(&later, 10, 1)]);
     let third = config.ready().await;
     assert_eq!(third.upstream_names(Tool::Qr).await, names(&[&later]));
+}
+
+/// Returns how many of twelve calls each server got.
+async fn shares<const N: usize>(proxy: &Proxy, servers: [&FakeTool; N]) -> [usize; N] {
+    let before = servers.map(FakeTool::calls);
+    for _ in 0..12 {
+        assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+    }
+    let mut after = servers.map(FakeTool::calls);
+    after.iter_mut().zip(before).for_each(|(after, before)| *after -= before);
+    after
+}
+
+/// Returns the configuration with an admin socket in a folder, and its path.
+fn operated(config: &ProxyConfig, folder: &TempDir) -> (ProxyConfig, String) {
+    let (socket, changes) = (folder.path().join("admin.sock"), folder.path().join("changes.json"));
+    let lines = format!("admin_socket = {socket:?}\nadmin_changes = {changes:?}");
+    let config = config.clone().line("server", &lines).line("defaults", "slow_start = \"0s\"");
+    (config, socket.to_str().unwrap().to_owned())
+}
+
+/// A record's weight is its own, so that the one of its name would be in effect nowhere.
+#[tokio::test]
+async fn operator_weights_and_drains_one_server_of_the_records() {
+    let [one, other] = tools().await;
+    let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
+    let _dns = serve(port, &[(&one, 10, 1), (&other, 10, 1)]);
+    let (config, socket) = operated(&config(port), &folder);
+    let mut proxy = config.ready().await;
+    let act = |arguments: &[&str]| ctl(&[&["--socket", &socket], arguments].concat());
+    let [name] = names(&[&one]).try_into().unwrap();
+    let refused = act(&["weight", "qr", SERVICE, "3"]).unwrap_err();
+    assert!(refused.contains("has the weights of its SRV records") && refused.contains(&name), "{refused}");
+    assert_eq!(shares(&proxy, [&one, &other]).await, [6, 6]);
+    act(&["weight", "qr", &name, "3", "--persist"]).unwrap();
+    assert_eq!(shares(&proxy, [&one, &other]).await, [9, 3]);
+    proxy.signal("TERM");
+    proxy.exited().await;
+    let proxy = config.ready().await;
+    assert_eq!(shares(&proxy, [&one, &other]).await, [9, 3], "it was stored");
+    let same = act(&["weight", "qr", &name, "1"]).unwrap();
+    assert!(same.contains("each gets the same share"), "{same}");
+    act(&["drain", "qr", &name]).unwrap();
+    assert_eq!(shares(&proxy, [&one, &other]).await, [0, 12]);
+    let unknown = act(&["drain", "qr", "server-1.test/127.0.0.1:1"]).unwrap_err();
+    assert!(unknown.contains("has no server") && unknown.contains(&name), "{unknown}");
+    act(&["enable", "qr", &name]).unwrap();
+    assert_eq!(shares(&proxy, [&one, &other]).await, [6, 6]);
+}
+
+/// `localhost` has one address or two, of which the tool listens at the first.
+#[tokio::test]
+async fn operator_drains_one_address_of_a_name() {
+    let [tool] = tools().await;
+    let (folder, entry) = (tempfile::tempdir().unwrap(), format!("localhost:{}", tool.address.port()));
+    let (config, socket) = operated(&ProxyConfig::new().upstreams(Tool::Qr, &[&entry]), &folder);
+    let proxy = config.ready().await;
+    let act = |arguments: &[&str]| ctl(&[&["--socket", &socket], arguments].concat());
+    let same = act(&["weight", "qr", &entry, "9"]).unwrap();
+    assert!(same.contains("all servers of qr have the same weight now"), "{same}");
+    assert_eq!(shares(&proxy, [&tool]).await, [12]);
+    let address = format!("localhost/{}", tool.address);
+    act(&["drain", "qr", &address]).unwrap();
+    let shown = proxy.admin_get("/pools").await.json();
+    for server in shown["pools"]["qr"]["upstreams"].as_array().unwrap() {
+        let expected = if server["name"] == address { "draining" } else { "calls" };
+        assert_eq!(server["duty"], expected, "{server}");
+    }
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 503);
+    act(&["enable", "qr", &address]).unwrap();
+    assert_eq!(shares(&proxy, [&tool]).await, [12]);
 }

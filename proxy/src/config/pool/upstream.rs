@@ -32,6 +32,23 @@ pub enum AdminState {
     Off,
 }
 
+/// What an operator has set of one address of a name, or of one server of SRV records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerValues {
+    /// In place of the weight of the entry or of the record.
+    pub weight: Option<u32>,
+    /// In place of the state of the entry.
+    pub admin_state: Option<AdminState>,
+}
+
+impl ServerValues {
+    /// Replaces the values of a server.
+    pub fn apply(self, server: &mut UpstreamConfig) {
+        server.weight = self.weight.unwrap_or(server.weight);
+        server.admin_state = self.admin_state.unwrap_or(server.admin_state);
+    }
+}
+
 impl fmt::Display for UpstreamConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.is_srv() {
@@ -73,7 +90,16 @@ impl UpstreamConfig {
         entry
     }
 
-    fn is_srv(&self) -> bool {
+    /// Returns true if `identity` can be that of a server of this entry: `host/address:port`, and the host
+    /// is that of a record if the entry is a name of SRV records.
+    pub(crate) fn may_be(&self, identity: &str) -> bool {
+        let Some((host, address)) = identity.rsplit_once('/') else { return false };
+        let is_name = self.ip().is_none() && (self.is_srv() || self.host == host);
+        is_name && address.parse::<SocketAddr>().is_ok()
+    }
+
+    /// Returns true if the entry is a name of SRV records.
+    pub(crate) fn is_srv(&self) -> bool {
         Self::is_srv_name(&self.host)
     }
 

@@ -242,6 +242,7 @@ mod tests {
         let config = PoolConfig {
             tool: Tool::Qr,
             upstreams: Vec::new(),
+            by_server: Default::default(),
             upstreams_file_error: None,
             settings: PoolSettings::default(),
             mirror: None,
