@@ -21,6 +21,7 @@ use crate::config::{
 };
 use crate::control::Changes;
 use crate::direct;
+use crate::observe::access_log::LogFile;
 use crate::server::fd_limit::FileBudget;
 use crate::upgrade::{PrivateListener, SocketError, SocketKind};
 
@@ -142,15 +143,16 @@ fn obstacles(config: &Config, file: &Path) -> Vec<Finding> {
     if let Some(error) = admin_socket(server).filter(|error| !error.is_missing_directory()) {
         fail("server.admin_socket", error.to_string());
     }
-    if let Some(folder) = config.log_file.as_deref().and_then(Path::parent).filter(|folder| !folder.is_dir())
+    if let Some((log, error)) =
+        config.log_file.as_deref().and_then(|log| Some((log, LogFile::check(log).err()?)))
     {
-        fail("log.file", format!("{} is no folder: make it, writable by the proxy", folder.display()));
+        fail("log.file", format!("cannot open the access log {}: {error}", log.display()));
     }
     if let Err(error) = Changes::begin(&mut config.clone(), file) {
         fail("server.admin_changes", error.to_string());
     }
     if let Callers::Clients(keys) = &config.callers
-        && let Err(fault) = direct::check_state(&keys.state)
+        && let Err(fault) = direct::check_state(keys)
     {
         fail("keys.state", fault.to_string());
     }

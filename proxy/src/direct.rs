@@ -19,7 +19,6 @@ mod state_files;
 mod state_saver;
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -76,12 +75,13 @@ pub struct Direct {
     documents: Documents,
 }
 
-/// Checks that the state files at `path` can be written. Leaves nothing behind.
+/// Checks that the state files can be written and loaded. Leaves nothing behind.
 ///
 /// # Errors
-/// If they cannot be written.
-pub fn check_state(path: &Path) -> Result<(), StateError> {
-    StateFiles::open(path).map(drop)
+/// Returns the error that would prevent the start.
+pub fn check_state(config: &DirectConfig) -> Result<(), StateError> {
+    let needs_records = matches!(config.authority, Authority::Here { .. });
+    StateFiles::open(&config.state)?.check(needs_records)
 }
 
 /// The consequence of losing the records of a proxy that follows an edge.

@@ -102,6 +102,29 @@ impl StateFiles {
         })
     }
 
+    /// Checks that the files can be loaded. A damaged one is an obstacle only if it has the records and they
+    /// are nowhere else. Changes nothing.
+    ///
+    /// # Errors
+    /// Returns the error of the file that would prevent the start.
+    pub(super) fn check(&self, needs_records: bool) -> Result<(), StateError> {
+        let files =
+            [(&self.units, Kind::Units), (&self.counters, Kind::Counters), (&self.records, Kind::Records)];
+        for (path, kind) in files {
+            let is_damaged = match checked_file::read(path, kind) {
+                Ok(bytes) => kind == Kind::Records && bytes.is_some_and(|bytes| parse(&bytes).is_none()),
+                Err(FileError::Damaged) => kind == Kind::Records,
+                Err(FileError::Io(error)) => {
+                    return Err(StateError::NotReadable { path: path.clone(), error });
+                }
+            };
+            if is_damaged && needs_records {
+                return Err(StateError::RecordsDamaged { path: path.clone() });
+            }
+        }
+        Ok(())
+    }
+
     /// Loads the counters and units of the previous process, without what lies in the future of `now`.
     /// A damaged file is renamed and logged: the calls that it counted are lost, and the quotas of the
     /// day restart.

@@ -49,6 +49,39 @@ fn configuration_without_risks_passes_the_strict_check() {
     assert_eq!(config().run(&["--strict"]).0.code(), Some(64), "it is a way to check");
 }
 
+/// Whatever the start does, the check does.
+#[test]
+fn log_file_that_cannot_be_opened_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &Path| config().line("log", &format!("file = {path:?}"));
+    let opened = "cannot open the access log ";
+    fails(&at(folder.path()), &["log.file: ", opened, "Is a directory"]);
+    fails(&at(&folder.path().join("missing/access.log")), &["log.file: ", opened, "No such file"]);
+    let (place, there) = (folder.path().join("access.log"), folder.path().join("there.log"));
+    fs::write(&there, "a line\n").unwrap();
+    for path in [&place, &there] {
+        let (status, stderr) = at(path).run(&["--check", "--strict"]);
+        assert!(status.success(), "{stderr}");
+    }
+    assert!(!place.exists(), "nothing is left behind");
+    assert_eq!(fs::read_to_string(there).unwrap(), "a line\n");
+}
+
+/// The records are nowhere else, and no revoked key is to work again.
+#[test]
+fn damaged_records_of_keys_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("keys");
+    let direct = config().direct(&state);
+    let (status, stderr) = direct.run(&["--check", "--strict"]);
+    assert!(status.success(), "{stderr}");
+    fs::write(folder.path().join("keys.records"), "utg-records 1 ").unwrap();
+    fails(&direct, &["keys.state: ", "is damaged, and it lists the revoked keys"]);
+    fs::remove_file(folder.path().join("keys.records")).unwrap();
+    fs::create_dir(folder.path().join("keys.units")).unwrap();
+    fails(&direct, &["keys.state: ", "cannot be read: Is a directory"]);
+}
+
 #[test]
 fn expired_certificate_is_warned_of() {
     let (authority, folder) = (Authority::generate(), TempFiles::create());

@@ -47,5 +47,5 @@ fn access_log_in_a_missing_folder_is_an_error_at_the_start() {
     assert!(output.contains("cannot open the access log /nowhere/access.log"), "{output}");
     let (status, output) = config.run(&["--check"]);
     assert_eq!(status.code(), Some(1));
-    assert!(output.contains("log.file: /nowhere is no folder"), "{output}");
+    assert!(output.contains("log.file: cannot open the access log /nowhere/access.log"), "{output}");
 }

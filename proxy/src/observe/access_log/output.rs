@@ -1,6 +1,6 @@
 //! The outputs of the access log: standard output or a file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Stdout, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,16 @@ impl LogFile {
     /// Returns the error of the operating system.
     pub fn open(path: &Path) -> io::Result<Self> {
         Ok(Self { path: path.to_owned(), file: append(path)? })
+    }
+
+    /// Checks that [`Self::open`] would open the file. Leaves none behind.
+    ///
+    /// # Errors
+    /// Returns the error of the operating system.
+    pub fn check(path: &Path) -> io::Result<()> {
+        let is_new = !path.try_exists()?;
+        append(path)?;
+        if is_new { fs::remove_file(path) } else { Ok(()) }
     }
 }
 
