@@ -42,7 +42,7 @@ pub enum IssueStep {
     Begin(IssueAttempt),
     /// The record is stored.
     Done,
-    /// It was given up: a retry need not wait.
+    /// It was given up, and nothing is stored: a retry need not wait, and stores.
     Failed,
 }
 
@@ -129,7 +129,7 @@ impl IssueOnce {
                 IssueTurn::Noted
             }
             (Some(known), IssueStep::Failed) => {
-                known.busy_until = now;
+                (known.done, known.busy_until) = (false, now);
                 IssueTurn::Noted
             }
             (None, IssueStep::Done | IssueStep::Failed) => IssueTurn::Noted,

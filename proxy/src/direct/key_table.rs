@@ -273,6 +273,19 @@ impl KeyTable {
         });
     }
 
+    /// Puts the former record in the place of one that could not be stored. A change that has followed stays.
+    pub fn undo(&self, undone: &KeyRecord, before: Option<KeyRecord>) {
+        self.with(&undone.id.clone(), |shard| {
+            if shard.records.get(&undone.id) != Some(undone) {
+                return;
+            }
+            match before {
+                Some(before) => shard.records.insert(undone.id, before),
+                None => shard.records.remove(&undone.id),
+            };
+        });
+    }
+
     /// Runs `change` on a key's record under the lock of its shard, stores the record that it
     /// returns, if any, and returns its other result.
     pub fn change<T>(

@@ -23,6 +23,7 @@ use tokio::task::spawn_blocking;
 use super::Context;
 use crate::config::Authority;
 use crate::direct::authenticate;
+use crate::direct::key_admin::Unsaved;
 use transport::clock;
 use transport::incoming::{BodyError, Incoming};
 
@@ -89,9 +90,7 @@ pub(super) async fn issue(context: &Context<'_>, incoming: &mut Incoming<'_>) ->
     let signing = &context.config.signing;
     let Some(key) = IdempotencyKey::read(context.idempotency_key)? else {
         let issued = new.issue(environment, draw()?, signing, context.now);
-        context.direct.keys.merge_record(issued.record.clone());
-        store(context).await?;
-        context.direct.publish(&issued.record).await;
+        save(context, context.direct.add_unsaved(issued.record.clone())).await?;
         return Ok(issued.response());
     };
     let step = |step| context.direct.issue(key.name(), step, clock::now());
@@ -99,13 +98,12 @@ pub(super) async fn issue(context: &Context<'_>, incoming: &mut Incoming<'_>) ->
     let (nonce, at, stores) = step(IssueStep::Begin(attempt)).resolve()?;
     let issued = new.issue(environment, key.entropy(&nonce, signing), signing, at);
     if stores {
-        context.direct.keys.merge_record(issued.record.clone());
+        let unsaved = context.direct.add_unsaved(issued.record.clone());
         step(IssueStep::Done);
-        if let Err(problem) = store(context).await {
+        if let Err(problem) = save(context, unsaved).await {
             step(IssueStep::Failed);
             return Err(problem);
         }
-        context.direct.publish(&issued.record).await;
     }
     Ok(issued.response())
 }
@@ -202,16 +200,18 @@ pub(super) async fn changed(
     subject: Subject<'_>,
     change: Change,
 ) -> Result<KeyRecord, Problem> {
-    let record = context.direct.change(subject, change, clock::now())?;
-    save(context, &record).await?;
-    Ok(record)
+    save(context, context.direct.change_unsaved(subject, change, clock::now())?).await
 }
 
-/// Saves the records, one of which has changed, and publishes that one.
-pub(super) async fn save(context: &Context<'_>, record: &KeyRecord) -> Result<(), Problem> {
-    store(context).await?;
-    context.direct.publish(record).await;
-    Ok(())
+/// Saves the records, one of which has changed, and publishes that one. If they cannot be saved, the
+/// change is taken back.
+pub(super) async fn save(context: &Context<'_>, unsaved: Unsaved) -> Result<KeyRecord, Problem> {
+    if let Err(problem) = store(context).await {
+        context.direct.undo(unsaved);
+        return Err(problem);
+    }
+    context.direct.publish(&unsaved.record).await;
+    Ok(unsaved.record)
 }
 
 /// Saves the records before the response that depends on them is sent.

@@ -63,18 +63,20 @@ async fn create_once(
     let secret = new.make(&drawn, at);
     if stores {
         let add = Change::Secret(SecretChange::Add(secret.clone()));
-        let saved = match direct.change(Subject::Own(key), add, context.now) {
-            Ok(added) => {
+        let saved = match direct.change_unsaved(Subject::Own(key), add, context.now) {
+            Ok(unsaved) => {
                 // Before the record is saved, so that both are.
                 step(IssueStep::Done);
-                record = added;
-                save(context, &record).await
+                save(context, unsaved).await
             }
             Err(problem) => Err(problem),
         };
-        if let Err(problem) = saved {
-            step(IssueStep::Failed);
-            return Err(problem);
+        match saved {
+            Ok(added) => record = added,
+            Err(problem) => {
+                step(IssueStep::Failed);
+                return Err(problem);
+            }
         }
     }
     let mint = || ApiKey::mint_named(environment, record.id, record.tier, at, drawn.secret, signing).0;
