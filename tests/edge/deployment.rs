@@ -88,6 +88,28 @@ fn local(state: &str) -> [&str; 5] {
     ["--env", "", "--local", "--persist-to", state]
 }
 
+/// A wrong `--env` or a forgotten `--remote` finds another namespace, which is empty.
+#[test]
+fn backup_of_no_keys_is_an_error_and_leaves_the_last_one() {
+    let (state, backup) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (path, file) =
+        (backup.path().join("keys.json"), backup.path().join("keys.json").display().to_string());
+    fs::write(&path, "the last backup").unwrap();
+    let back_up = |more: &[&str]| {
+        let state = state.path().display().to_string();
+        let arguments =
+            [&["scripts/backup-keys.mjs", file.as_str()], more, local(&state).as_slice()].concat();
+        Command::new("node").args(arguments).current_dir(root()).output().unwrap()
+    };
+    let ran = back_up(&[]);
+    let told = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(ran.status.code() == Some(1) && told.contains("no keys in this namespace"), "{ran:?}");
+    assert!(!String::from_utf8_lossy(&ran.stdout).contains("ok "), "{ran:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "the last backup");
+    assert!(back_up(&["--allow-empty"]).status.success());
+    assert_eq!(fs::read_to_string(&path).unwrap(), "[]\n");
+}
+
 /// The records of a lost account, put into an empty one with the same secrets.
 #[test]
 fn restored_records_make_keys_of_a_backup_valid() {
