@@ -52,6 +52,8 @@ struct Shared {
     healthy: AtomicBool,
     probe_drip: Mutex<Option<Duration>>,
     calls: AtomicUsize,
+    /// The number of calls whose connection ended while they waited.
+    aborted: AtomicUsize,
     /// The number of open connections that have carried a call.
     connections: AtomicUsize,
     /// The number of all connections that have carried a call.
@@ -76,6 +78,7 @@ impl FakeTool {
             healthy: AtomicBool::new(true),
             probe_drip: Mutex::default(),
             calls: AtomicUsize::new(0),
+            aborted: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
             opened: AtomicUsize::new(0),
             received: Mutex::default(),
@@ -107,6 +110,11 @@ impl FakeTool {
     /// Returns the number of calls so far, without probes.
     pub fn calls(&self) -> usize {
         self.shared.calls.load(Ordering::SeqCst)
+    }
+
+    /// Returns the number of calls so far whose connection ended while they waited.
+    pub fn aborted(&self) -> usize {
+        self.shared.aborted.load(Ordering::SeqCst)
     }
 
     /// Returns the number of open connections that have carried a call.
@@ -206,7 +214,13 @@ async fn serve_connection(mut stream: TcpStream, shared: Arc<Shared>) {
         shared.calls.fetch_add(1, Ordering::SeqCst);
         let mut behavior = shared.behavior.lock().clone();
         if matches!(behavior, ToolBehavior::Wait) {
-            released.await;
+            tokio::select! {
+                () = released => {}
+                () = ended(&mut stream, &mut unread) => {
+                    shared.aborted.fetch_add(1, Ordering::SeqCst);
+                    return;
+                }
+            }
             behavior = shared.behavior.lock().clone();
         }
         if !respond(&mut stream, behavior, &head, &body).await {
@@ -307,6 +321,11 @@ async fn fill_until(stream: &mut TcpStream, unread: &mut Vec<u8>, wanted: &[u8])
         }
         read_more(stream, unread).await?;
     }
+}
+
+/// Waits for the end of the connection.
+async fn ended(stream: &mut TcpStream, unread: &mut Vec<u8>) {
+    while read_more(stream, unread).await.is_some() {}
 }
 
 async fn read_more(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<()> {

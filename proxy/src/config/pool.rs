@@ -108,6 +108,8 @@ pub struct PoolSettings {
     pub try_timeout: Duration,
     /// Maximum pause within the tool's response.
     pub pause_timeout: Duration,
+    /// Whether a call that was sent to the tool goes on when its client leaves.
+    pub finish_when_client_leaves: bool,
     /// Share of calls that the retry budget earns, in percent.
     pub retry_percent: u64,
     /// The statuses of responses after which an idempotent call is retried on another upstream.
@@ -152,6 +154,7 @@ impl Default for PoolSettings {
             answer_timeout: Duration::from_millis(TOOL_RESPONSE_TIMEOUT_MS),
             try_timeout: Duration::from_secs(20),
             pause_timeout: Duration::from_secs(60),
+            finish_when_client_leaves: false,
             retry_percent: 20,
             retry_statuses: Vec::new(),
             tls: UpstreamTls::default(),
@@ -203,6 +206,11 @@ impl PoolSettings {
             answer_timeout: section.read("answer_timeout", inherited.answer_timeout, duration_in(TIMEOUT)),
             try_timeout: section.read("try_timeout", inherited.try_timeout, duration_in(TIMEOUT)),
             pause_timeout: section.read("pause_timeout", inherited.pause_timeout, duration_in(TIMEOUT)),
+            finish_when_client_leaves: section.read(
+                "finish_when_client_leaves",
+                inherited.finish_when_client_leaves,
+                Entry::boolean,
+            ),
             retry_percent: section.read("retry_percent", inherited.retry_percent, count(0..=100)),
             retry_statuses: section.read("retry_statuses", inherited.retry_statuses.clone(), error_statuses),
             tls: UpstreamTls::read(section, &inherited.tls),

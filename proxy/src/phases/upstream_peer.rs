@@ -69,7 +69,7 @@ pub(super) fn current(call: &mut Call, now: Monotonic) -> Option<Attempt> {
     let attempt = (call.is_idempotent() && settings.try_timeout < settings.answer_timeout && has_other())
         .then_some(settings.try_timeout);
     let timeouts = Timeouts { response: settings.answer_timeout, attempt, pause: settings.pause_timeout };
-    Some(Attempt { target, timeouts })
+    Some(Attempt { target, timeouts, must_finish: settings.finish_when_client_leaves })
 }
 
 /// Returns the problem of a call that no upstream can take.

@@ -273,20 +273,3 @@ async fn queued_call_is_503_after_queue_timeout() {
     assert_eq!((first.status, second.status, second.problem().as_str()), (200, 503, "tool-overloaded"));
     assert_eq!(tool.calls(), 1);
 }
-
-#[tokio::test]
-async fn client_that_leaves_frees_its_place_in_the_queue() {
-    let (tool, proxy) = full_pool("queue = 1\nqueue_timeout = \"30s\"").await;
-    let first = proxy.send(call("GET", "/v1/qr/a"));
-    let second = async {
-        until("it is in flight", || async { tool.calls() == 1 }).await;
-        let mut client = Client::connect_abortive(proxy.listen).await;
-        client.write(&call("GET", "/v1/qr/a").bytes()).await;
-        queued(&proxy, 1.0).await;
-        drop(client);
-        queued(&proxy, 0.0).await;
-        tool.release();
-    };
-    assert_eq!(join(first, second).await.0.status, 200);
-    assert_eq!(tool.calls(), 1);
-}

@@ -3,6 +3,7 @@
 mod changes;
 mod full_disk;
 mod issuing;
+mod leaving;
 mod links;
 mod meters;
 mod secrets;

@@ -209,60 +209,6 @@ async fn calls_of_one_key_are_limited_per_key() {
 }
 
 #[tokio::test]
-async fn client_that_resets_frees_its_slot() {
-    let tool = FakeTool::start(ToolBehavior::Wait).await;
-    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).pool_line(Tool::Qr, "answer_timeout = \"60s\"");
-    let proxy = config.ready().await;
-    let in_flight = r#"utg_calls_in_flight{tool="qr"}"#;
-    let mut client = Client::connect_abortive(proxy.listen).await;
-    client.write(&call("GET", "/v1/qr/generate").bytes()).await;
-    until("the call is in flight", || async { proxy.metric(in_flight).await == Some(1.0) }).await;
-    drop(client);
-    until("its slot is free", || async { proxy.metric(in_flight).await == Some(0.0) }).await;
-}
-
-/// A half-close ends sending and not reading (RFC 9293, section 3.6).
-#[tokio::test]
-async fn client_that_half_closes_gets_its_response() {
-    let tool = FakeTool::start(ToolBehavior::Wait).await;
-    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
-    let in_flight = r#"utg_calls_in_flight{tool="qr"}"#;
-    for request in [call("GET", "/v1/qr/generate"), call("POST", "/v1/qr/generate").json("{}")] {
-        let calls = tool.calls();
-        tool.set(ToolBehavior::Wait);
-        let mut client = Client::connect(proxy.listen).await;
-        client.write(&request.bytes()).await;
-        until("the call has reached the tool", || async { tool.calls() > calls }).await;
-        client.close_half().await;
-        // This request is served after the half-close has arrived.
-        assert_eq!(proxy.send(Request::new("GET", "/healthz")).await.status, 200);
-        assert_eq!(proxy.metric(in_flight).await, Some(1.0));
-        tool.release();
-        let response = client.response(&request.method).await.expect("a response");
-        assert_eq!((response.status, response.complete), (200, true));
-        assert!(client.is_closed().await);
-        until("its slot is free", || async { proxy.metric(in_flight).await == Some(0.0) }).await;
-    }
-}
-
-/// Two requests and the half-close arrive together.
-#[tokio::test]
-async fn pipelined_requests_before_half_close_are_all_served() {
-    let tool = FakeTool::start(ToolBehavior::Describe).await;
-    let proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
-    for _ in 0..20 {
-        let mut client = Client::connect(proxy.listen).await;
-        let both = [call("GET", "/v1/qr/a").bytes(), call("GET", "/v1/qr/b").bytes()].concat();
-        client.write(&both).await;
-        client.close_half().await;
-        for _ in 0..2 {
-            assert_eq!(client.response("GET").await.expect("a response").status, 200);
-        }
-        assert!(client.is_closed().await);
-    }
-}
-
-#[tokio::test]
 async fn slow_response_header_is_503_tool_timeout() {
     let head = b"HTTP/1.1 200 OK\r\nX-Long-Header: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n\r\n";
     let (_tool, proxy) = failing(ToolBehavior::Drip(head.to_vec(), Duration::from_millis(50))).await;

@@ -30,6 +30,7 @@ mod frozen;
 mod grants;
 mod health;
 mod http2;
+mod leaving;
 mod limits;
 mod log_file;
 mod mirror;

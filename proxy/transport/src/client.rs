@@ -16,6 +16,7 @@ use async_trait::async_trait;
 use pingora::protocols::tls::{ALPN, SslDigest};
 use pingora::protocols::{Shutdown, Ssl, Stream, UniqueID as _};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
 
 use self::deadline::ClientDeadline;
 pub(crate) use self::deadline::{ClientTimeout, Direction};
@@ -42,8 +43,10 @@ pub(crate) struct ClientStream {
     is_tls: bool,
     /// Whether a request was read on this connection before.
     is_reused: bool,
-    /// Whether the client has closed its half of the connection. It may still receive.
-    is_half_closed: bool,
+    /// Whether the client has ended its connection while a call was in flight.
+    has_left: bool,
+    /// The time of the next check whether it has, while nothing is read from it.
+    next_check: Option<Pin<Box<Sleep>>>,
 }
 
 /// Returns the address of the peer of a connection.
@@ -75,7 +78,8 @@ impl ClientStream {
             options,
             is_tls,
             is_reused: false,
-            is_half_closed: false,
+            has_left: false,
+            next_check: None,
         }
     }
 
@@ -181,11 +185,19 @@ impl ClientStream {
         self.deadline.poll(context)
     }
 
-    /// Reads once. The space for it is on the stack, so that a waiting connection holds none.
+    /// Reads once. Fails if the deadline expires.
     fn poll_more(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        match self.poll_read_more(context) {
+            Poll::Pending => self.poll_timeout(context).map(Err),
+            read @ Poll::Ready(_) => read,
+        }
+    }
+
+    /// Reads once. The space for it is on the stack, so that a waiting connection holds none.
+    fn poll_read_more(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut space = [const { MaybeUninit::uninit() }; 4096];
         let mut buffer = ReadBuf::uninit(&mut space);
-        ready!(self.poll_inner(context, &mut buffer))?;
+        ready!(Pin::new(&mut self.inner).poll_read(context, &mut buffer))?;
         self.buffer.extend_from_slice(buffer.filled());
         Poll::Ready(Ok(buffer.filled().len()))
     }

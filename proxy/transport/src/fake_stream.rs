@@ -27,6 +27,9 @@ pub(crate) trait Fake: AsyncRead + AsyncWrite + SpliceEnd + Send + Sync + Unpin 
 
     /// Makes the end of the connection a reset.
     fn reset_on_close(&self);
+
+    /// Returns true if the peer has ended the connection.
+    fn is_ended_by_peer(&self) -> bool;
 }
 
 /// A simulated connection.
@@ -45,6 +48,11 @@ impl FakeStream {
     /// Makes the end of the connection a reset.
     pub(crate) fn reset_on_close(&self) {
         self.0.reset_on_close();
+    }
+
+    /// Returns true if the peer has ended the connection.
+    pub(crate) fn is_ended_by_peer(&self) -> bool {
+        self.0.is_ended_by_peer()
     }
 }
 

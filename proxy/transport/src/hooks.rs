@@ -256,6 +256,8 @@ pub struct Attempt {
     pub target: Arc<ConnectTarget>,
     /// The timeouts of the response.
     pub timeouts: Timeouts,
+    /// Whether the call goes on when its client leaves, once it is sent.
+    pub must_finish: bool,
 }
 
 /// The timeouts of an upstream's response.

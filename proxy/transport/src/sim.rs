@@ -104,10 +104,11 @@ async fn run(state: &Arc<State>, mut rng: Rng) -> Outcome {
         parser.responses
     });
     let silence = seen.silent_since.map(|since| ended.saturating_duration_since(since));
-    let after_reset = seen.reset_at.map(|at| ended.saturating_duration_since(at));
+    let is_left = |(stream, at): &(Option<usize>, _)| stream.is_none().then_some(*at);
+    let after_left = seen.left.iter().find_map(is_left).map(|at| ended.saturating_duration_since(at));
     let elapsed = ended - begun;
     let read = read.unwrap_or_default();
-    Outcome { seen, read, written, elapsed, silence, after_reset, has_ended }
+    Outcome { seen, read, written, elapsed, silence, after_left, has_ended }
 }
 
 /// Returns the seeds of this run: `SIM_SEED` alone, or as many as `SIM_WORLDS` says.

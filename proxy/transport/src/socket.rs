@@ -72,6 +72,20 @@ pub(crate) fn reset_on_close(stream: &Stream) {
     }
 }
 
+/// Returns true if the peer has ended a connection, or its half of it. Bytes before the end may be
+/// unread. Only Linux knows.
+pub(crate) fn is_ended_by_peer(stream: &Stream) -> bool {
+    /// States of a connection: it does not exist any more, or the peer has ended its half.
+    const CLOSE: u8 = 7;
+    const CLOSE_WAIT: u8 = 8;
+    #[cfg(test)]
+    if let Some(fake) = (**stream).as_any().downcast_ref::<crate::fake_stream::FakeStream>() {
+        return fake.is_ended_by_peer();
+    }
+    let info = stream.get_socket_digest().and_then(|digest| digest.tcp_info());
+    info.is_some_and(|info| matches!(info.tcpi_state, CLOSE | CLOSE_WAIT))
+}
+
 impl SpliceEnd for Socket {
     fn poll_fill(&self, pipe: &mut Pipe, max: u64, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         loop {

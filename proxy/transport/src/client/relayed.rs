@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use bytes::BufMut as _;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::io::poll_read_buf;
 
 use super::ClientStream;
 use crate::hooks::{ClientConnection, Phases};
 use crate::record::Record;
+use crate::socket::is_ended_by_peer;
 
 /// Maximum number of buffered bytes of pipelined requests.
 const MAX_PIPELINED: usize = 64 << 10;
@@ -24,6 +25,8 @@ const READ_SIZE: usize = 16 << 10;
 const MAX_KEPT: usize = 4 << 10;
 /// Maximum time in which a client receives a refusal.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time between two checks whether a client has left from which nothing is read.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl ClientStream {
     /// Returns the address of the client.
@@ -102,21 +105,62 @@ impl ClientStream {
         self.replayed = head;
     }
 
-    /// Completes when the client resets the connection or its deadline expires. Buffers what it
-    /// sends for the next request.
-    ///
-    /// A client that closes its half of the connection may still receive its response (RFC 9293,
-    /// section 3.6), so it is served. A client that has closed both halves looks the same until
-    /// something is written to it.
-    pub(crate) fn poll_closed(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
-        while !self.is_half_closed && self.buffer.len().saturating_sub(self.replayed) < MAX_PIPELINED {
-            match ready!(self.poll_more(context)) {
-                Ok(0) => self.is_half_closed = true,
-                Ok(_) => {}
-                Err(error) => return Poll::Ready(error),
-            }
+    /// Completes when the client leaves or its deadline expires. Buffers what it sends for the next
+    /// request. A call that `must_finish` does not end because its client leaves.
+    pub(crate) fn poll_closed(&mut self, context: &mut Context<'_>, must_finish: bool) -> Poll<io::Error> {
+        self.has_left = self.has_left || self.poll_left(context).is_ready();
+        self.poll_ended(context, must_finish)
+    }
+
+    /// Does the same without reading, while what the client has sent waits for the upstream.
+    pub(crate) fn poll_closed_unread(
+        &mut self,
+        context: &mut Context<'_>,
+        must_finish: bool,
+    ) -> Poll<io::Error> {
+        self.has_left = self.has_left || self.poll_left_unread(context).is_ready();
+        self.poll_ended(context, must_finish)
+    }
+
+    fn poll_ended(&mut self, context: &mut Context<'_>, must_finish: bool) -> Poll<io::Error> {
+        if self.has_left && !must_finish {
+            return Poll::Ready(io::ErrorKind::ConnectionAborted.into());
         }
         self.poll_timeout(context)
+    }
+
+    /// Completes when the client ends its connection, or its half of it: which one it was shows only when
+    /// something is written.
+    ///
+    /// Why: docs/decisions/proxy.md, "A client that ends its connection has left".
+    fn poll_left(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        while self.buffer.len().saturating_sub(self.replayed) < MAX_PIPELINED {
+            match ready!(self.poll_read_more(context)) {
+                // A stream whose response is complete.
+                Ok(0) if self.is_http2_stream() => return Poll::Pending,
+                Ok(0) | Err(_) => return Poll::Ready(()),
+                Ok(_) => {}
+            }
+        }
+        // Behind a full buffer, the end of the connection cannot be read.
+        self.poll_left_unread(context)
+    }
+
+    /// Does the same without reading: a stream of HTTP/2 is told of its reset, a socket is asked from
+    /// time to time.
+    fn poll_left_unread(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.is_http2_stream() {
+            let read = Pin::new(&mut self.inner).poll_read(context, &mut ReadBuf::new(&mut []));
+            return if matches!(read, Poll::Ready(Err(_))) { Poll::Ready(()) } else { Poll::Pending };
+        }
+        let check = self.next_check.get_or_insert_with(|| Box::pin(sleep(CHECK_INTERVAL)));
+        while check.as_mut().poll(context).is_ready() {
+            if is_ended_by_peer(&self.inner) {
+                return Poll::Ready(());
+            }
+            check.as_mut().reset(Instant::now() + CHECK_INTERVAL);
+        }
+        Poll::Pending
     }
 
     /// Reads and discards so many bytes of a body. Bytes after them stay.

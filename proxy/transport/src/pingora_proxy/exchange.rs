@@ -179,22 +179,27 @@ impl<P: Phases> Exchange<P> {
         self.is_watched = false;
     }
 
-    /// Completes with a timeout of an attempt whose session Pingora does not poll. That is while it
-    /// waits for an upstream to read the body.
+    /// Completes when the client leaves, or with a timeout of an attempt, while Pingora does not poll the
+    /// session. That is while it connects, or waits for an upstream to read the body.
     pub(super) fn poll_unwatched(&mut self, context: &mut Context<'_>) -> Poll<ExchangeError> {
-        if self.is_watched || !self.forward.as_ref().is_some_and(|forward| forward.is_running) {
-            return Poll::Pending;
-        }
-        if self.client.poll_timeout(context).is_ready() {
+        let Some(forward) = self.forward.as_ref().filter(|_| !self.is_watched) else { return Poll::Pending };
+        let closed = match forward.is_running {
+            true => self.client.poll_closed_unread(context, forward.must_finish()),
+            false if self.outcome.is_some() || forward.refusal.is_some() => Poll::Pending,
+            false => self.client.poll_closed(context, false),
+        };
+        if closed.is_ready() {
             return Poll::Ready(ExchangeError::of_client(&self.client));
         }
         self.poll_deadline(context).map(ExchangeError::UpstreamTimedOut)
     }
 
-    /// Waits until the client disconnects or a timeout expires, while the upstream responds.
+    /// Waits until the client leaves or a timeout expires, while the upstream responds.
     pub(super) fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.is_watched = true;
-        if self.client.poll_closed(context).is_ready() {
+        let is_over = self.forward.as_ref().is_none_or(|forward| forward.download.is_over);
+        let must_finish = is_over || self.forward.as_ref().is_some_and(Forward::must_finish);
+        if self.client.poll_closed(context, must_finish).is_ready() {
             self.fail_client();
             return Poll::Ready(());
         }
@@ -243,6 +248,17 @@ impl<P: Phases> Exchange<P> {
             return Err(Aborted);
         }
         Ok(())
+    }
+
+    /// Completes at once. Fails if the client has left, so that nothing is sent for it.
+    pub(super) fn check_client(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Aborted>> {
+        // The upstream is awaited from now on.
+        self.client.disarm();
+        let has_left = self.client.poll_closed(context, false).is_ready();
+        if has_left {
+            self.outcome = Some(Outcome::client_closed());
+        }
+        Poll::Ready(if has_left { Err(Aborted) } else { Ok(()) })
     }
 
     /// Decides what follows a failed exchange. Returns true if the call is retried.
@@ -341,6 +357,11 @@ impl<P: Phases> Exchange<P> {
 }
 
 impl Forward {
+    /// Returns true if the call goes on when its client leaves.
+    fn must_finish(&self) -> bool {
+        self.attempt.as_ref().is_some_and(|attempt| attempt.must_finish)
+    }
+
     /// Sets the next attempt.
     pub(super) fn choose(&mut self, attempt: Attempt) {
         self.attempt = Some(attempt);

@@ -1,6 +1,8 @@
 //! Pingora's phases: each calls the product's hook of the same name.
 
+use std::future::poll_fn;
 use std::marker::PhantomData;
+use std::task::Poll;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -85,6 +87,11 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
             shared.put(exchange);
             has_turn.map_err(|_| aborted())?;
         }
+        poll_fn(|poll| match context.with(|exchange| Some(exchange.check_client(poll))) {
+            Ok(checked) => checked.map_err(|_| aborted()),
+            Err(error) => Poll::Ready(Err(error)),
+        })
+        .await?;
         let (peer, is_http2) = context.with(|exchange| {
             let Exchange { phases, record, call, forward, .. } = exchange;
             let (forward, call) = (forward.as_mut()?, call.as_mut()?);

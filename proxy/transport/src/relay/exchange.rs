@@ -38,6 +38,8 @@ pub(super) struct Exchange<'a, P: Phases> {
     pub(super) deadline: ResponseDeadline,
     /// Whether the request's method is idempotent (RFC 9110, section 9.2.2).
     pub(super) is_idempotent: bool,
+    /// Whether the call goes on when its client leaves.
+    pub(super) must_finish: bool,
     pub(super) up: Upload,
     pub(super) down: Download,
 }
@@ -62,11 +64,11 @@ impl<P: Phases> Exchange<'_, P> {
         if let Poll::Ready(result) = self.poll_down(context) {
             return Poll::Ready(result);
         }
-        // While the body is read, its reader notices that the client disconnects.
-        let closed = if self.up.is_in_flight() {
-            self.client.poll_timeout(context)
-        } else {
-            self.client.poll_closed(context)
+        // While the body is read, its reader notices that the client leaves.
+        let closed = match (self.up.is_in_flight(), self.up.is_blocked) {
+            (true, false) => self.client.poll_timeout(context),
+            (true, true) => self.client.poll_closed_unread(context, self.must_finish),
+            (false, _) => self.client.poll_closed(context, self.must_finish),
         };
         if closed.is_ready() {
             return Poll::Ready(Err(self.client_error()));

@@ -1,5 +1,9 @@
 //! Forwards a call to one upstream after another, as long as it is retried.
 
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
 use shared::problem::Problem;
 
 use super::buffer::await_body;
@@ -76,7 +80,8 @@ impl<P: Phases> Forwarder<'_, P> {
             let Connected { mut stream, owner, dialed } =
                 match self.connect_or_retry(&mut attempt, framing.is_idempotent).await {
                     Ok(connected) => connected,
-                    Err(problem) => return self.give_up(&problem, framing, upload.as_ref()).await,
+                    Err(Some(problem)) => return self.give_up(&problem, framing, upload.as_ref()).await,
+                    Err(None) => return Outcome::client_closed(),
                 };
             let Self { connector, phases, client, call, record } = self;
             // The whole body was read, or there is none. The protocol still requires the response 100.
@@ -101,6 +106,7 @@ impl<P: Phases> Forwarder<'_, P> {
                 timeouts: attempt.timeouts,
                 deadline,
                 is_idempotent: framing.is_idempotent,
+                must_finish: attempt.must_finish,
                 up,
                 down: Download::new(framing.is_http10, framing.close),
             };
@@ -141,23 +147,37 @@ impl<P: Phases> Forwarder<'_, P> {
         }
     }
 
-    /// Connects to the upstream of an attempt, or to the next one as long as the product retries.
+    /// Connects to the upstream of an attempt, or to the next one as long as the product retries. Stops
+    /// with `None` when the client leaves.
     async fn connect_or_retry(
         &mut self,
         attempt: &mut Attempt,
         is_idempotent: bool,
-    ) -> Result<Connected, Box<Problem>> {
+    ) -> Result<Connected, Option<Box<Problem>>> {
+        // The upstream is awaited now.
+        self.client.disarm();
         loop {
+            // Nothing is sent for a client that has left before, or while an attempt failed.
+            if poll_fn(|context| Poll::Ready(self.client.poll_closed(context, false).is_ready())).await {
+                return Err(None);
+            }
             self.record.attempts += 1;
             let in_flight = self.phases.drain().requests();
-            let connected = self.connector.connect(&attempt.target, is_idempotent, in_flight).await;
-            let error = match connected {
+            let connected = {
+                let mut connect = pin!(self.connector.connect(&attempt.target, is_idempotent, in_flight));
+                poll_fn(|context| match connect.as_mut().poll(context) {
+                    Poll::Pending => self.client.poll_closed(context, false).map(|_left| None),
+                    connected => connected.map(Some),
+                })
+                .await
+            };
+            let error = match connected.ok_or(None)? {
                 Ok(connected) => return Ok(connected),
                 Err(error) => error,
             };
             match self.phases.fail_to_connect(self.call, self.record, &error) {
                 AfterFailure::Retry(next) => *attempt = next,
-                AfterFailure::GiveUp(problem) => return Err(problem),
+                AfterFailure::GiveUp(problem) => return Err(Some(problem)),
             }
         }
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use h2::client::{Builder, SendRequest};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::timeout;
 
 use super::parser::Got;
 use super::script::sent_body;
@@ -34,15 +35,22 @@ pub(super) async fn run(state: Arc<State>, far: FarEnd, window: u32) -> Vec<Got>
         responses.push(call.await.unwrap());
     }
     // No request is left, so the client goes.
-    let _closed = tokio::time::timeout(Duration::from_secs(1), connection).await;
+    let _closed = timeout(Duration::from_secs(1), connection).await;
     responses
 }
 
 async fn call(state: Arc<State>, send: SendRequest<Bytes>, id: usize) -> Got {
     let mut got = Got::default();
     let Ok(send) = send.ready().await else { return got };
-    // An error leaves the response as it was until then.
-    let _ended = exchange(&state, send, id, &mut got).await;
+    // An error leaves the response as it was until then, and the end of this resets the stream.
+    let ended = exchange(&state, send, id, &mut got);
+    let Some((at, _)) = state.world.client.leaves_at else {
+        let _ended = ended.await;
+        return got;
+    };
+    if timeout(Duration::from_millis(at), ended).await.is_err() {
+        state.leave(Some(id));
+    }
     got
 }
 

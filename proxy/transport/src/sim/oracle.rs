@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::parser::Got;
 use super::script::{replied_body, sent_body};
 use super::state::{LogLine, Seen};
@@ -17,8 +19,8 @@ pub(super) struct Outcome {
     pub(super) elapsed: Duration,
     /// Time from the silence of a party to the end of the connection.
     pub(super) silence: Option<Duration>,
-    /// Time from a reset by the client to the end of the connection.
-    pub(super) after_reset: Option<Duration>,
+    /// Time from the client's end of the connection to the proxy's.
+    pub(super) after_left: Option<Duration>,
     /// Whether the connection has ended, and nothing of it is counted as in flight.
     pub(super) has_ended: bool,
 }
@@ -41,7 +43,7 @@ pub(super) fn violations(world: &World, outcome: &Outcome) -> Vec<String> {
     check_log(world, outcome, &mut found);
     check_connections(outcome, &mut found);
     check_time(world, outcome, &mut found);
-    check_reset(world, outcome, &mut found);
+    check_left(world, outcome, &mut found);
     if world.is_fair {
         check_fair(world, outcome, &mut found);
     }
@@ -156,13 +158,18 @@ fn check_time(world: &World, outcome: &Outcome, found: &mut Vec<String>) {
     }
 }
 
-/// A client that has reset its connection is noticed immediately, if the proxy reads from it: what it has sent
-/// may wait for an upstream otherwise.
-fn check_reset(world: &World, outcome: &Outcome, found: &mut Vec<String>) {
-    let is_read = !world.client.is_pipelined && world.calls.iter().all(|call| call.body.length == 0);
-    let late = outcome.after_reset.filter(|time| is_read && *time > Duration::from_secs(2));
-    if let Some(late) = late {
-        found.push(format!("a client that had reset its connection was noticed after {late:?}"));
+/// A client that has left is noticed soon, whatever its call waits for and has sent.
+fn check_left(world: &World, outcome: &Outcome, found: &mut Vec<String>) {
+    if world.must_finish {
+        return;
+    }
+    let lines = |(stream, left): (Option<usize>, Instant)| {
+        let of_stream = outcome.seen.log.iter().filter(move |line| stream.is_none() || line.id == stream);
+        of_stream.map(move |line| line.at.saturating_duration_since(left))
+    };
+    let ends = outcome.seen.left.iter().copied().flat_map(lines).chain(outcome.after_left);
+    if let Some(late) = ends.max().filter(|late| *late > Duration::from_secs(2)) {
+        found.push(format!("a client that had left was noticed after {late:?}"));
     }
 }
 

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use pingora::ErrorType;
 use shared::problem::{Problem, codes};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::state::{LogLine, State, id_of};
-use super::world::Own;
+use super::world::{Own, World};
 use crate::connect::{ConnectOptions, ConnectTarget, Connections};
 use crate::drain::Drain;
 use crate::hooks::{
@@ -86,7 +86,8 @@ impl Product {
         // One after the other, as a retry goes elsewhere.
         let target = &self.0.targets[(call.id / 2 + call.attempts) % self.0.targets.len()];
         call.attempts += 1;
-        Attempt { target: Arc::clone(target), timeouts: self.0.state.world.timeouts }
+        let World { timeouts, must_finish, .. } = self.0.state.world;
+        Attempt { target: Arc::clone(target), timeouts, must_finish }
     }
 
     fn give_up() -> AfterFailure {
@@ -236,6 +237,7 @@ impl Phases for Product {
             sent: record.sent,
             received: record.received,
             aborted: record.aborted,
+            at: Instant::now(),
         });
     }
 }

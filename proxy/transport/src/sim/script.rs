@@ -11,7 +11,7 @@ use once_cell::sync::Lazy;
 use parking_lot::Mutex;
 use pingora::protocols::Stream;
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::parser::Parser;
 use super::rng::Rng;
@@ -377,10 +377,23 @@ impl Http1Client {
     /// Sends all requests and reads all responses. Returns the parser at the end of the connection,
     /// or never if the client falls silent.
     pub(super) async fn run(self) -> Parser {
-        // A client whose requests are sent still reads.
-        tokio::join!(self.write(), self.read());
+        tokio::select! {
+            // A client whose requests are sent still reads.
+            _ = async { tokio::join!(self.write(), self.read()) } => {}
+            () = self.leave_early() => {}
+        }
         drop(self.far);
         self.parser.into_inner()
+    }
+
+    /// Leaves at the time that the world has, if it has one.
+    async fn leave_early(&self) {
+        let Some((at, leave)) = self.state.world.client.leaves_at else {
+            return std::future::pending().await;
+        };
+        sleep(Duration::from_millis(at)).await;
+        self.state.leave(None);
+        leave_now(&self.state, &self.far, leave).await;
     }
 
     async fn wait_until(&self, is_true: impl Fn(&Parser) -> bool + Send) {
@@ -432,8 +445,8 @@ impl Http1Client {
                     // Dropping the end would wait for the writer.
                     self.far.close();
                 }
-                if leave == Leave::Reset {
-                    self.state.seen.lock().reset_at = Some(Instant::now());
+                if leave != Leave::Silence {
+                    self.state.leave(None);
                 }
                 return leave_now(&self.state, &self.far, leave).await;
             }

@@ -31,8 +31,8 @@ pub(super) struct Seen {
     pub(super) violations: Vec<String>,
     /// The calls and the numbers of the replies of which an upstream has sent everything.
     pub(super) whole: Vec<(usize, usize)>,
-    /// When the client has reset its connection.
-    pub(super) reset_at: Option<Instant>,
+    /// When the client has left: with its connection, or with the stream of one call.
+    pub(super) left: Vec<(Option<usize>, Instant)>,
     /// When a party first fell silent.
     pub(super) silent_since: Option<Instant>,
 }
@@ -62,6 +62,7 @@ pub(super) struct LogLine {
     /// Bytes of the request's body.
     pub(super) received: u64,
     pub(super) aborted: Option<Aborted>,
+    pub(super) at: Instant,
 }
 
 impl State {
@@ -75,6 +76,11 @@ impl State {
 
     pub(super) fn violate(&self, violation: String) {
         self.seen.lock().violations.push(violation);
+    }
+
+    /// Records that the client leaves, with its connection or with the stream of one call.
+    pub(super) fn leave(&self, stream: Option<usize>) {
+        self.seen.lock().left.push((stream, Instant::now()));
     }
 
     pub(super) fn fall_silent(&self) {

@@ -265,6 +265,11 @@ impl Fake for NearEnd {
     fn reset_on_close(&self) {
         self.0.lock().resets_on_close = true;
     }
+
+    fn is_ended_by_peer(&self) -> bool {
+        let wire = self.0.lock();
+        wire.to_near.is_shut || wire.to_near.is_reset
+    }
 }
 
 impl SpliceEnd for NearEnd {

@@ -18,6 +18,8 @@ pub(super) struct World {
     pub(super) is_fair: bool,
     pub(super) options: ClientOptions,
     pub(super) timeouts: Timeouts,
+    /// Whether a call goes on when its client leaves.
+    pub(super) must_finish: bool,
     /// Number of pipes.
     pub(super) pipes: usize,
     pub(super) client: Client,
@@ -47,6 +49,9 @@ pub(super) struct Client {
     pub(super) writes: Pace,
     /// The client resets or closes the connection after so many bytes of responses.
     pub(super) leaves_after: Option<(usize, Leave)>,
+    /// It does so after so many milliseconds, whatever has come: from its first request on, or over HTTP/2
+    /// from each. An upstream is silent meanwhile.
+    pub(super) leaves_at: Option<(u64, Leave)>,
 }
 
 /// The size of bodies, and of the pieces in which they come. Small pieces of large bodies take long to
@@ -206,7 +211,7 @@ impl World {
                 .for_each(|reply| reply.closes_silently = false);
         }
         let min_rate = rng.pick(&[0, 1_024, 1_024]);
-        Self {
+        let mut world = Self {
             protocol,
             is_fair,
             options: ClientOptions {
@@ -224,6 +229,7 @@ impl World {
                 attempt: (!is_fair && rng.chance(30)).then_some(Duration::from_secs(5)),
                 pause: rng.pick(&[PAUSE_TIMEOUT / 3, PAUSE_TIMEOUT]),
             },
+            must_finish: false,
             pipes: rng.pick(&[0, 1, 2, 8, 8, 8]),
             client: Client {
                 is_pipelined: rng.chance(50),
@@ -240,12 +246,32 @@ impl World {
                 },
                 leaves_after: (!is_fair && rng.chance(20))
                     .then(|| (length(&mut rng, scale), leave(&mut rng))),
+                leaves_at: None,
             },
             // More would take a slow client longer than the proxy waits for its next request.
             client_mood: mood(&mut rng, scale).with_capacity_of_at_most(32 << 10),
             upstream_mood: mood(&mut rng, scale),
             calls,
             dials: if is_fair { Vec::new() } else { (0..4).map(|_| dial(&mut rng)).collect() },
+        };
+        if !is_fair && rng.chance(20) {
+            world.add_early_leave(&mut rng);
+        }
+        world
+    }
+
+    /// Lets the client leave while its upstreams are silent.
+    fn add_early_leave(&mut self, rng: &mut Rng) {
+        let leave = rng.pick(&[Leave::Close, Leave::Reset]);
+        self.client.leaves_after = None;
+        self.client.leaves_at = Some((rng.pick(&[0, 1, 50, 1_000, 5_000]), leave));
+        self.must_finish = rng.chance(15);
+        let replies = self.calls.iter_mut().flat_map(|call| &mut call.replies);
+        replies.for_each(|reply| reply.delay = 30_000);
+        if rng.chance(30) {
+            // The beginning of a body waits in the proxy.
+            let replies = self.calls.iter_mut().flat_map(|call| &mut call.replies);
+            replies.for_each(|reply| reply.reads.stops_after = Some(0));
         }
     }
 }
