@@ -31,6 +31,7 @@ pub(crate) use health::{Evidence, Health};
 pub(crate) use pool::{Exceeded, Pool, PoolPermit};
 pub(crate) use queued_call::{QueueOutcome, QueuedCall};
 pub(crate) use resolved_names::{ResolvedNames, ResolvedServer};
+pub(crate) use response_times::Speed;
 pub(crate) use selection::{TriedSet, UpstreamIndex};
 pub(crate) use series::{STATUS_CLASSES, Series};
 use shared::tool::Tool;

@@ -11,7 +11,7 @@ use super::{outage, upstream_peer};
 use crate::call::{Call, Record};
 use crate::observe::metrics::{LimitKind, RetryCause};
 use crate::state::State;
-use crate::upstreams::{CallFailure, Evidence, Upstream};
+use crate::upstreams::{CallFailure, Evidence, Speed, Upstream};
 use transport::clock::{Monotonic, millis};
 use transport::hooks::{AfterFailure, Attempt, Cause, Failure, FailureKind, OUT_OF_FILES};
 
@@ -176,14 +176,16 @@ pub(super) fn record_response(state: &State, call: &Call, record: &Record, statu
     upstream.record_response(status, took);
     // The time of its head, because an ejection since then is not to be ended by it.
     let now = Monotonic::at(responded);
-    let is_slow = call.pool.record_time(upstream, took, now);
-    let failure = match call.pool.config.settings.eject.statuses.contains(&status) {
-        true => Some(CallFailure::Status(status)),
-        false if is_slow => {
+    let speed = call.pool.record_time(upstream, sent, took, now);
+    let failure = match (call.pool.config.settings.eject.statuses.contains(&status), speed) {
+        (true, _) => Some(CallFailure::Status(status)),
+        (false, Speed::Slow) => {
             let typical_ms = call.pool.typical_ms(upstream, now);
             Some(CallFailure::Slow { took_ms: millis(took), typical_ms })
         }
-        false => None,
+        // No evidence about the upstream.
+        (false, Speed::Unknown) => return,
+        (false, Speed::Usual) => None,
     };
     record_outcome(state, call, failure, now);
 }

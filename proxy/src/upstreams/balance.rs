@@ -34,18 +34,19 @@ pub(super) fn round_robin(credits: &mut [i64], candidates: impl Iterator<Item = 
     Some(index)
 }
 
-/// Selects the candidate with the fewest calls in flight for its weight. `turn` rotates the choice
-/// among equal candidates of a pool of `size` upstreams.
-pub(super) fn least_connections(
-    turn: usize,
-    size: usize,
-    candidates: impl Iterator<Item = Candidate>,
+/// Selects the candidate with the fewest calls in flight for its weight. Equal ones take turns by
+/// smooth weighted round robin, as in nginx. So do those that are idle, whatever their weights:
+/// otherwise a heavy one that is idle would always be the next.
+pub(super) fn least_connections<I: Iterator<Item = Candidate>>(
+    credits: &mut [i64],
+    candidates: impl Fn() -> I,
 ) -> Option<usize> {
-    let load = |of: &Candidate, weight: u64| (of.in_flight as u128 + 1) * u128::from(weight);
-    let rank = |of: &Candidate| (of.index + size - turn.checked_rem(size).unwrap_or(0)).checked_rem(size);
-    candidates
-        .min_by(|a, b| load(a, b.weight).cmp(&load(b, a.weight)).then_with(|| rank(a).cmp(&rank(b))))
-        .map(|candidate| candidate.index)
+    let load = |of: &Candidate, weight: u64| of.in_flight as u128 * u128::from(weight);
+    let by_load = |a: &Candidate, b: &Candidate| load(a, b.weight).cmp(&load(b, a.weight));
+    let least = candidates().min_by(by_load)?;
+    let equal = candidates().filter(|candidate| by_load(candidate, &least).is_le());
+    // The calls in flight may have changed since they were compared.
+    round_robin(credits, equal).or(Some(least.index))
 }
 
 /// Selects by weighted rendezvous hashing: a key keeps its upstream while that is a candidate. If
@@ -103,17 +104,51 @@ mod tests {
     #[test]
     fn least_connections_follows_weights_and_rotates_ties() {
         let mut busy = candidates(&[1, 3]);
-        let mut counts = [0usize; 2];
-        for turn in 0..400 {
-            let index = least_connections(turn, 2, busy.iter().copied()).unwrap();
+        let mut credits = [0; 2];
+        for _ in 0..400 {
+            let index = least_connections(&mut credits, || busy.iter().copied()).unwrap();
             busy[index].in_flight += 1;
-            counts[index] += 1;
         }
+        let counts: Vec<_> = busy.iter().map(|candidate| candidate.in_flight).collect();
         assert_eq!(counts, [100, 300]);
-        let idle = candidates(&[1, 1, 1]);
+        let (idle, mut credits) = (candidates(&[1, 1, 1]), [0; 3]);
         let turns: Vec<_> =
-            (0..6).filter_map(|turn| least_connections(turn, 3, idle.iter().copied())).collect();
+            (0..6).filter_map(|_| least_connections(&mut credits, || idle.iter().copied())).collect();
         assert_eq!(turns, [0, 1, 2, 0, 1, 2]);
+    }
+
+    /// Plays `calls` calls, at most `at_once` of them at a time, which end in a random order. Returns how
+    /// many each candidate got.
+    fn shares(weights: &[u64], at_once: usize, calls: usize) -> Vec<usize> {
+        let mut random = fastrand::Rng::with_seed(at_once as u64);
+        let mut candidates = candidates(weights);
+        let (mut credits, mut counts) = (vec![0; weights.len()], vec![0; weights.len()]);
+        let mut in_flight = Vec::new();
+        for _ in 0..calls {
+            if in_flight.len() == at_once {
+                let ended: usize = in_flight.swap_remove(random.usize(..at_once));
+                candidates[ended].in_flight -= 1;
+            }
+            let index = least_connections(&mut credits, || candidates.iter().copied()).unwrap();
+            candidates[index].in_flight += 1;
+            counts[index] += 1;
+            in_flight.push(index);
+        }
+        counts
+    }
+
+    #[test]
+    fn least_connections_shares_calls_that_end_by_weight() {
+        assert_eq!(shares(&[1, 3, 1, 1], 1, 120), [20, 60, 20, 20]);
+        assert_eq!(shares(&[1, 100], 1, 1_010), [10, 1_000]);
+        for at_once in [2, 3, 5, 8, 20, 100] {
+            let counts = shares(&[1, 3, 1, 1], at_once, 6_000);
+            // The idle ones come first, so few calls at once are shared more evenly.
+            assert!((1_500..=3_100).contains(&counts[1]), "{at_once}: {counts:?}");
+            for light in [0, 2, 3] {
+                assert!((900..=1_550).contains(&counts[light]), "{at_once}: {counts:?}");
+            }
+        }
     }
 
     #[test]
@@ -134,7 +169,7 @@ mod tests {
     #[test]
     fn no_candidate_selects_nothing() {
         assert_eq!(round_robin(&mut [0; 2], std::iter::empty()), None);
-        assert_eq!(least_connections(3, 0, std::iter::empty()), None);
+        assert_eq!(least_connections(&mut [0; 2], std::iter::empty), None);
         assert_eq!(key_hash(b"a", std::iter::empty()), None);
     }
 }

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use pingora_limits::inflight::{Guard, Inflight};
@@ -16,7 +16,7 @@ use super::call_rate::CallRate;
 use super::ejection::{CallFailure, Ejection, Returned};
 use super::last_description::LastDescription;
 use super::queue::Queue;
-use super::response_times;
+use super::response_times::{self, Speed, TimedResponse};
 use super::retry_budget::RetryBudget;
 use super::{Evidence, Health, ResolvedNames, Upstream, resolved_names};
 use crate::config::{AdminState, PoolConfig};
@@ -66,6 +66,8 @@ pub(super) struct SharedState {
     /// The calls in flight of each key, if the pool limits them.
     in_flight_by_key: OnceLock<Inflight>,
     budget: Mutex<RetryBudget>,
+    /// Number of responses whose times were recorded.
+    timed: AtomicU64,
     /// Held while an ejection is decided, so that two cannot exceed the limit together.
     ejecting: Mutex<()>,
     /// What the tool says of itself.
@@ -162,26 +164,30 @@ impl Pool {
         );
     }
 
-    /// Records the time of a response. Returns true if it was slow beside the other available
-    /// upstreams.
-    pub fn record_time(&self, upstream: &Upstream, took: Duration, now: Monotonic) -> bool {
+    /// Records the time of a response to a call that was sent at `sent`. Returns what it says of the upstream
+    /// beside the other available ones.
+    pub fn record_time(&self, upstream: &Upstream, sent: Instant, took: Duration, now: Monotonic) -> Speed {
         let rules = &self.config.settings.eject;
         if rules.slow_factor == 0 {
-            return false;
+            return Speed::Usual;
         }
-        upstream.record_time(took);
-        response_times::is_slow(took, self.peer_medians(upstream, now), rules)
+        let number = self.state.timed.fetch_add(1, Ordering::Relaxed) + 1;
+        let response = TimedResponse { sent, took, number };
+        let before = upstream.record_time(response);
+        let medians = self.peers(upstream, now).filter_map(Upstream::median_time);
+        let last = self.peers(upstream, now).filter_map(Upstream::last_response);
+        response_times::judge(&response, before, medians, last, rules)
     }
 
     /// Returns the median of the other available upstreams, in milliseconds. 0 if it is not known.
     pub fn typical_ms(&self, upstream: &Upstream, now: Monotonic) -> u64 {
-        response_times::typical(self.peer_medians(upstream, now))
-            .map_or(0, |micros| u64::from(micros) / 1_000)
+        let medians = self.peers(upstream, now).filter_map(Upstream::median_time);
+        response_times::typical(medians).map_or(0, |micros| u64::from(micros) / 1_000)
     }
 
-    fn peer_medians(&self, upstream: &Upstream, now: Monotonic) -> impl Iterator<Item = u32> {
-        let is_peer = move |other: &&Upstream| !std::ptr::eq(*other, upstream) && other.is_available(now);
-        self.upstreams.iter().filter(is_peer).filter_map(Upstream::median_time)
+    /// Returns the other available upstreams.
+    fn peers(&self, upstream: &Upstream, now: Monotonic) -> impl Iterator<Item = &Upstream> {
+        self.upstreams.iter().filter(move |other| !std::ptr::eq(*other, upstream) && other.is_available(now))
     }
 
     /// Returns the milliseconds until an upstream can take a call: 0 if one is healthy, else the time
@@ -282,6 +288,7 @@ impl SharedState {
             key_rates: OnceLock::new(),
             in_flight_by_key: OnceLock::new(),
             budget: Mutex::new(RetryBudget::new(Monotonic::now())),
+            timed: AtomicU64::new(0),
             ejecting: Mutex::new(()),
             description: Mutex::default(),
         }
@@ -366,23 +373,96 @@ pub(super) mod tests {
     #[test]
     fn slow_upstream_is_an_outlier_unless_all_are_slow() {
         let slow_after = |times: &dyn Fn(usize) -> u64| {
-            let mut config = config(3);
-            config.settings.eject.slow_factor = 5;
-            let pool = healthy(config);
-            let took = |millis| Duration::from_millis(millis);
-            for upstream in pool.upstreams.iter().cycle().take(30) {
-                assert!(!pool.record_time(upstream, took(30), at(0)));
-            }
-            let turns = pool.upstreams.iter().enumerate().cycle().take(45).map(|(index, upstream)| {
-                let slow = pool.record_time(upstream, took(times(index)), at(1_000));
-                let failure = slow.then_some(CallFailure::NoResponse);
-                pool.record_outcome(upstream, failure, at(1_000)).map(|_| index)
-            });
-            turns.collect::<Vec<_>>().into_iter().flatten().collect::<Vec<_>>()
+            let world = World::new();
+            let calls = (0..60).map(|at| (200 + at * 400, times(at as usize % 4), at as usize % 4));
+            calls.filter(|call| world.ends(*call)).map(|call| call.2).collect::<Vec<_>>()
         };
         assert_eq!(slow_after(&|index| if index == 1 { 300 } else { 30 }), [1]);
         assert_eq!(slow_after(&|_| 300), [0; 0]);
         assert_eq!(slow_after(&|index| if index == 1 { 140 } else { 30 }), [0; 0]);
+    }
+
+    /// A call: when it was sent, in milliseconds, how long it took, and its upstream.
+    type Timed = (u64, u64, usize);
+
+    /// Four upstreams whose calls took 30 ms until now.
+    struct World {
+        pool: Pool,
+        begun: Instant,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let mut config = config(4);
+            config.settings.eject.slow_factor = 5;
+            let world = Self { pool: healthy(config), begun: Instant::now() };
+            (0..40).for_each(|at| assert!(!world.ends((at * 5, 30, at as usize % 4))));
+            world
+        }
+
+        /// Records the end of a call. Returns true if its upstream was ejected.
+        fn ends(&self, (sent, took, index): Timed) -> bool {
+            let (sent, took) = (self.begun + Duration::from_millis(sent), Duration::from_millis(took));
+            let upstream = &self.pool.upstreams[index];
+            match self.pool.record_time(upstream, sent, took, at(1_000)) {
+                Speed::Unknown => false,
+                speed => {
+                    let failure = (speed == Speed::Slow).then_some(CallFailure::NoResponse);
+                    self.pool.record_outcome(upstream, failure, at(1_000)).is_some()
+                }
+            }
+        }
+    }
+
+    /// The responses of one come before those of the others, as after a burst, in any mixture, or there are
+    /// more of them.
+    #[test]
+    fn upstreams_that_become_slow_together_are_not_ejected() {
+        let mut random = fastrand::Rng::with_seed(1);
+        for number in 0..500 {
+            let world = World::new();
+            let burst = [1, 5, 20, 50][number % 4];
+            let shares = [[1, 1, 1, 1], [10, 1, 1, 1], [10, 10, 1, 0]][number % 3];
+            for round in 0..20 {
+                let is_mixed = random.bool();
+                let mut calls: Vec<Timed> = Vec::new();
+                for (index, share) in shares.into_iter().enumerate() {
+                    let delay = if is_mixed { 0 } else { 60 * index as u64 };
+                    let sent = |random: &mut fastrand::Rng| 200 + round * 1_000 + delay + random.u64(..50);
+                    calls
+                        .extend((0..share * burst).map(|_| (sent(&mut random), random.u64(280..320), index)));
+                }
+                calls.sort_by_key(|(sent, took, _)| sent + took);
+                for call in calls {
+                    assert!(!world.ends(call), "world {number}, round {round}: {call:?} ejects");
+                }
+            }
+        }
+    }
+
+    /// However many callers there are: soon all of them wait for it.
+    #[test]
+    fn one_slow_upstream_is_ejected_within_ten_calls() {
+        for callers in [1, 2, 5, 16, 50] {
+            let world = World::new();
+            let mut turns = (0..4).cycle();
+            let mut send = |at: u64| -> Timed {
+                let index = turns.next().unwrap();
+                (at, if index == 1 { 300 } else { 30 }, index)
+            };
+            let mut in_flight: Vec<_> = (0..callers).map(|caller| send(200 + caller)).collect();
+            let mut ended = 0;
+            loop {
+                in_flight.sort_by_key(|(sent, took, _)| std::cmp::Reverse(sent + took));
+                let call = in_flight.pop().unwrap();
+                ended += usize::from(call.2 == 1);
+                if world.ends(call) {
+                    break assert_eq!(call.2, 1, "{callers} callers");
+                }
+                assert!(ended < 10, "{callers} callers: it had {ended} calls");
+                in_flight.push(send(call.0 + call.1));
+            }
+        }
     }
 
     #[test]

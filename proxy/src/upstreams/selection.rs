@@ -88,10 +88,7 @@ impl Pool {
                 candidates().nth(turn).or_else(|| candidates().next()).map(|candidate| candidate.index)
             }
             Balance::RoundRobin => balance::round_robin(&mut self.credits.lock(), candidates()),
-            Balance::LeastConnections => {
-                let turn = self.state.next.fetch_add(1, Ordering::Relaxed);
-                balance::least_connections(turn, self.upstreams.len(), candidates())
-            }
+            Balance::LeastConnections => balance::least_connections(&mut self.credits.lock(), candidates),
             Balance::KeyHash => balance::key_hash(key.as_bytes(), candidates()),
         }
     }

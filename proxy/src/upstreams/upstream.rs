@@ -14,7 +14,7 @@ use super::balance::{self, Candidate};
 use super::half_open::{CallRole, HalfOpen};
 use super::health::{AtomicHealth, HealthState};
 use super::outlier::OutlierState;
-use super::response_times::ResponseTimes;
+use super::response_times::{ResponseTimes, TimedResponse};
 use super::series::{Series, SeriesSlot};
 use crate::config::{PoolSettings, UpstreamConfig};
 use transport::clock::{Monotonic, millis};
@@ -157,13 +157,19 @@ impl Upstream {
         self.series.record_response(status, took);
     }
 
-    /// Records the time of a response for the median.
-    pub(super) fn record_time(&self, took: Duration) {
+    /// Records the time of a response. Returns the number of the one before, or 0.
+    pub(super) fn record_time(&self, response: TimedResponse) -> u64 {
         let mut times = self.state.response_times.lock();
-        times.record(took);
+        let before = times.record(response);
         if let Some(median) = times.median() {
             self.state.median.store(median.max(1), Ordering::Relaxed);
         }
+        before
+    }
+
+    /// Returns the last response whose time was recorded.
+    pub(super) fn last_response(&self) -> Option<TimedResponse> {
+        self.state.response_times.lock().last()
     }
 
     /// Returns the median of the last response times in microseconds, if it is known.
