@@ -17,6 +17,7 @@ pub mod feed;
 pub mod mcp;
 pub mod openapi;
 pub mod rendering;
+pub mod requirement;
 pub mod route;
 pub mod script;
 pub mod session;

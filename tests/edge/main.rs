@@ -41,6 +41,7 @@ mod recipes;
 mod refusals;
 mod reports;
 mod retention;
+mod scopes;
 mod secrets;
 mod site;
 mod stalls;

@@ -124,7 +124,7 @@ fn own_rotation_keeps_named_secrets_and_revocation_ends_them() {
     let stack = Stack::shared();
     let (key, _) = stack.edge.issue("free");
     let (named, _) =
-        secret(&stack.edge, &key, &json!({ "tools": ["all"], "biolink": "write", "keys": true }));
+        secret(&stack.edge, &key, &json!({ "tools": ["all"], "biolink": "admin", "keys": true }));
     let grace = json!({ "grace_seconds": 0 });
     let rotated = send(&stack.edge, "POST", "/v1/keys/me/rotate", &named, Some(&grace));
     assert_eq!(rotated.status, 200, "a secret with every scope stands for the key: {}", rotated.text());
@@ -226,7 +226,7 @@ fn replayed_creation_does_not_show_a_widened_secret() {
 fn secret_that_expires_makes_nothing_that_lasts_longer() {
     let edge = Edge::shared();
     let (key, _) = edge.issue("free");
-    let all = json!({ "tools": ["all"], "biolink": "write", "keys": true });
+    let all = json!({ "tools": ["all"], "biolink": "admin", "keys": true });
     let end = "2099-01-01T00:00:00Z";
     let make = |key: &str, name: &str, expires_at: &Value, once: bool| {
         let body = json!({ "name": name, "scopes": all, "expires_at": expires_at });

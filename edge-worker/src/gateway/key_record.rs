@@ -1,6 +1,7 @@
 //! The record of the caller's key, for calls that need a scope and that no quota counts.
 
-use shared::key::{KeyRecord, Scope, VerifiedKey};
+use portal::endpoint::Endpoint;
+use shared::key::{KeyRecord, VerifiedKey};
 use shared::meter::MeterSnapshot;
 use shared::problem::Problem;
 
@@ -11,22 +12,22 @@ use crate::gateway::key_store;
 use crate::gateway::meter_client::{self, SnapshotPart};
 use crate::runtime::outline::{boxed, outlined};
 
-/// Authenticates the request for what needs a scope. Returns the record of its key, which the access
+/// Authenticates the request for what an endpoint requires. Returns the record of its key, which the access
 /// log gets to know.
 ///
 /// # Errors
 /// Those of the key, `scope-missing`, `meter-unavailable`, or `key-store-unavailable`.
 pub(crate) async fn read(
     context: &RequestContext<'_>,
-    scope: Scope,
+    endpoint: Endpoint,
     access: &mut AccessRecord,
 ) -> Result<KeyRecord, Problem> {
     let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
-    Ok(read_with(context, &key, SnapshotPart::State, scope, access).await?.0)
+    Ok(read_with(context, &key, SnapshotPart::State, endpoint, access).await?.0)
 }
 
-/// Reads the record of a verified key, with a part of its meter's snapshot, for what needs a scope. The access
+/// Reads the record of a verified key, with a part of its meter's snapshot, for what an endpoint requires. The access
 /// log gets to know the record.
 ///
 /// # Errors
@@ -35,13 +36,13 @@ pub(crate) async fn read_with(
     context: &RequestContext<'_>,
     key: &VerifiedKey,
     part: SnapshotPart<'_>,
-    scope: Scope,
+    endpoint: Endpoint,
     access: &mut AccessRecord,
 ) -> Result<(KeyRecord, MeterSnapshot), Problem> {
     let mut snapshot = boxed(meter_client::read(context, key, part)).await?;
     let record = snapshot.record.take().ok_or_else(key_store::unavailable)?;
     access.tier = Some(record.tier);
     access.secret_id = record.secret_id(key);
-    record.permit(key, Some(scope), context.request.now)?;
+    record.permit(key, endpoint.requires().scope(), context.request.now)?;
     Ok((record, snapshot))
 }

@@ -6,7 +6,12 @@ use shared::tool::Tool;
 
 use super::parts::{Change, Row, expiry, flag, heading, list, moment, select, table, text};
 
-const BIOLINK: [(&str, &str); 3] = [("none", "nothing"), ("read", "read"), ("write", "read and change")];
+const BIOLINK: [(&str, &str); 4] = [
+    ("none", "nothing"),
+    ("read", "read"),
+    ("write", "read and change"),
+    ("admin", "all, with signing secrets, export and erasure"),
+];
 const KEYS: [(&str, &str); 2] = [("false", "no"), ("true", "yes")];
 
 const COLUMNS: [&str; 7] = ["Name", "Id", "Tools", "Pages", "Keys", "Expires", "Change"];

@@ -18,6 +18,8 @@ pub enum Scope {
     BiolinkRead,
     /// Read and change them.
     BiolinkWrite,
+    /// The same, and what gives power over them: read signing secrets, export the account with its holder, erase it.
+    BiolinkAdmin,
     /// Make, change, rotate and revoke secrets of the key.
     Keys,
 }
@@ -28,6 +30,7 @@ const TOOL_CODES: u8 = 24;
 const BIOLINK_READ: u32 = 1 << 24;
 const BIOLINK_WRITE: u32 = 1 << 25;
 const KEYS: u32 = 1 << 26;
+const BIOLINK_ADMIN: u32 = 1 << 27;
 
 /// A set of scopes, as a set of bits.
 ///
@@ -51,6 +54,7 @@ impl Scope {
             Self::Tool(label) => 1 << label.code(),
             Self::BiolinkRead => BIOLINK_READ,
             Self::BiolinkWrite => BIOLINK_READ | BIOLINK_WRITE,
+            Self::BiolinkAdmin => BIOLINK_READ | BIOLINK_WRITE | BIOLINK_ADMIN,
             Self::Keys => KEYS,
         }
     }
@@ -62,6 +66,7 @@ impl Scope {
             1 => Some(Self::AllTools),
             BIOLINK_READ => Some(Self::BiolinkRead),
             BIOLINK_WRITE => Some(Self::BiolinkWrite),
+            BIOLINK_ADMIN => Some(Self::BiolinkAdmin),
             KEYS => Some(Self::Keys),
             bit => u8::try_from(bit.trailing_zeros()).ok().and_then(Label::from_code).map(Self::Tool),
         }
@@ -75,6 +80,7 @@ impl fmt::Display for Scope {
             Self::Tool(label) => write!(f, "tools:{}", label.as_str()),
             Self::BiolinkRead => f.write_str("biolink:read"),
             Self::BiolinkWrite => f.write_str("biolink:write"),
+            Self::BiolinkAdmin => f.write_str("biolink:admin"),
             Self::Keys => f.write_str("keys"),
         }
     }
@@ -84,7 +90,7 @@ impl Scopes {
     /// No scope: such a secret can read what it is.
     pub const NONE: Self = Self(0);
     /// Every scope.
-    pub const ALL: Self = Self(TOOLS | BIOLINK_READ | BIOLINK_WRITE | KEYS);
+    pub const ALL: Self = Self(TOOLS | BIOLINK_READ | BIOLINK_WRITE | BIOLINK_ADMIN | KEYS);
 
     /// Returns these scopes and one more.
     #[must_use]
@@ -124,7 +130,9 @@ impl Scopes {
 
     /// Returns the access to the bio-link account in one word.
     pub const fn biolink(self) -> &'static str {
-        if self.contains(Scope::BiolinkWrite) {
+        if self.contains(Scope::BiolinkAdmin) {
+            "admin"
+        } else if self.contains(Scope::BiolinkWrite) {
             "write"
         } else if self.contains(Scope::BiolinkRead) {
             "read"
@@ -147,7 +155,8 @@ mod tests {
 
     fn scope() -> impl Strategy<Value = Scope> {
         let tool = prop::sample::select(every_tool().collect::<Vec<_>>());
-        let other = [Scope::AllTools, Scope::BiolinkRead, Scope::BiolinkWrite, Scope::Keys];
+        let other =
+            [Scope::AllTools, Scope::BiolinkRead, Scope::BiolinkWrite, Scope::BiolinkAdmin, Scope::Keys];
         prop_oneof![tool, prop::sample::select(other.to_vec())]
     }
 
@@ -178,10 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn writing_includes_reading() {
-        let words = [Scopes::NONE, Scopes::NONE.with(Scope::BiolinkRead), Scopes::ALL].map(Scopes::biolink);
-        assert_eq!(words, ["none", "read", "write"]);
-        let reader = Scopes::NONE.with(Scope::BiolinkRead);
-        assert_eq!(reader.first_missing(Scopes::NONE.with(Scope::BiolinkWrite)), Some(Scope::BiolinkWrite));
+    fn administering_includes_writing_and_writing_reading() {
+        let levels = [Scope::BiolinkRead, Scope::BiolinkWrite, Scope::BiolinkAdmin];
+        for (level, word) in levels.into_iter().zip(["read", "write", "admin"]) {
+            let own = Scopes::NONE.with(level);
+            assert_eq!((own.biolink(), level.to_string()), (word, format!("biolink:{word}")));
+            let next = levels.into_iter().find(|other| !own.contains(*other));
+            assert_eq!(own.first_missing(Scopes::NONE.with(Scope::BiolinkAdmin)), next);
+        }
+        assert_eq!((Scopes::NONE.biolink(), Scopes::ALL.biolink()), ("none", "admin"));
     }
 }

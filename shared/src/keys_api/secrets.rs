@@ -103,6 +103,7 @@ fn parse_biolink(value: &Value) -> Result<Option<Scope>, ValueError> {
         "none" => Ok(None),
         "read" => Ok(Some(Scope::BiolinkRead)),
         "write" => Ok(Some(Scope::BiolinkWrite)),
+        "admin" => Ok(Some(Scope::BiolinkAdmin)),
         _ => Err(ValueError::NotAnAccess),
     }
 }
@@ -272,7 +273,7 @@ mod tests {
         let scopes = json!({"tools": ["pdf", "qr"], "biolink": "read", "keys": false});
         assert_eq!((&shown["scopes"], &shown["expires_at"]), (&scopes, &Value::Null));
         let all =
-            NewSecret::read(br#"{"name":"x","scopes":{"tools":["all"],"biolink":"write","keys":true}}"#, NOW);
+            NewSecret::read(br#"{"name":"x","scopes":{"tools":["all"],"biolink":"admin","keys":true}}"#, NOW);
         assert_eq!(all.unwrap().scopes, Scopes::ALL);
         assert_eq!(NewSecret::read(br#"{"name":"x","scopes":{}}"#, NOW).unwrap().scopes, Scopes::NONE);
     }

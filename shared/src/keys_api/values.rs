@@ -44,7 +44,7 @@ pub(super) enum ValueError {
     NotAPlan,
     #[error("must be all, or one of {}", Tool::ALL.map(Tool::as_str).join(", "))]
     NotATool,
-    #[error("must be one of none, read, write")]
+    #[error("must be one of none, read, write, admin")]
     NotAnAccess,
     #[error("must be one of continue, refuse")]
     NotAChoice,

@@ -189,6 +189,7 @@ fn scopes() -> impl Strategy<Value = Scopes> {
         Scope::Tool(Tool::Pdf.label()),
         Scope::BiolinkRead,
         Scope::BiolinkWrite,
+        Scope::BiolinkAdmin,
         Scope::Keys,
     ]);
     prop::collection::vec(scope, 0..5).prop_map(|list| list.into_iter().fold(Scopes::NONE, Scopes::with))

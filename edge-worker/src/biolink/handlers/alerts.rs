@@ -1,6 +1,7 @@
 //! `GET /v1/keys/me/alerts`: the last alerts of a key and of its account's webhooks, free of charge.
 
 use biolink::webhooks::{AlertEvent, alert_list, describe_alert};
+use portal::endpoint::Endpoint;
 use shared::key::{BiolinkPlan, KeyRecord, Scope, VerifiedKey};
 use shared::meter::Alert;
 use shared::problem::Problem;
@@ -20,7 +21,7 @@ pub(crate) async fn handle(
 ) -> Result<Response, Problem> {
     let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
-    let read = key_record::read_with(context, &key, SnapshotPart::Alerts, Scope::Keys, access);
+    let read = key_record::read_with(context, &key, SnapshotPart::Alerts, Endpoint::ReadAlerts, access);
     let (record, snapshot) = boxed(read).await?;
     let described = |alert: Alert| (alert.at, describe_alert(&AlertEvent::Key { id: record.id, alert }));
     let mut alerts: Vec<_> = snapshot.alerts.into_iter().map(described).collect();

@@ -4,8 +4,9 @@ use biolink::pages_api::{
     Call, Decision, DomainInput, MAX_BODY, Once, Operation, account_unavailable, plan_required,
 };
 use biolink::route::{PagesCall, PagesEndpoint};
+use portal::endpoint::Endpoint;
 use shared::idempotency::{IDEMPOTENCY_KEY, IdempotencyKey};
-use shared::key::{KeyId, Scope, SecretId};
+use shared::key::{KeyId, SecretId};
 use shared::method::Method;
 use shared::problem::Problem;
 
@@ -24,7 +25,7 @@ pub(crate) async fn handle(
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
-    let record = boxed(key_record::read(context, scope(called.endpoint.method()), access)).await?;
+    let record = boxed(key_record::read(context, Endpoint::Pages(called.endpoint), access)).await?;
     if called.endpoint.needs_plan() {
         plan_required(record.biolink_plan)?;
     }
@@ -83,11 +84,6 @@ pub(crate) async fn handle(
         _ => response,
     };
     Ok(ClientResponse::Own(response.into_bytes()))
-}
-
-/// Returns the scope of a call of bio-link's API.
-pub(super) const fn scope(method: Method) -> Scope {
-    if matches!(method, Method::Get) { Scope::BiolinkRead } else { Scope::BiolinkWrite }
 }
 
 /// Returns a call without conditions.

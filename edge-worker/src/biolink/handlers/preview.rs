@@ -2,7 +2,7 @@
 //! the visits.
 
 use biolink::pages_api::{plan_required, preview};
-use shared::key::Scope;
+use portal::endpoint::Endpoint;
 use shared::problem::Problem;
 use shared::response::Response;
 
@@ -16,7 +16,7 @@ pub(crate) async fn handle(
     context: &RequestContext<'_>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    let record = boxed(key_record::read(context, Scope::BiolinkRead, access)).await?;
+    let record = boxed(key_record::read(context, Endpoint::Preview, access)).await?;
     plan_required(record.biolink_plan)?;
     let body = boxed(read_body(context, true)).await?;
     outlined(|| preview(&body, &context.pages_url(), context.request.now))

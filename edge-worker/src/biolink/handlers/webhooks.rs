@@ -4,10 +4,11 @@ use biolink::pages_api::{Decision, Operation, Reply, check_no_query, plan_requir
 use biolink::route::{WebhooksCall, WebhooksTarget};
 use biolink::webhooks::describe_schema;
 use biolink::webhooks_api::{WebhooksMessage, WebhooksOperation, WebhooksRequest};
+use portal::endpoint::Endpoint;
 use shared::problem::Problem;
 use shared::response::Response;
 
-use super::pages_api::{call, once, read_body, scope};
+use super::pages_api::{call, once, read_body};
 use crate::access_log::AccessRecord;
 use crate::biolink::{pages_client, webhooks_client};
 use crate::context::RequestContext;
@@ -20,7 +21,7 @@ pub(crate) async fn handle(
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    let record = key_record::read(context, scope(called.endpoint.method()), access).await?;
+    let record = key_record::read(context, Endpoint::Webhooks(called.endpoint), access).await?;
     plan_required(record.biolink_plan)?;
     if let WebhooksTarget::Kind(kind) = called.target {
         check_no_query(query)?;

@@ -1,6 +1,6 @@
 //! `GET /v1/usage/calls`: the log of a key's last calls, free of charge.
 
-use shared::key::Scope;
+use portal::endpoint::Endpoint;
 use shared::keys_api::CallsRequest;
 use shared::problem::Problem;
 use shared::response::Response;
@@ -21,7 +21,8 @@ pub(crate) async fn handle(
     access.record_key(&key);
     let request = outlined(|| CallsRequest::read(query))?;
     let part = SnapshotPart::Calls(request.filter());
-    let (_, snapshot) = boxed(key_record::read_with(context, &key, part, Scope::Keys, access)).await?;
+    let (_, snapshot) =
+        boxed(key_record::read_with(context, &key, part, Endpoint::ReadCalls, access)).await?;
     let response = outlined(|| request.response(&snapshot.calls.unwrap_or_default()));
     Ok(with_quota(response, &snapshot.response))
 }

@@ -1,6 +1,6 @@
 //! `GET /v1/usage`: the past calls of a key, free of charge.
 
-use shared::key::Scope;
+use portal::endpoint::Endpoint;
 use shared::keys_api::HistoryRequest;
 use shared::problem::Problem;
 use shared::response::Response;
@@ -23,7 +23,8 @@ pub(crate) async fn handle(
     let request = outlined(|| HistoryRequest::read(query))?;
     let since = request.since_kept(clock::now());
     let part = SnapshotPart::Hours { since };
-    let (_, snapshot) = boxed(key_record::read_with(context, &key, part, Scope::Keys, access)).await?;
+    let (_, snapshot) =
+        boxed(key_record::read_with(context, &key, part, Endpoint::ReadHistory, access)).await?;
     let response = outlined(|| request.response(&snapshot, clock::now()));
     Ok(with_quota(response, &snapshot.response))
 }

@@ -1,8 +1,9 @@
 //! Named secrets of the caller's key: `/v1/keys/me/secrets` and below. The key's meter makes every
 //! change, and decides whether the caller's secret may make it.
 
+use portal::endpoint::Endpoint;
 use shared::idempotency::{IDEMPOTENCY_KEY, IdempotencyKey, IssueStep};
-use shared::key::{ApiKey, Scope, Subject, VerifiedKey};
+use shared::key::{ApiKey, Subject, VerifiedKey};
 use shared::keys_api::{MAX_BODY, NewSecret, created_once, describe_secrets};
 use shared::meter::{Change, SecretChange};
 use shared::problem::Problem;
@@ -21,7 +22,7 @@ pub(crate) async fn list(
     context: &RequestContext<'_>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    let record = key_record::read(context, Scope::Keys, access).await?;
+    let record = key_record::read(context, Endpoint::ListSecrets, access).await?;
     Ok(Response::json(describe_secrets(&record).to_string()))
 }
 

@@ -103,7 +103,7 @@ async fn secret_neither_outlives_its_maker_nor_sees_its_key() {
     let direct = Direct::issuing().await;
     let (key, id) = direct.issue(json!({})).await;
     let end = "2099-01-01T00:00:00Z";
-    let all = json!({ "tools": ["all"], "biolink": "write", "keys": true });
+    let all = json!({ "tools": ["all"], "biolink": "admin", "keys": true });
     let body = |name: &str, at: Value| json!({ "name": name, "scopes": all, "expires_at": at });
     let made = direct.send("POST", SECRETS, &key, body("ending", json!(end))).await.json();
     let (ending, own) =

@@ -1,0 +1,165 @@
+//! What a request needs of its caller: the one table. `docs/security.md` has a row for each operation of the
+//! descriptions, and tests compare both with each other and with what the worker does.
+
+use biolink::route::{PagesEndpoint, WebhooksEndpoint};
+use shared::key::Scope;
+
+use crate::endpoint::Endpoint;
+use crate::route::StatusEndpoint;
+
+/// What a request needs of its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requirement {
+    /// Nothing: it is for everyone.
+    Nothing,
+    /// A secret of a key, whatever its scopes.
+    AnySecret,
+    /// A secret with a scope.
+    Scope(Scope),
+    /// A secret with `keys`, and with each scope that the secret has which it makes or changes.
+    ScopesOfSecret,
+    /// A secret with every scope.
+    EveryScope,
+    /// The admin secret.
+    AdminSecret,
+    /// The secret that origins share with the edge.
+    GrantSecret,
+    /// The signature of a shop.
+    Signature,
+}
+
+impl Requirement {
+    /// Returns the scope that a secret needs by itself, whatever the request is about.
+    pub const fn scope(self) -> Option<Scope> {
+        match self {
+            Self::Scope(scope) => Some(scope),
+            Self::Nothing
+            | Self::AnySecret
+            | Self::ScopesOfSecret
+            | Self::EveryScope
+            | Self::AdminSecret
+            | Self::GrantSecret
+            | Self::Signature => None,
+        }
+    }
+}
+
+impl Endpoint {
+    /// Returns what a request needs of its caller.
+    pub const fn requires(self) -> Requirement {
+        match self {
+            Self::CallTool(tool, _) => Requirement::Scope(Scope::Tool(tool.label())),
+            // A key can read itself, and every message of MCP is a request of its own.
+            Self::ReadOwnKey | Self::Mcp => Requirement::AnySecret,
+            Self::ReadHistory | Self::ReadCalls | Self::ReadAlerts | Self::ListSecrets => {
+                Requirement::Scope(Scope::Keys)
+            }
+            Self::CreateSecret | Self::ChangeSecret | Self::RevokeSecret | Self::RotateSecret => {
+                Requirement::ScopesOfSecret
+            }
+            Self::RotateOwnKey | Self::RevokeOwnKey => Requirement::EveryScope,
+            Self::IssueKey
+            | Self::ListKeys
+            | Self::ReadKey
+            | Self::ChangeKey
+            | Self::RevokeKey
+            | Self::RotateKey
+            | Self::RevokeKeySecret
+            | Self::Admin(_) => Requirement::AdminSecret,
+            Self::StatusHistory(endpoint) => of_status(endpoint),
+            Self::KeyChanges | Self::Meters => Requirement::GrantSecret,
+            Self::Pages(endpoint) => Requirement::Scope(of_pages(endpoint)),
+            Self::Webhooks(endpoint) => Requirement::Scope(of_webhooks(endpoint)),
+            Self::Preview => Requirement::Scope(Scope::BiolinkRead),
+            Self::PushProducts => Requirement::Signature,
+            // A view of the console needs what the read needs that it shows.
+            Self::Console(_)
+            | Self::Session(_)
+            | Self::Health
+            | Self::Status
+            | Self::Asset(_)
+            | Self::ProblemPage
+            | Self::StatusPage
+            | Self::ListTools
+            | Self::ReadTool
+            | Self::ToolsOpenApi
+            | Self::ToolsPage
+            | Self::Site(_)
+            | Self::Image
+            | Self::Visit(_)
+            | Self::Preflight => Requirement::Nothing,
+        }
+    }
+}
+
+const fn of_pages(endpoint: PagesEndpoint) -> Scope {
+    use PagesEndpoint as E;
+    match endpoint {
+        E::List
+        | E::Read
+        | E::Revisions
+        | E::ReadRevision
+        | E::ListSources
+        | E::ReadSource
+        | E::SourceRuns
+        | E::Analytics
+        | E::LiveAnalytics
+        | E::ListImages
+        | E::ReadImage
+        | E::ListDomains
+        | E::ReadDomain
+        | E::Account => Scope::BiolinkRead,
+        E::Create
+        | E::Replace
+        | E::Patch
+        | E::Delete
+        | E::Publish
+        | E::Unpublish
+        | E::Restore
+        | E::AddLink
+        | E::PatchLink
+        | E::DeleteLink
+        | E::OrderLinks
+        | E::CreateSource
+        | E::PatchSource
+        | E::DeleteSource
+        | E::RefreshSource
+        | E::ResetAnalytics
+        | E::UploadImage
+        | E::DeleteImage
+        | E::CreateDomain
+        | E::PatchDomain
+        | E::DeleteDomain
+        | E::VerifyDomain => Scope::BiolinkWrite,
+        // The export has the holder, and what was erased is gone.
+        E::Export | E::Erase => Scope::BiolinkAdmin,
+    }
+}
+
+const fn of_webhooks(endpoint: WebhooksEndpoint) -> Scope {
+    use WebhooksEndpoint as E;
+    match endpoint {
+        E::List
+        | E::Read
+        | E::Deliveries
+        | E::ReadDelivery
+        | E::Stats
+        | E::Schema
+        | E::Events
+        | E::ReadEvent => Scope::BiolinkRead,
+        E::Create | E::Patch | E::Delete | E::Test | E::Retry | E::Replay => Scope::BiolinkWrite,
+        // Whoever has the secret sends events in the name of the gateway.
+        E::ReadSecret | E::RotateSecret => Scope::BiolinkAdmin,
+    }
+}
+
+const fn of_status(endpoint: StatusEndpoint) -> Requirement {
+    use StatusEndpoint as E;
+    match endpoint {
+        E::History | E::ListIncidents | E::ReadIncident | E::Feed => Requirement::Nothing,
+        E::CreateIncident | E::DeleteIncident | E::UpdateIncident => Requirement::AdminSecret,
+    }
+}
+
+#[cfg(test)]
+mod tests;
