@@ -167,3 +167,24 @@ fn holder_of_a_revoked_key_is_erased() {
         listed["keys"][0]["holder"].is_null().then_some(())
     });
 }
+
+/// Names of secrets say whose they are, and so may what was called.
+#[test]
+fn erased_holder_leaves_no_name_and_no_call() {
+    let edge = Edge::shared();
+    let (key, id) = edge.issue("free");
+    let body = json!({ "name": "Grace's laptop", "scopes": { "tools": ["idea"] } });
+    let made = Request::post("/v1/keys/me/secrets", &body).key(&key).send(edge.addr).json();
+    let read = |path: &str| Request::get(path).key(&key).send(edge.addr);
+    // More than a row of the log takes.
+    (0..70).for_each(|_| assert_eq!(read("/webhooks").status, 403));
+    let calls = || read("/v1/usage/calls?limit=1000").json()["calls"].as_array().unwrap().len();
+    assert!(calls() >= 70);
+    let erased = administer(&edge, "PATCH", &format!("/v1/keys/{id}"), Some(&json!({ "holder": null })));
+    assert_eq!(erased.status, 200, "{}", erased.text());
+    assert_eq!((calls(), read("/v1/keys/me").json()["refusals"].clone()), (0, json!([])));
+    let secrets = read("/v1/keys/me/secrets");
+    assert_eq!(secrets.json()["secrets"][0]["name"], made["id"], "{}", secrets.text());
+    assert_eq!(read("/webhooks").status, 403);
+    assert_eq!(calls(), 1, "the log goes on");
+}

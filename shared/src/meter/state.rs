@@ -81,6 +81,9 @@ pub struct Meter {
     /// The rows of calls that are full since the last message, for the shell to store.
     #[serde(skip)]
     full_rows: Vec<CallRow>,
+    /// Whether the last message has erased the holder, so that the shell erases what it has kept of them.
+    #[serde(skip)]
+    is_erased: bool,
     /// Set in a meter whose subject is an `Idempotency-Key`.
     #[serde(skip_serializing_if = "Option::is_none")]
     issue: Option<IssueOnce>,
@@ -202,6 +205,12 @@ impl Meter {
     /// state.
     pub fn take_full_rows(&mut self) -> Vec<CallRow> {
         std::mem::take(&mut self.full_rows)
+    }
+
+    /// Returns true if the last message has erased the holder: once, for the shell to erase the rows of calls and
+    /// alerts.
+    pub const fn take_erased(&mut self) -> bool {
+        std::mem::replace(&mut self.is_erased, false)
     }
 
     /// Takes the hour that has ended with the last message, for the shell to store by its number before

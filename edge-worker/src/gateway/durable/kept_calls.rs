@@ -10,6 +10,7 @@ use worker::{Result, SqlStorage, SqlStorageValue};
 use crate::runtime::message::parse;
 use crate::runtime::{log, sql};
 
+const ERASE: &str = "DROP TABLE IF EXISTS calls";
 const TABLE: &str =
     "CREATE TABLE IF NOT EXISTS calls (n INTEGER PRIMARY KEY, last_at INTEGER NOT NULL, j TEXT NOT NULL)";
 const STORE: &str = "INSERT INTO calls (n, last_at, j) VALUES (?, ?, ?) ON CONFLICT (n) DO UPDATE SET last_at = excluded.last_at, j = excluded.j";
@@ -34,6 +35,14 @@ fn try_keep(storage: &SqlStorage, row: &CallRow, now: UnixMillis) -> Result<()> 
         storage.exec(DROP_PUSHED_OUT, vec![sql::integer(number)?, sql::integer(row.number % 2)?])?;
     }
     Ok(())
+}
+
+/// Removes all.
+///
+/// # Errors
+/// If the storage fails.
+pub(super) fn erase(storage: &SqlStorage) -> Result<()> {
+    storage.exec(ERASE, None).map(drop)
 }
 
 /// Returns a page of the log.

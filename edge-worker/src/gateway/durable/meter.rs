@@ -30,7 +30,7 @@ use crate::bindings;
 use crate::gateway::{key_change_feed, key_directory, key_store};
 use crate::runtime::message::parse;
 use crate::runtime::outline::outlined;
-use crate::runtime::{alarm, clock, log, sql};
+use crate::runtime::{alarm, clock, log, recent, sql};
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS state (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL)";
 const LOAD: &str = "SELECT j FROM state";
@@ -254,6 +254,10 @@ impl Meter {
         let (mut reply, is_changed) = outlined(|| next.step(message, clock::now()));
         for row in next.take_full_rows() {
             kept_calls::keep(&self.sql, &row, clock::now());
+        }
+        if next.take_erased() {
+            kept_calls::erase(&self.sql)?;
+            recent::erase(&self.sql)?;
         }
         if let Some(ended) = next.take_ended_hour() {
             kept_hours::keep(&self.sql, &ended)?;

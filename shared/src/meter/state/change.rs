@@ -2,7 +2,7 @@
 
 use super::Meter;
 use crate::key::{FormerSecret, KeyError, KeyRecord, KeyStatus, Scopes, VerifiedKey};
-use crate::meter::{Change, ChangeOutcome, SecretError};
+use crate::meter::{CallLog, Change, ChangeOutcome, SecretError};
 use crate::time::UnixMillis;
 
 /// Age up to which a key without a stored record is accepted by its MAC alone, in milliseconds: an
@@ -64,6 +64,10 @@ impl Meter {
                 if let Err(error) = apply(record, change, now) {
                     return ChangeOutcome::Secret(error);
                 }
+                if matches!(change, Change::Patch { holder: Some(None), .. }) {
+                    self.calls = CallLog::default();
+                    self.is_erased = true;
+                }
                 if *record != before {
                     record.version = record.version.saturating_add(1).max(FIRST_CHANGE);
                     self.responses.clear();
@@ -115,6 +119,10 @@ fn apply(record: &mut KeyRecord, change: &Change, now: UnixMillis) -> Result<(),
         } => {
             if let Some(holder) = holder {
                 record.holder.clone_from(holder);
+            }
+            if *holder == Some(None) {
+                // The holder named them.
+                record.secrets.iter_mut().for_each(|secret| secret.name = secret.id.to_string());
             }
             record.tier = tier.unwrap_or(record.tier);
             if let Some(own) = limits {
