@@ -55,6 +55,7 @@ mod nested;
 mod secret_calls;
 mod secret_change;
 mod state;
+mod stored;
 mod tally;
 
 pub use alerts::{Alert, AlertCause, EXPIRY_DAYS, THRESHOLDS};
@@ -71,4 +72,5 @@ pub use message::{
 pub use secret_calls::SecretCalls;
 pub use secret_change::{SecretChange, SecretError};
 pub use state::Meter;
+pub use stored::{Ask, NextValue, Turn, TurnError};
 pub use tally::Tally;

@@ -3,7 +3,8 @@
 
 use shared::{meter::Change, tier::Tier};
 use tests::sim::{
-    Demand, Faults, Limiter, Outcome, Pace, Scenario, costs, named, outages, priced, proxies, run, table,
+    Demand, Faults, Limiter, Outcome, Pace, Scenario, contended, costs, named, outages, priced, proxies, run,
+    table,
 };
 
 /// The named scenarios in which nothing goes wrong.
@@ -29,6 +30,27 @@ fn named_scenarios_admit_no_call_over_a_limit() {
             let row = table::row(&scenario.name, limiter, &outcome);
             assert!(manual.contains(&row), "docs/limits.md has not this row: {row}");
         }
+    }
+}
+
+/// However many proxies ask for a key at once, and however far from the server, each message is decided within
+/// five trips, and four to a far one, so that no call goes without the meter.
+#[test]
+fn proxies_that_take_turns_decide_calls_in_five_trips() {
+    for scenario in contended() {
+        let mut trips = 0;
+        for seed in 1..=2 {
+            let outcome = lease(&scenario, seed);
+            let name = format!("{} seed {seed}", scenario.name);
+            assert!(outcome.worst_minute() <= 1.0, "{name}: {:.4}", outcome.worst_minute());
+            assert_eq!((outcome.degraded, outcome.undecided), (0, 0), "{name}");
+            let most = if scenario.sites[0].way > 0 { 4 } else { 5 };
+            assert!(outcome.trips <= most, "{name}: {} trips", outcome.trips);
+            assert!(outcome.goodput() >= 0.96, "{name}: {:.4}", outcome.goodput());
+            trips = trips.max(outcome.trips);
+        }
+        println!("{}: {trips} trips", scenario.name);
+        assert!(trips > 2, "{}: nobody has lost a turn", scenario.name);
     }
 }
 

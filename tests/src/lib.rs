@@ -38,6 +38,7 @@ mod runtime;
 pub mod shop;
 pub mod sim;
 pub mod slope;
+pub mod slow_link;
 pub mod small_disk;
 pub mod stack;
 pub mod tls;

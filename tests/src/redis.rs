@@ -11,7 +11,7 @@ use std::{
     hash::{BuildHasher as _, Hasher as _},
     io::{Read as _, Write as _},
     iter,
-    net::{TcpListener, TcpStream},
+    net::{SocketAddr, TcpListener, TcpStream},
     path::Path,
     process::Command,
 };
@@ -100,6 +100,11 @@ impl Redis {
         let mut replies = String::new();
         stream.read_to_string(&mut replies).unwrap();
         replies
+    }
+
+    /// Returns the address of the server.
+    pub fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
     }
 
     /// Returns the section of a configuration that names this server.

@@ -22,6 +22,7 @@ mod rng;
 mod scenario;
 mod schedule;
 pub mod table;
+mod turns;
 mod units;
 mod world;
 
@@ -31,7 +32,9 @@ pub use faults::Faults;
 pub use outcome::Outcome;
 pub use random::random;
 pub use rng::Rng;
-pub use scenario::{COST_ISOLATES, Demand, Scenario, Site, costs, named, outages, priced, proxies};
+pub use scenario::{
+    COST_ISOLATES, Demand, Scenario, Site, contended, costs, named, outages, priced, proxies,
+};
 pub use units::{PricedCall, UnitDemand};
 
 /// The part that decides on calls.

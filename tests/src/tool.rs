@@ -6,7 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
@@ -54,6 +54,7 @@ struct Shared {
     calls: AtomicUsize,
     /// The number of calls whose connection ended while they waited.
     aborted: AtomicUsize,
+    arrivals: Mutex<Vec<Instant>>,
     /// The number of open connections that have carried a call.
     connections: AtomicUsize,
     /// The number of all connections that have carried a call.
@@ -79,6 +80,7 @@ impl FakeTool {
             probe_drip: Mutex::default(),
             calls: AtomicUsize::new(0),
             aborted: AtomicUsize::new(0),
+            arrivals: Mutex::default(),
             connections: AtomicUsize::new(0),
             opened: AtomicUsize::new(0),
             received: Mutex::default(),
@@ -115,6 +117,11 @@ impl FakeTool {
     /// Returns the number of calls so far whose connection ended while they waited.
     pub fn aborted(&self) -> usize {
         self.shared.aborted.load(Ordering::SeqCst)
+    }
+
+    /// Returns the moments at which calls have arrived so far.
+    pub fn arrivals(&self) -> Vec<Instant> {
+        self.shared.arrivals.lock().clone()
     }
 
     /// Returns the number of open connections that have carried a call.
@@ -212,6 +219,7 @@ async fn serve_connection(mut stream: TcpStream, shared: Arc<Shared>) {
         let released = shared.release.notified();
         shared.received.lock().push(head.clone());
         shared.calls.fetch_add(1, Ordering::SeqCst);
+        shared.arrivals.lock().push(Instant::now());
         let mut behavior = shared.behavior.lock().clone();
         if matches!(behavior, ToolBehavior::Wait) {
             tokio::select! {

@@ -24,7 +24,7 @@ use shared::tool::Tool;
 use tokio::sync::{mpsc, oneshot};
 
 use self::lease_caches::LeaseCaches;
-use self::queue::{Job, MeterQueue};
+use self::queue::{LaneEnd, MeterQueue};
 use super::count_clock::CountClock;
 use crate::config::MeterAuthority;
 pub(crate) use service::MeterService;
@@ -43,7 +43,7 @@ pub(crate) struct Meters {
 struct Ends {
     authority: MeterAuthority,
     work: mpsc::UnboundedReceiver<Work>,
-    lanes: Vec<mpsc::UnboundedReceiver<Job>>,
+    lanes: Vec<LaneEnd>,
 }
 
 /// Work that a request leaves to the background service.
@@ -165,8 +165,9 @@ impl Meters {
             learn(cache, key, record);
             cache.read(key, sent)
         });
-        let reply = self.queue.send(key.id, Message::Read(self.with_record(&request))).await;
-        let Ok(Reply::Read(snapshot)) = reply else { return Err(unavailable()) };
+        let message = Message::Read(self.with_record(&request));
+        let reply = self.queue.send(key.id, message, Instant::now()).await;
+        let Ok((_, Reply::Read(snapshot))) = reply else { return Err(unavailable()) };
         self.with(key, |cache, now| cache.handle_response(&request, sent, &snapshot.response, now));
         match snapshot.response.verdict {
             Verdict::Refuse(fault) => Err(fault.into()),
@@ -180,8 +181,8 @@ impl Meters {
     /// # Errors
     /// `meter-unavailable`.
     pub(super) async fn show(&self, record: KeyRecord) -> Result<Option<MeterSnapshot>, Problem> {
-        match self.queue.send(record.id, Message::Show { record: Some(record) }).await {
-            Ok(Reply::Show(snapshot)) => Ok(snapshot),
+        match self.queue.send(record.id, Message::Show { record: Some(record) }, Instant::now()).await {
+            Ok((_, Reply::Show(snapshot))) => Ok(snapshot),
             _ => Err(unavailable()),
         }
     }

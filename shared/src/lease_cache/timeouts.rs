@@ -57,6 +57,9 @@ pub struct CallWait {
 pub enum WaitEvent {
     /// The timer fired that was set to [`CallWait::due_ms`].
     Timer,
+    /// The timer fired, and the meter's server is known to respond: the request is on its way there, behind
+    /// others. Neither is a further copy of use, nor is the meter out of reach.
+    StillOnTheWay,
     /// A response came that decides nothing: it came later than it may admit the call.
     LateResponse,
     /// A copy failed.
@@ -122,8 +125,14 @@ impl CallWait {
         let Timeouts { hedge_ms, total_ms } = self.timeouts;
         let is_stalled = elapsed_ms > self.due_ms.saturating_add(STALL_MS);
         let is_first = self.copies == 1;
+        if event == WaitEvent::StillOnTheWay && elapsed_ms < LONGEST_MS {
+            self.due_ms = elapsed_ms.saturating_add(hedge_ms.min(total_ms)).min(LONGEST_MS);
+            return WaitStep::Continue;
+        }
         let sends_again = match event {
-            WaitEvent::Timer => is_first && hedge_ms < total_ms,
+            WaitEvent::Timer | WaitEvent::StillOnTheWay => {
+                is_first && hedge_ms < total_ms && elapsed_ms < total_ms
+            }
             WaitEvent::LateResponse => {
                 self.has_response = true;
                 is_first
@@ -140,13 +149,13 @@ impl CallWait {
         }
         match event {
             WaitEvent::LateResponse | WaitEvent::Error { .. } => WaitStep::Continue,
-            WaitEvent::Timer | WaitEvent::NothingInFlight if self.has_response => {
-                WaitStep::GiveUp(WaitFailure::Late)
+            WaitEvent::Timer | WaitEvent::StillOnTheWay | WaitEvent::NothingInFlight => {
+                WaitStep::GiveUp(match (self.has_response, is_stalled) {
+                    (true, _) => WaitFailure::Late,
+                    (false, true) => WaitFailure::Stalled,
+                    (false, false) => WaitFailure::Silent,
+                })
             }
-            WaitEvent::Timer | WaitEvent::NothingInFlight if is_stalled => {
-                WaitStep::GiveUp(WaitFailure::Stalled)
-            }
-            WaitEvent::Timer | WaitEvent::NothingInFlight => WaitStep::GiveUp(WaitFailure::Silent),
         }
     }
 }

@@ -77,6 +77,19 @@ pub enum Message {
 }
 
 impl Message {
+    /// Returns the record that comes with the message.
+    pub(super) const fn record_mut(&mut self) -> Option<&mut KeyRecord> {
+        match self {
+            Self::Ask(request)
+            | Self::Read(request)
+            | Self::History { request, .. }
+            | Self::Calls { request, .. }
+            | Self::ReadAlerts(request) => request.record.as_mut(),
+            Self::Change { record, .. } | Self::Show { record } => record.as_mut(),
+            Self::Stored { .. } | Self::Alerts { .. } | Self::Attempt(_) | Self::Issue(_) => None,
+        }
+    }
+
     /// Returns true for a message that may leave the meter as it was.
     pub(super) const fn may_only_read(&self) -> bool {
         match self {

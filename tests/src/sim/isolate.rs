@@ -6,13 +6,14 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Rng, Scenario, Site, Step, clock::MachineClock};
+use super::{Rng, Scenario, Site, Step, clock::MachineClock, turns::Lane};
 
 pub(super) struct Isolate {
     pub(super) holder: LeaseCache,
     /// Number of crashes. Work started before a crash ends with it.
     pub(super) life: u32,
     pub(super) site: Site,
+    pub(super) lane: Lane,
     clock: MachineClock,
 }
 
@@ -29,6 +30,7 @@ impl Isolate {
             holder: LeaseCache::new(rng.next()),
             life: 0,
             site: scenario.sites[place % scenario.sites.len()],
+            lane: Lane::default(),
             clock: MachineClock::new(offset, scenario.start, &steps),
         }
     }

@@ -46,8 +46,12 @@ pub struct Outcome {
     pub ideal: u32,
     /// The number of responses other than 200 to the client of a closed loop.
     pub refused: u32,
+    /// The number of calls that were not decided, because the meter did not respond.
+    pub undecided: u32,
     /// The number of these at a time that `Retry-After` had named.
     pub misled: u32,
+    /// The most trips to a server that only stores and compares until a message was decided.
+    pub trips: u32,
     passed: Vec<Passed>,
     in_force: Vec<InForce>,
     day_slack: u64,
@@ -98,6 +102,8 @@ impl Outcome {
             ideal: 0,
             refused: 0,
             misled: 0,
+            trips: 0,
+            undecided: 0,
             passed: Vec::new(),
             in_force: vec![InForce {
                 from: 0,
@@ -118,7 +124,8 @@ impl Outcome {
                 let units = call.priced.filter(|_| !failed).map_or(0, |priced| priced.cost().units);
                 self.passed.push(Passed { decided, released, failed, degraded, units });
             }
-            Admission::Deny(..) | Admission::Refuse(_) | Admission::Unavailable { .. } => {}
+            Admission::Unavailable { .. } => self.undecided += 1,
+            Admission::Deny(..) | Admission::Refuse(_) => {}
         }
     }
 

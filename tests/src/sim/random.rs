@@ -40,6 +40,7 @@ pub fn random(seed: u64) -> Scenario {
         start,
         length,
         creation,
+        takes_turns: false,
         faults,
         changes: changes(&mut rng, minute, length),
         units: None,

@@ -31,6 +31,8 @@ pub struct Scenario {
     pub length: u64,
     /// The time in milliseconds in which the object is created with the first message.
     pub creation: u64,
+    /// Whether isolates are proxies with a server that only stores and compares.
+    pub takes_turns: bool,
     /// The faults.
     pub faults: Faults,
     /// Changes of the record, in milliseconds from the start.
@@ -89,6 +91,7 @@ impl Scenario {
             start: NOON,
             length: 900_000,
             creation: 0,
+            takes_turns: false,
             faults: Faults::default(),
             changes: Vec::new(),
             units: None,
@@ -295,6 +298,24 @@ pub fn proxies() -> Vec<Scenario> {
         Scenario::new("Ent 500/min, 1.5x, 8 proxies, fail-overs lose 1 s", Tier::Enterprise, 1.5, 8, &[1])
             .with(failing_over),
     ]
+}
+
+/// Returns the scenarios in which proxies far from their server ask for one key at once: those numbers of them,
+/// at these round trips.
+#[must_use]
+pub fn contended() -> Vec<Scenario> {
+    let mut scenarios = Vec::new();
+    for (tier, load) in [(Tier::Free, 20.0), (Tier::Pro, 4.0)] {
+        for proxies in [3, 16] {
+            for round_trip in [0, 60, 200] {
+                let name = format!("{tier}, {load}x, {proxies} proxies, {round_trip} ms");
+                let scenario = Scenario::new(&name, tier, load, proxies, &[round_trip / 2]);
+                // A day's quota would end the run.
+                scenarios.push(Scenario { takes_turns: true, ..scenario.with_day(10_000).lasting(300_000) });
+            }
+        }
+    }
+    scenarios
 }
 
 /// Returns the scenarios of the table of units: keys whose calls have prices of up to 60 units, which

@@ -8,13 +8,18 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::PricedCall;
+use super::{
+    PricedCall,
+    turns::{Command, Found},
+};
 
 /// An event. Isolates and exchanges are given by their index.
 pub(super) enum Event {
     Call { isolate: usize, fails: bool, priced: Option<PricedCall> },
     AtMeter(usize, Box<MeterRequest>),
     AtIsolate(usize, Box<MeterRequest>, Box<MeterResponse>),
+    AtServer(usize, Box<Command>),
+    FromServer(usize, Box<Found>),
     Retry(usize),
     Deadline(usize),
     Timer { isolate: usize, life: u32, started: UnixMillis, turn: ReportTurn },

@@ -19,6 +19,7 @@ use super::{
     isolate::Isolate,
     object::{Fate, Object},
     schedule::{Event, Schedule},
+    turns::Server,
     units::{ChargedAfterwards, IdealUnits},
 };
 use exchange::Exchange;
@@ -40,6 +41,7 @@ pub(super) struct World<'a> {
     schedule: Schedule,
     isolates: Vec<Isolate>,
     object: Object,
+    server: Server,
     exchanges: Vec<Exchange>,
     ideal: Ideal,
     ideal_units: IdealUnits,
@@ -67,6 +69,7 @@ impl<'a> World<'a> {
             schedule: Schedule::default(),
             isolates,
             object: Object::new(clock),
+            server: Server::default(),
             exchanges: Vec::new(),
             ideal: Ideal::default(),
             ideal_units: IdealUnits::default(),
@@ -158,6 +161,8 @@ impl<'a> World<'a> {
             Event::Call { isolate, fails, priced } => self.call(isolate, fails, priced),
             Event::AtMeter(exchange, ask) => self.at_meter(exchange, &ask),
             Event::AtIsolate(exchange, ask, response) => self.at_isolate(exchange, &ask, &response),
+            Event::AtServer(isolate, command) => self.at_server(isolate, *command),
+            Event::FromServer(isolate, found) => self.from_server(isolate, *found),
             Event::Retry(exchange) => self.retry(exchange),
             Event::Deadline(exchange) => self.deadline(exchange),
             Event::Timer { isolate, life, started, turn } => self.timer(isolate, life, started, turn),

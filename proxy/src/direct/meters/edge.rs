@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use shared::meter::{BulkReplies, BulkReply, BulkRequest, HolderAsk, Message};
 use shared::origin_token::OriginToken;
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::queue::{Job, MeterError};
+use super::queue::{LaneEnd, MeterError};
 use crate::config::Authority;
 use crate::direct::Direct;
 use crate::direct::edge_connection::Connection;
@@ -22,7 +21,8 @@ use transport::clock;
 const TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Exchanges messages with the edge until the process exits.
-pub(super) async fn work(direct: Arc<Direct>, state: Arc<State>, mut jobs: mpsc::UnboundedReceiver<Job>) {
+pub(super) async fn work(direct: Arc<Direct>, state: Arc<State>, lane: LaneEnd) {
+    let mut jobs = lane.jobs;
     let (mut connection, mut batch) = (Connection::default(), Vec::new());
     while jobs.recv_many(&mut batch, BulkRequest::MAX_ASKS).await > 0 {
         let (mut asking, mut asks) = (Vec::new(), Vec::new());

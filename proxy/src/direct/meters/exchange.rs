@@ -3,10 +3,10 @@
 //! Why: docs/decisions/limits.md, "A request says within which time its call may be let through".
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use shared::key::{KeyRecord, VerifiedKey};
-use shared::lease_cache::{Admission, CallWait, WaitEvent, WaitFailure, WaitStep};
+use shared::lease_cache::{Admission, CallWait, Timeouts, WaitEvent, WaitFailure, WaitStep};
 use shared::meter::{Message, MeterRequest, MeterResponse, Reply};
 use shared::problem::codes;
 use shared::time::UnixMillis;
@@ -17,12 +17,13 @@ use super::queue::MeterError;
 use super::{KeyDecision, Meters, WaitingCall};
 
 /// A copy of the request with the meter's response to it.
-type Arrival = (MeterRequest, Result<MeterResponse, MeterError>);
+type Arrival = Result<(MeterRequest, MeterResponse), MeterError>;
 
 struct Exchange {
     meters: Arc<Meters>,
     key: VerifiedKey,
     request: MeterRequest,
+    timeouts: Timeouts,
     sent: UnixMillis,
     wait: CallWait,
     copies: JoinSet<Arrival>,
@@ -33,7 +34,7 @@ struct Exchange {
 pub(super) async fn run(meters: Arc<Meters>, call: WaitingCall) {
     let WaitingCall { key, tool, request, timeouts, sent, decided } = call;
     let wait = CallWait::new(timeouts);
-    let mut exchange = Exchange { meters, key, request, sent, wait, copies: JoinSet::new() };
+    let mut exchange = Exchange { meters, key, request, timeouts, sent, wait, copies: JoinSet::new() };
     let admission = exchange.decide().await;
     let decision = exchange.meters.with(&key, |cache, _| KeyDecision::new(cache, &key, admission));
     if let Err(KeyDecision { admission: Admission::Allow { charge, .. }, .. }) = decided.send(decision) {
@@ -42,7 +43,7 @@ pub(super) async fn run(meters: Arc<Meters>, call: WaitingCall) {
         exchange.meters.with(&key, |cache, now| cache.record_outcome(tool, status, true, charge, now));
     }
     while let Some(arrival) = exchange.copies.join_next().await {
-        if let Ok((request, Ok(response))) = arrival {
+        if let Ok(Ok((request, response))) = arrival {
             let _decided_before = exchange.apply(&request, &response);
         }
     }
@@ -58,13 +59,14 @@ impl Exchange {
             // sees how late it is. A response is polled before the timer.
             let rest = Duration::from_millis(self.wait.due_ms().saturating_sub(self.elapsed_ms()));
             let event = match timeout(rest, self.copies.join_next()).await {
-                Ok(Some(Ok((request, Ok(response))))) => match self.apply(&request, &response) {
+                Ok(Some(Ok(Ok((request, response))))) => match self.apply(&request, &response) {
                     Some(admission) => return admission,
                     // Its lease and its verdict were applied. Only this call is still undecided.
                     None => WaitEvent::LateResponse,
                 },
-                Ok(Some(Ok((_, Err(_))) | Err(_))) => WaitEvent::Error { is_final: false },
+                Ok(Some(Ok(Err(_)) | Err(_))) => WaitEvent::Error { is_final: false },
                 Ok(None) => WaitEvent::NothingInFlight,
+                Err(_) if self.is_in_turn() => WaitEvent::StillOnTheWay,
                 Err(_) => WaitEvent::Timer,
             };
             match self.wait.next(event, self.elapsed_ms()) {
@@ -73,6 +75,12 @@ impl Exchange {
                 WaitStep::GiveUp(reason) => return self.give_up(reason),
             }
         }
+    }
+
+    /// Returns true if the authority replies, so that the request waits for its turn there.
+    fn is_in_turn(&self) -> bool {
+        let silence = Duration::from_millis(self.timeouts.total_ms);
+        self.meters.queue.is_heard_within(silence, &self.key.id)
     }
 
     fn elapsed_ms(&self) -> u64 {
@@ -87,10 +95,9 @@ impl Exchange {
 
     fn send(&mut self, request: MeterRequest) {
         let meters = Arc::clone(&self.meters);
-        self.copies.spawn(async move {
-            let response = meters.ask(&request).await;
-            (request, response)
-        });
+        let now = Instant::now();
+        let since = now.checked_sub(Duration::from_millis(self.elapsed_ms())).unwrap_or(now);
+        self.copies.spawn(async move { meters.ask(&request, since).await });
     }
 
     /// Applies a response to the key's cache. Returns the decision, or `None` if it decides nothing.
@@ -112,10 +119,15 @@ impl Exchange {
 }
 
 impl Meters {
-    /// Sends a request to the meter of a key.
-    async fn ask(&self, request: &MeterRequest) -> Result<MeterResponse, MeterError> {
-        match self.queue.send(request.key.id, Message::Ask(self.with_record(request))).await? {
-            Reply::Ask(response) => Ok(response),
+    /// Sends a request to the meter of a key, for a call that waits since then. Returns the response with the
+    /// request that it is to.
+    async fn ask(
+        &self,
+        request: &MeterRequest,
+        since: Instant,
+    ) -> Result<(MeterRequest, MeterResponse), MeterError> {
+        match self.queue.send(request.key.id, Message::Ask(self.with_record(request)), since).await? {
+            (Message::Ask(request), Reply::Ask(response)) => Ok((request, response)),
             _ => Err(MeterError::Unexpected),
         }
     }
@@ -131,8 +143,8 @@ impl Meters {
     /// Sends a request for which no call waits, once, and applies the response.
     pub(super) async fn report(&self, key: &VerifiedKey, request: MeterRequest) {
         let sent = self.now();
-        match self.ask(&request).await {
-            Ok(response) => {
+        match self.ask(&request, Instant::now()).await {
+            Ok((_, response)) => {
                 self.with(key, |cache, now| cache.handle_response(&request, sent, &response, now));
             }
             Err(_logged) => {

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use shared::key::KeyId;
 use shared::meter::{Message, Reply};
 use tokio::sync::{mpsc, oneshot};
@@ -32,9 +33,6 @@ pub(crate) enum MeterError {
     /// The stored state is not a meter's.
     #[error("the stored state of the meter cannot be read: key_id={0}")]
     Unreadable(KeyId),
-    /// Other proxies have changed the state each time before it was stored.
-    #[error("the state of the meter changes too fast: key_id={0}")]
-    Contended(KeyId),
     /// A change was not copied to enough replicas.
     #[error("a change reached {reached} replicas in time, expected {expected}")]
     NotReplicated {
@@ -54,28 +52,79 @@ impl MeterError {
     }
 }
 
-/// A message to the meter of a key, with the place for its reply.
+/// A message to the meter of a key, with who waits for its reply.
 pub(super) struct Job {
     pub(super) id: KeyId,
     pub(super) message: Message,
-    reply: oneshot::Sender<Result<Reply, MeterError>>,
+    pub(super) waiter: Waiter,
+}
+
+/// The sender of a message.
+pub(super) struct Waiter {
+    /// The moment at which the call began to wait, for whose message there is one.
+    since: Instant,
+    reply: oneshot::Sender<Result<(Message, Reply), MeterError>>,
 }
 
 impl Job {
     /// Passes the reply to the sender of the message, if it still waits.
     pub(super) fn end(self, reply: Result<Reply, MeterError>) {
-        let _received = self.reply.send(reply);
+        let Self { message, waiter, .. } = self;
+        waiter.end(reply.map(|reply| (message, reply)));
     }
 
     /// Returns true if no one waits for the reply.
     pub(super) fn is_abandoned(&self) -> bool {
+        self.waiter.is_gone()
+    }
+}
+
+impl Waiter {
+    /// Passes a reply on with the message as it was handled.
+    pub(super) fn end(self, reply: Result<(Message, Reply), MeterError>) {
+        let _received = self.reply.send(reply);
+    }
+
+    /// Returns the time since the call began to wait.
+    pub(super) fn waited(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
         self.reply.is_closed()
     }
 }
 
+/// The moment at which an authority replied last.
+#[derive(Clone, Default)]
+pub(super) struct Heard(Arc<Mutex<Option<Instant>>>);
+
+impl Heard {
+    /// Records that it has replied.
+    pub(super) fn now(&self) {
+        *self.0.lock() = Some(Instant::now());
+    }
+
+    fn is_within(&self, time: Duration) -> bool {
+        self.0.lock().is_some_and(|at| at.elapsed() <= time)
+    }
+}
+
+/// The sender's side of a lane.
+struct Lane {
+    jobs: mpsc::UnboundedSender<Job>,
+    heard: Heard,
+}
+
+/// The worker's side of a lane.
+pub(super) struct LaneEnd {
+    pub(super) jobs: mpsc::UnboundedReceiver<Job>,
+    pub(super) heard: Heard,
+}
+
 /// The sender's side of the queue, and its counters.
 pub(super) struct MeterQueue {
-    lanes: Vec<mpsc::UnboundedSender<Job>>,
+    lanes: Vec<Lane>,
     messages: AtomicU64,
     failures: AtomicU64,
     is_failing: AtomicBool,
@@ -87,8 +136,12 @@ pub(super) struct MeterQueue {
 
 impl MeterQueue {
     /// Returns the queue and the workers' sides of it. All messages to one key take the same lane.
-    pub(super) fn new(lanes: usize) -> (Self, Vec<mpsc::UnboundedReceiver<Job>>) {
-        let (lanes, ends) = (0..lanes.max(1)).map(|_| mpsc::unbounded_channel()).unzip();
+    pub(super) fn new(lanes: usize) -> (Self, Vec<LaneEnd>) {
+        let lane = |_| {
+            let ((jobs, end), heard) = (mpsc::unbounded_channel(), Heard::default());
+            (Lane { jobs, heard: heard.clone() }, LaneEnd { jobs: end, heard })
+        };
+        let (lanes, ends) = (0..lanes.max(1)).map(lane).unzip();
         let queue = Self {
             lanes,
             messages: AtomicU64::new(0),
@@ -100,17 +153,21 @@ impl MeterQueue {
         (queue, ends)
     }
 
-    /// Sends a message to the meter of a key.
+    /// Sends a message to the meter of a key. `since` is when its call began to wait. Returns the reply, with
+    /// the message as it was handled: a call may have more time to be let through.
     ///
     /// # Errors
     /// If no reply comes.
-    pub(super) async fn send(&self, id: KeyId, message: Message) -> Result<Reply, MeterError> {
+    pub(super) async fn send(
+        &self,
+        id: KeyId,
+        message: Message,
+        since: Instant,
+    ) -> Result<(Message, Reply), MeterError> {
         self.messages.fetch_add(1, Ordering::Relaxed);
         let (reply, replied) = oneshot::channel();
-        // The last byte chooses the shard of tables already.
-        let [place, ..] = *id.as_bytes();
-        let lane = usize::from(place).checked_rem(self.lanes.len()).and_then(|lane| self.lanes.get(lane));
-        let is_sent = lane.is_some_and(|lane| lane.send(Job { id, message, reply }).is_ok());
+        let job = Job { id, message, waiter: Waiter { since, reply } };
+        let is_sent = self.lane(&id).is_some_and(|lane| lane.jobs.send(job).is_ok());
         let reply = match timeout(REPLY_TIMEOUT, replied).await {
             Ok(Ok(reply)) if is_sent => reply,
             Ok(_) => Err(MeterError::NotRunning),
@@ -118,6 +175,18 @@ impl MeterQueue {
         };
         self.record(&reply);
         reply
+    }
+
+    /// Returns true if the authority is known to have replied to a message within this time, on the way that
+    /// those of the key take.
+    pub(super) fn is_heard_within(&self, time: Duration, id: &KeyId) -> bool {
+        self.lane(id).is_some_and(|lane| lane.heard.is_within(time))
+    }
+
+    fn lane(&self, id: &KeyId) -> Option<&Lane> {
+        // The last byte chooses the shard of tables already.
+        let [place, ..] = *id.as_bytes();
+        usize::from(place).checked_rem(self.lanes.len()).and_then(|lane| self.lanes.get(lane))
     }
 
     /// Returns the numbers of messages and of those without a reply.
@@ -136,7 +205,7 @@ impl MeterQueue {
     }
 
     /// Counts a failure, and logs the first one, the first refusal and the recovery.
-    fn record(&self, reply: &Result<Reply, MeterError>) {
+    fn record<T>(&self, reply: &Result<T, MeterError>) {
         let was_failing = self.is_failing.load(Ordering::Relaxed);
         match reply {
             Ok(_) if was_failing => {

@@ -46,13 +46,13 @@ impl BackgroundService for MeterService {
     async fn start(&self, _shutdown: ShutdownWatch) {
         let Some(Ends { authority, work, lanes }) = self.meters.ends.lock().take() else { return };
         let (connected, connections) = mpsc::unbounded_channel();
-        for jobs in lanes {
+        for lane in lanes {
             match &authority {
                 MeterAuthority::Edge => {
-                    tokio::spawn(edge::work(Arc::clone(&self.direct), Arc::clone(&self.state), jobs));
+                    tokio::spawn(edge::work(Arc::clone(&self.direct), Arc::clone(&self.state), lane));
                 }
                 MeterAuthority::Valkey(config) => {
-                    tokio::spawn(valkey::work(ValkeyConfig::clone(config), jobs, connected.clone()));
+                    tokio::spawn(valkey::work(ValkeyConfig::clone(config), lane, connected.clone()));
                 }
             }
         }

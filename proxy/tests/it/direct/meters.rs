@@ -112,7 +112,7 @@ async fn day(proxy: &Proxy, key: &str) -> Value {
 /// longer than its minute, and it is refused while its meter does not respond in time.
 const EXACT: &str = r#""tier":"pro","limits":{"minute":100,"day":100},"when_meter_unreachable":"refuse""#;
 
-async fn issue(proxy: &Proxy, fields: &str) -> Value {
+pub(super) async fn issue(proxy: &Proxy, fields: &str) -> Value {
     let body = format!(r#"{{"email":"a@example.com","name":"A",{fields}}}"#);
     let request = Request::new("POST", "/v1/keys/issue")
         .header("Authorization", &format!("Bearer {}", keys::ADMIN_SECRET))

@@ -8,10 +8,18 @@ use shared::{
 };
 
 use super::World;
-use crate::sim::{PricedCall, object::Fate, schedule::Event};
+use crate::sim::{
+    PricedCall,
+    object::Fate,
+    schedule::Event,
+    turns::{Command, Found, LaneStep},
+};
 
 /// The timeout of a request that no call waits for.
 const REPORT_TIMEOUT_MS: u64 = 5_000;
+
+/// The longest time for which a call waits.
+const LONGEST_MS: u64 = 3_000;
 
 /// A request to the meter, and the call that waits for the response.
 pub(super) struct Exchange {
@@ -76,6 +84,10 @@ impl World<'_> {
     fn send(&mut self, exchange: usize, ask: &MeterRequest) {
         self.outcome.hops += 1;
         let isolate = self.exchanges[exchange].isolate;
+        if self.scenario.takes_turns {
+            let command = self.isolates[isolate].lane.add(exchange, ask.clone(), self.now, &mut self.rng);
+            return self.to_server(isolate, command);
+        }
         for after in self.delays(isolate) {
             self.schedule.push(self.now + after, Event::AtMeter(exchange, Box::new(ask.clone())));
         }
@@ -84,7 +96,8 @@ impl World<'_> {
     pub(super) fn retry(&mut self, exchange: usize) {
         let asked = &mut self.exchanges[exchange];
         let here = &mut self.isolates[asked.isolate];
-        if asked.over || here.life != asked.life {
+        if asked.over || here.life != asked.life || self.scenario.takes_turns {
+            // The server has replied lately: the request waits for its turn.
             return;
         }
         asked.retried = true;
@@ -175,6 +188,10 @@ impl World<'_> {
         let asked = &mut self.exchanges[exchange];
         let (isolate, started) = (asked.isolate, asked.started);
         let here = &mut self.isolates[isolate];
+        let waited = here.now(self.now).since(asked.sent);
+        if self.scenario.takes_turns && !asked.over && waited < REPORT_TIMEOUT_MS.min(LONGEST_MS) {
+            return self.schedule.push(self.now + LONGEST_MS - waited, Event::Deadline(exchange));
+        }
         if std::mem::replace(&mut asked.over, true) || here.life != asked.life {
             return;
         }
@@ -185,6 +202,39 @@ impl World<'_> {
             self.served(isolate, waiting, admission, self.now);
         }
         self.keep(isolate, started);
+    }
+
+    fn to_server(&mut self, isolate: usize, command: Option<Command>) {
+        if let Some(command) = command {
+            let [after] = self.delays(isolate)[..] else { panic!("turns have no faults") };
+            self.schedule.push(self.now + after, Event::AtServer(isolate, Box::new(command)));
+        }
+    }
+
+    pub(super) fn at_server(&mut self, isolate: usize, command: Command) {
+        let found = self.server.handle(command, UnixMillis(self.now));
+        let [after] = self.delays(isolate)[..] else { panic!("turns have no faults") };
+        self.schedule.push(self.now + after, Event::FromServer(isolate, Box::new(found)));
+    }
+
+    pub(super) fn from_server(&mut self, isolate: usize, found: Found) {
+        let (here, exchanges) = (&mut self.isolates[isolate], &self.exchanges);
+        let now = here.now(self.now);
+        let waited = |exchange: usize| now.since(exchanges[exchange].sent);
+        match here.lane.handle(found, self.now, &mut self.rng, waited) {
+            LaneStep::Send(command) => self.to_server(isolate, Some(command)),
+            LaneStep::End(ended, trips) => {
+                self.outcome.trips = self.outcome.trips.max(trips);
+                for (exchange, ask, reply) in ended {
+                    let Reply::Ask(response) = reply else { panic!("a reply of another kind") };
+                    // The clock of the server is true.
+                    self.exchanges[exchange].decided.get_or_insert(response.at.0);
+                    self.at_isolate(exchange, &ask, &response);
+                }
+                let next = self.isolates[isolate].lane.begin(self.now, &mut self.rng);
+                self.to_server(isolate, next);
+            }
+        }
     }
 
     /// Sets a timer for the next report, if the request that began at `started` is to send it.
