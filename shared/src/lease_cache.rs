@@ -209,6 +209,12 @@ impl LeaseCache {
         if !self.is_usable(key, label, now) {
             return self.ask_meter(key, label, units, now);
         }
+        // With its last call gone, nothing would be certain, although the meter has more. If it gives none, that
+        // one passes.
+        let has_more = self.last.is_some_and(|(quota, _)| quota.minute.remaining > 0);
+        if has_more && self.leases.left(now) == 1 && !self.backoff.is_active(now) {
+            return self.ask_meter(key, label, units, now);
+        }
         // Leases come before the cached denial: the meter denied what it had not lent.
         if let Some(admission) = self.spend(key, Some(label), now) {
             let rate = self.rate.per_1000_seconds(now);
@@ -216,7 +222,7 @@ impl LeaseCache {
             return Step::Decided(admission, renewal);
         }
         if let Some(denial) = self.denied.get(units, now) {
-            return Step::Decided(Admission::Deny(denial, self.quota(key, now)), None);
+            return Step::Decided(Admission::Deny(denial, self.certain_quota(key, now)), None);
         }
         self.ask_meter(key, label, units, now)
     }
@@ -224,7 +230,12 @@ impl LeaseCache {
     /// Refuses a call whose price the meter has refused just now, or asks the meter.
     fn call_reserving(&mut self, key: &VerifiedKey, label: Label, units: u32, now: UnixMillis) -> Step {
         match self.denied_units.get(units, now).filter(|_| self.is_usable(key, label, now)) {
-            Some(denial) => Step::Decided(Admission::Deny(denial, self.quota(key, now)), None),
+            Some(denial) => {
+                // Of units the denial says something, which is a second old at most.
+                let QuotaStatus { units, .. } = self.quota(key, now);
+                let quota = QuotaStatus { units, ..self.certain_quota(key, now) };
+                Step::Decided(Admission::Deny(denial, quota), None)
+            }
             None => self.ask_meter(key, label, units, now),
         }
     }
@@ -403,7 +414,8 @@ impl LeaseCache {
         let day = self.leases.spend(now)?;
         self.assume_success(label, now);
         let charge = self.pending.count_secret(Charge::on(day).by(self.secret_id(key)));
-        Some(self.allow(key, charge, now))
+        let quota = self.certain_quota(key, now);
+        Some(Admission::Allow { quota, degraded: false, charge })
     }
 
     /// Tallies an admitted call that the meter has not tallied.
@@ -425,6 +437,19 @@ impl LeaseCache {
         Admission::Allow { quota: self.quota(key, now), degraded: false, charge }
     }
 
+    /// Returns the quota status for a call that was decided without the meter: what this cache can give
+    /// for sure, because others may have used the rest since the meter has responded.
+    fn certain_quota(&self, key: &VerifiedKey, now: UnixMillis) -> QuotaStatus {
+        match self.last {
+            Some((quota, at)) => {
+                let held_ms = self.leases.last_end().map_or(0, |end| end.since(now));
+                quota.certain(self.leases.left(now), held_ms, now.since(at))
+            }
+            None => QuotaStatus::whole(&self.record_or_provisional(key).policy()),
+        }
+    }
+
+    /// Returns the quota status for a call on which the meter has decided just now.
     fn quota(&self, key: &VerifiedKey, now: UnixMillis) -> QuotaStatus {
         match self.last {
             Some((quota, at)) => quota.after(now.since(at)).with_held(self.leases.left(now)),

@@ -33,6 +33,16 @@ fn named_scenarios_admit_no_call_over_a_limit() {
     }
 }
 
+/// However many places share a key, none tells a client of calls that others have made meanwhile.
+#[test]
+fn no_call_is_told_of_more_than_is_left() {
+    for scenario in standard().into_iter().chain(proxies().into_iter().take(3)).chain(contended()) {
+        let scenario = Scenario { length: 150_000, ..scenario };
+        let told = lease(&scenario, 1).told_too_much();
+        assert_eq!(told, 0, "{}: {told} too many", scenario.name);
+    }
+}
+
 /// However many proxies ask for a key at once, and however far from the server, each message is decided within
 /// five trips, and four to a far one, so that no call goes without the meter.
 #[test]
@@ -177,7 +187,9 @@ fn client_paced_by_headers_gets_its_quota_without_a_refusal() {
             for seed in 1..=3 {
                 let scenario = client(tier, Pace::Eager, isolates);
                 let outcome = lease(&scenario, seed);
-                assert_eq!(outcome.refused, 0, "{tier} through {isolates} isolates, seed {seed}");
+                // What is left is that of the isolate that says so, and the next call may reach another one.
+                let most = u32::from(isolates > 1);
+                assert!(outcome.refused <= most, "{tier} through {isolates} isolates, seed {seed}");
                 let quota = f64::from(10 * scenario.policy().minute.get());
                 let got = f64::from(u32::try_from(outcome.admitted()).unwrap()) / quota;
                 assert!(

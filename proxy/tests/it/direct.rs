@@ -9,6 +9,7 @@ mod links;
 mod meters;
 mod secrets;
 mod state;
+mod told_quota;
 mod units;
 
 use std::{

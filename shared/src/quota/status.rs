@@ -8,6 +8,8 @@ use crate::headers::{Header, RATE_LIMIT, RATE_LIMIT_POLICY};
 use crate::policy::{Policy, Window};
 use crate::problem::{Problem, codes};
 
+const MINUTE_MS: u64 = 60_000;
+
 /// The status of one quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowStatus {
@@ -101,6 +103,24 @@ impl QuotaStatus {
             ..own
         };
         Self { minute: more(self.minute), day: self.day.map(more), ..self }
+    }
+
+    /// Returns what is certain of this status some time later, when others may have used the rest: the `held`
+    /// calls of a cache, which end after `held_ms`. Of the day others can have used no more than passes in
+    /// so many minutes. Of units nothing is known.
+    #[must_use]
+    pub(crate) fn certain(self, held: u32, held_ms: u64, elapsed_ms: u64) -> Self {
+        let Self { minute, day, .. } = self.after(elapsed_ms);
+        let minutes = u32::try_from(elapsed_ms / MINUTE_MS).unwrap_or(u32::MAX).saturating_add(1);
+        let others = minute.limit.saturating_mul(minutes);
+        let certain = |own: WindowStatus, remaining: u32| WindowStatus {
+            remaining: remaining.saturating_add(held).min(own.limit),
+            ..own
+        };
+        let day = day.map(|day| certain(day, day.remaining.saturating_sub(others)));
+        let minute = certain(minute, 0);
+        let reset_ms = if held > 0 { held_ms } else { minute.reset_ms };
+        Self { minute: WindowStatus { reset_ms, ..minute }, day, units: None }
     }
 
     /// `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11). A quota

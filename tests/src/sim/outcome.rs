@@ -53,6 +53,8 @@ pub struct Outcome {
     /// The most trips to a server that only stores and compares until a message was decided.
     pub trips: u32,
     passed: Vec<Passed>,
+    /// What admitted calls were told to be left of the minute and the day, with the time of the decision.
+    told: Vec<(u64, u32, Option<u32>)>,
     in_force: Vec<InForce>,
     day_slack: u64,
     same_machine: bool,
@@ -105,6 +107,7 @@ impl Outcome {
             trips: 0,
             undecided: 0,
             passed: Vec::new(),
+            told: Vec::new(),
             in_force: vec![InForce {
                 from: 0,
                 policy: Some(scenario.policy()),
@@ -118,7 +121,10 @@ impl Outcome {
 
     pub(super) fn served(&mut self, admission: &Admission, call: &Waiting, decided: u64, released: u64) {
         match *admission {
-            Admission::Allow { degraded, .. } => {
+            Admission::Allow { degraded, quota, .. } => {
+                if !degraded {
+                    self.told.push((decided, quota.minute.remaining, quota.day.map(|day| day.remaining)));
+                }
                 self.degraded += u32::from(degraded);
                 let failed = call.fails;
                 let units = call.priced.filter(|_| !failed).map_or(0, |priced| priced.cost().units);
@@ -139,6 +145,26 @@ impl Outcome {
     #[must_use]
     pub fn admitted(&self) -> usize {
         self.passed.len()
+    }
+
+    /// Returns the most calls that an admitted call was told to be left beyond those that were, of the minute
+    /// or the day. The policy must not have changed.
+    #[must_use]
+    pub fn told_too_much(&self) -> u32 {
+        let Some(policy) = self.in_force.first().and_then(|state| state.policy) else { return 0 };
+        let told = self.told.iter().map(|&(at, minute, day)| {
+            // What was decided in the same moment may have been later.
+            let before = || self.passed.iter().filter(move |passed| passed.decided < at);
+            let in_minute = before().filter(|passed| passed.decided + MINUTE_MS > at).count() + 1;
+            let today = |passed: &&Passed| UnixMillis(passed.decided).day() == UnixMillis(at).day();
+            let in_day = before().filter(|passed| !passed.failed).filter(today).count();
+            let excess = |told: u32, limit: std::num::NonZeroU32, used: usize| {
+                (told + u32::try_from(used).unwrap()).saturating_sub(limit.get())
+            };
+            let of_day = policy.day.zip(day).map(|(limit, told)| excess(told, limit, in_day));
+            excess(minute, policy.minute, in_minute).max(of_day.unwrap_or(0))
+        });
+        told.max().unwrap_or(0)
     }
 
     /// Returns the share of calls that waited for the meter.

@@ -16,15 +16,15 @@ use tests::{
 use super::call;
 
 /// Proxies of one deployment with their meters in one Redis, and a tool.
-struct Shared {
-    proxies: Vec<Proxy>,
+pub(super) struct Shared {
+    pub(super) proxies: Vec<Proxy>,
     redis: Redis,
     _folder: TempDir,
     _tool: FakeTool,
 }
 
 impl Shared {
-    async fn start(count: usize) -> Self {
+    pub(super) async fn start(count: usize) -> Self {
         Self::start_with(Redis::start(), count).await
     }
 
