@@ -2,6 +2,7 @@
 //! the proxy from starting on this machine.
 
 mod names;
+mod settings;
 mod valkey;
 
 use std::collections::BTreeMap;
@@ -109,6 +110,9 @@ pub fn findings(config: &Config, file: &Path, now: UnixMillis) -> Vec<Finding> {
         if let Some(detail) = readable_by_all(&file.path) {
             warn(&file.key, detail);
         }
+    }
+    for (key, detail) in settings::of_process(config) {
+        warn(&key, detail);
     }
     let unresolved = Unresolved::of(config);
     if let Some(detail) = names::edge_name(config).and_then(|name| unresolved.warning(name)) {
@@ -264,7 +268,8 @@ fn readable_by_all(path: &Path) -> Option<String> {
 fn pools(config: &Config, unresolved: &Unresolved, now: UnixMillis) -> Vec<Finding> {
     let mut found: BTreeMap<(&str, String), Vec<Tool>> = BTreeMap::new();
     for (tool, pool) in config.pools.iter() {
-        for (key, detail) in pool_warnings(pool, unresolved, now) {
+        let odd = settings::of_pool(config, tool, pool);
+        for (key, detail) in pool_warnings(pool, unresolved, now).into_iter().chain(odd) {
             found.entry((key, detail)).or_default().push(tool);
         }
     }

@@ -113,7 +113,15 @@ pub(super) fn read(
     let prices = limits.entry("prices").and_then(|entry| prices(&entry)).unwrap_or_default();
     let authority = limits.read("authority", AuthorityKind::Process, choice);
     let is_shared = replay_store == ReplayStore::Valkey;
-    let valkey = limits::read_valkey(valkey, is_shared || authority == AuthorityKind::Valkey);
+    let is_counted = authority == AuthorityKind::Valkey;
+    if !valkey.is_present() {
+        let detail = "`valkey` needs the section [valkey]; write servers = [\"127.0.0.1:6379\"] in it";
+        let needing = [(is_shared, &*grants, "replay_store"), (is_counted, &*limits, "authority")];
+        for (_, section, key) in needing.into_iter().filter(|(needs, ..)| *needs) {
+            section.fault_at(key, detail);
+        }
+    }
+    let valkey = limits::read_valkey(valkey, is_shared || is_counted);
     if is_shared && direct {
         let detail = "`valkey` is for proxies behind an edge: in direct mode calls have keys, not grants";
         grants.fault_at("replay_store", detail);

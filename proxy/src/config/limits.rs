@@ -130,10 +130,11 @@ pub(super) fn prices(entry: &Entry<'_>) -> Option<Prices> {
     })
 }
 
-/// Reads `[valkey]`: every key, so that none is reported as unknown.
+/// Reads `[valkey]`: every key, so that none is reported as unknown. If the section is missing, the key that
+/// needs it is reported elsewhere.
 pub(super) fn read_valkey(section: &mut Section<'_>, is_used: bool) -> Option<Box<ValkeyConfig>> {
     let servers = section.entry("servers").map(|entry| entry.read(servers));
-    if is_used && servers.is_none() {
+    if is_used && servers.is_none() && section.is_present() {
         section.fault("servers", "is missing; write servers = [\"127.0.0.1:6379\"]");
     }
     let word = section.read("kind", KindWord::Single, choice);

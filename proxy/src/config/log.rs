@@ -240,7 +240,17 @@ const fn with_callers_trace(fields: LogFields) -> LogFields {
 }
 
 fn fields(entry: &Entry<'_>) -> Result<Vec<LogField>, ValueError> {
-    Ok(entry.elements()?.iter().filter_map(|element| element.read(choice)).collect())
+    let mut chosen = Vec::new();
+    for element in entry.elements()? {
+        match element.read(choice) {
+            Some(field) if chosen.contains(&field) => {
+                element.fault(format!("`{}` is a field already: expected each one once", element.text()?));
+            }
+            Some(field) => chosen.push(field),
+            None => {}
+        }
+    }
+    Ok(chosen)
 }
 
 fn level(entry: &Entry<'_>) -> Result<LevelFilter, ValueError> {

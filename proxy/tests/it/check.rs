@@ -102,8 +102,9 @@ fn timeouts_that_exclude_each_other_are_warned_of() {
     warns(&all, &["pools.*.try_timeout: 20s is longer than answer_timeout, 5s"]);
     let probe = config().pool_line(Tool::Qr, "probe.timeout = \"3s\"");
     warns(&probe, &["pools.qr.probe.timeout: 3s is longer than interval, 2s"]);
-    let grace = config().pool_line(Tool::Qr, "answer_timeout = \"2m\"");
-    warns(&grace, &["server.grace: 40s is shorter than the answer_timeout of qr, 2m"]);
+    let grace =
+        config().pool_line(Tool::Qr, "answer_timeout = \"36s\"").line("server", "grace = \"35500ms\"");
+    warns(&grace, &["server.grace: 35500ms is shorter than the answer_timeout of qr, 36s"]);
 }
 
 #[test]

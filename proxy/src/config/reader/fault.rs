@@ -46,6 +46,21 @@ pub struct SecretFile {
 }
 
 impl Places {
+    /// Returns true if the file has the key.
+    pub fn has(&self, key: &str) -> bool {
+        self.0.contains_key(key)
+    }
+
+    /// Returns the first key of a section that the file has.
+    pub fn first_of(&self, section: &str) -> Option<String> {
+        let begins = |key: &&String| key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
+        self.0
+            .iter()
+            .filter(|(key, _)| begins(key))
+            .min_by_key(|(_, place)| **place)
+            .map(|(key, _)| key.clone())
+    }
+
     /// Returns the position of a key's value. That of a pool's key can stand in `[defaults]`. A key
     /// that the file does not have is at its section.
     pub fn of(&self, key: &str) -> Option<(usize, usize)> {

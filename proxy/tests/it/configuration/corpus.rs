@@ -2,7 +2,9 @@
 
 use std::{fmt::Write as _, fs, path::Path};
 
+use proxy::check;
 use shared::tool::Tool;
+use transport::clock;
 
 use super::{CORPUS, parse};
 
@@ -12,10 +14,11 @@ struct Case {
     messages: String,
 }
 
-fn cases() -> Vec<Case> {
+/// Returns the cases of the files with this extension.
+fn cases(of: &str) -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
+    files.retain(|path| path.extension().is_some_and(|extension| extension == of));
     files.sort();
     let texts = files.iter().map(|path| fs::read_to_string(path).unwrap());
     texts.flat_map(|text| text.split("=== ").skip(1).map(case).collect::<Vec<_>>()).collect()
@@ -44,7 +47,7 @@ fn complete(case: &Case) -> String {
 
 #[test]
 fn bad_file_gets_exactly_the_expected_errors() {
-    let cases = cases();
+    let cases = cases("txt");
     assert!(cases.len() >= 60, "{} cases", cases.len());
     let mut wrong = String::new();
     for case in &cases {
@@ -61,9 +64,26 @@ fn bad_file_gets_exactly_the_expected_errors() {
     assert!(wrong.is_empty(), "these messages were given, and others are expected:\n{wrong}");
 }
 
+/// What depends on the machine is left out: open files, and the name of a server.
+#[test]
+fn odd_file_gets_exactly_the_expected_warnings() {
+    let mut wrong = String::new();
+    for case in &cases("odd") {
+        let config = parse(&complete(case)).unwrap_or_else(|faults| panic!("{}: {faults}", case.title));
+        let found = check::findings(&config, Path::new("/tmp/proxy.toml"), clock::now());
+        let of_file =
+            found.iter().filter(|found| !["clients.connections", "server.grace"].contains(&&*found.key));
+        let said: Vec<_> = of_file.map(ToString::to_string).collect();
+        if said.join("\n") != case.messages {
+            writeln!(wrong, "=== {}\n{}---\n{}", case.title, case.file, said.join("\n")).unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "these warnings were given, and others are expected:\n{wrong}");
+}
+
 #[test]
 fn error_never_contains_a_secret() {
-    for case in cases() {
+    for case in cases("txt") {
         for secret in [super::SECRET, "hush-hush", "12345678901234567"] {
             let checked = parse(&complete(&case)).and_then(|config| config.check_parts("proxy.toml"));
             let said = checked.err().map(|faults| faults.to_string());

@@ -6,6 +6,8 @@ use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use x509_parser::parse_x509_certificate;
+
 use super::TlsError;
 
 /// Parses a chain of certificates, which is the content of `path`. The first is that of the server.
@@ -40,13 +42,27 @@ fn is_encrypted(text: &[u8]) -> bool {
     marks.into_iter().any(|mark| memchr::memmem::find(text, mark).is_some())
 }
 
+/// Returns true if a certificate has signed no other: another one has signed it, and it may not sign. One that
+/// has signed itself can be trusted alone.
+fn is_leaf(certificate: &CertificateDer<'_>) -> bool {
+    parse_x509_certificate(certificate).is_ok_and(|(_, certificate)| {
+        let is_authority = certificate.basic_constraints().ok().flatten().is_some_and(|found| found.value.ca);
+        !is_authority && certificate.subject() != certificate.issuer()
+    })
+}
+
 /// Parses the certificates of trusted authorities, which are the content of `path`.
 ///
 /// # Errors
 /// Returns the errors of [`chain`], and an error if a certificate is not that of an authority.
 pub fn authorities(path: &Path, text: &[u8]) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
-    for (index, certificate) in chain(path, text)?.into_iter().enumerate() {
+    let certificates = chain(path, text)?;
+    // A chain may have a server's own as well, which does no harm.
+    if certificates.iter().all(|certificate| is_leaf(certificate)) {
+        return Err(TlsError::NotAuthority { path: path.to_owned(), number: 1 });
+    }
+    for (index, certificate) in certificates.into_iter().enumerate() {
         let number = index + 1;
         roots.add(certificate).map_err(|_| TlsError::NotAuthority { path: path.to_owned(), number })?;
     }
