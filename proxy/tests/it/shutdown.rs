@@ -64,6 +64,33 @@ async fn sigterm_finishes_calls_in_flight_and_closes_the_listener() {
     assert!(proxy.output().contains("\"tool\":\"qr\""), "the access log is complete at the exit");
 }
 
+/// The process stands still meanwhile, as on a busy machine, and goes on with the signal and all requests
+/// at once.
+#[tokio::test]
+async fn requests_that_arrived_before_sigterm_are_served() {
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    for _ in 0..3 {
+        let mut proxy = ProxyConfig::new().tool(Tool::Qr, &[&tool]).ready().await;
+        let mut clients = Vec::new();
+        for _ in 0..60 {
+            let mut client = Client::connect(proxy.listen).await;
+            client.write(&call("GET", "/v1/qr/a").bytes()).await;
+            assert_eq!(client.response("GET").await.unwrap().status, 200);
+            clients.push(client);
+        }
+        proxy.signal("STOP");
+        for client in &mut clients {
+            client.write(&call("GET", "/v1/qr/b").bytes()).await;
+        }
+        proxy.signal("TERM");
+        proxy.signal("CONT");
+        for client in &mut clients {
+            assert_eq!(client.response("GET").await.expect("a response").status, 200);
+        }
+        assert!(proxy.exited().await.success());
+    }
+}
+
 /// Load balancers see in `/readyz` that the process stops, and send calls until then.
 #[tokio::test]
 async fn drain_delay_serves_new_connections_while_not_ready() {

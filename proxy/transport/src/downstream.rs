@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use pingora::apps::ServerApp;
@@ -10,7 +11,7 @@ use pingora::protocols::Stream;
 use pingora::server::ShutdownWatch;
 use shared::problem::{Problem, codes};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::client::{self, ClientStream, HeadRead};
 use crate::connect::ConnectionLimits;
@@ -24,6 +25,11 @@ use crate::relay::Relay;
 use crate::relay::outcome::Next;
 use crate::relay::respond::refuse_unread;
 use crate::tls::Handshake;
+
+/// Time in which a request is still read while the process shuts down. One that had arrived before was
+/// lost on a busy machine: its connection was closed before the thread had looked at it. The process waits
+/// longer in any case before it exits.
+const LAST_REQUEST: Duration = Duration::from_millis(200);
 
 /// The version of HTTP that a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +133,11 @@ impl<P: Phases> Downstream<P> {
         phase: &mut watch::Receiver<Phase>,
     ) -> Option<Box<ClientStream>> {
         // One future for all requests, because creating it costs more than polling it.
-        let mut closing = pin!(phase.wait_for(|phase| *phase == Phase::Closing));
+        let mut closing = pin!(async {
+            drop(phase.wait_for(|phase| *phase == Phase::Closing).await);
+            // Boxed, so that idle connections hold no memory for it.
+            Box::pin(sleep(LAST_REQUEST)).await;
+        });
         loop {
             match self.read_request(&mut client, closing.as_mut()).await? {
                 Protocol::Http1 => {}
