@@ -21,7 +21,7 @@ use shared::problem::{Problem, codes};
 use shared::proof::Proof;
 use shared::request_id::RequestId;
 use shared::response::Response;
-use shared::route::{CallMethod, Path, Route, Target, ToolCall, on_path};
+use shared::route::{Path, Route, Target, ToolCall, on_path};
 use shared::status::StatusReport;
 use shared::trace::{SpanContext, TRACEPARENT, TraceId};
 use shared::url::is_confidential;
@@ -198,8 +198,7 @@ fn call_tool<'a>(
         Mode::Direct(direct) => {
             let scheme = request_scheme(raw, target, record.log.secure, request.address);
             price = direct.config().prices.of(called.tool, called.action);
-            let cost = (called.tool, price.most());
-            match key::admit(direct, record, head, scheme, &pool, cost)? {
+            match key::admit(direct, record, head, scheme, &pool, (called, price.most()))? {
                 KeyStep::Decided(admitted) => admitted,
                 KeyStep::Wait(decision) => return Ok(RequestAction::Wait(AdmissionWait::Meter(decision))),
             }
@@ -234,10 +233,7 @@ fn check(
     let (head, pool) = (request.head, Arc::clone(&call.pool));
     let settings = &pool.config.settings;
     check_enabled(settings, record.started.time)?;
-    head.check_length(settings.max_body)?;
-    if call.method == CallMethod::Post {
-        head.check_media_type(&settings.accept)?;
-    }
+    key::check_body(head, call.method, settings)?;
     let now = Monotonic::at(record.started.instant);
     let admitted = pool.admit(call.key_id, now);
     call.pool_key_permit = admitted.map_err(|exceeded| outage::exceeded(state, exceeded))?;

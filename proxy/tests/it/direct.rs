@@ -216,10 +216,27 @@ async fn refused_calls_and_missing_tools_are_not_charged() {
     let refused = direct.proxy.send(text).await;
     assert_eq!((refused.status, refused.json()["code"].as_str()), (415, Some("media-type-unsupported")));
     let usage = direct.me(&key).await["usage"].clone();
-    assert_eq!((&usage["minute"]["used"], &usage["day"]["used"]), (&2.into(), &0.into()));
+    assert_eq!((&usage["minute"]["used"], &usage["day"]["used"]), (&1.into(), &0.into()));
     assert_eq!(direct.pass(&key, 1).await, 1);
     let usage = direct.me(&key).await["usage"].clone();
-    assert_eq!((&usage["minute"]["used"], &usage["day"]["used"]), (&3.into(), &1.into()));
+    assert_eq!((&usage["minute"]["used"], &usage["day"]["used"]), (&2.into(), &1.into()));
+}
+
+/// A form of `curl -d`, for example, until its sender has found the right type.
+#[tokio::test]
+async fn bodies_of_another_type_do_not_use_up_the_minute() {
+    let direct = Direct::start(ToolBehavior::Describe).await;
+    let (key, _) = keys::fresh(Tier::Free);
+    let post = || Request::new("POST", "/v1/qr/generate").header("X-API-Key", &key);
+    for at in 0..20 {
+        let kind = ["application/x-www-form-urlencoded", "text/plain", "application/octet-stream"][at % 3];
+        let refused = direct.proxy.send(post().header("Content-Type", kind).body(b"url=x")).await;
+        assert_eq!(refused.status, 415);
+    }
+    let right = direct.proxy.send(post().json("{}")).await;
+    assert_eq!(right.status, 200);
+    let quota = limits(&right).1;
+    assert!(quota.contains(r#""minute";r=9;"#) && quota.contains(r#""day";r=99;"#), "{quota}");
 }
 
 #[tokio::test]

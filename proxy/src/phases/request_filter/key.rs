@@ -2,11 +2,12 @@
 
 use shared::problem::Problem;
 use shared::request::Head;
-use shared::tool::Tool;
+use shared::route::{CallMethod, ToolCall};
 use tokio::sync::oneshot;
 
 use super::admitted::Admitted;
 use crate::call::Record;
+use crate::config::PoolSettings;
 use crate::direct::{self, CallDecision, CallStep, Direct, KeyDecision, RequestScheme};
 use crate::upstreams::Pool;
 
@@ -22,20 +23,21 @@ pub(super) enum KeyStep {
 /// Counts the call unless it is denied.
 ///
 /// # Errors
-/// Returns a problem if the key is invalid, or the body is too large.
+/// Returns a problem if the key is invalid, or the body too large or of another type than the pool accepts.
 pub(super) fn admit(
     direct: &Direct,
     record: &mut Record,
     head: &Head<'_>,
     scheme: RequestScheme<'_>,
     pool: &Pool,
-    (tool, units): (Tool, u32),
+    (called, units): (&ToolCall<'_>, u32),
 ) -> Result<KeyStep, Problem> {
     let key = direct::authenticate(head, scheme, &direct.config().signing)?;
-    head.check_length(pool.config.settings.max_body)?;
+    // What its head refuses is not counted.
+    check_body(head, called.method, &pool.config.settings)?;
     let step = match record.log.decided.take() {
         Some(decision) => CallStep::Decided(CallDecision::from_meter(&key, decision)?),
-        None => direct.call(&key, tool, units, record.started)?,
+        None => direct.call(&key, called.tool, units, record.started)?,
     };
     let decided = match step {
         CallStep::Decided(decided) => decided,
@@ -51,4 +53,20 @@ pub(super) fn admit(
         Err(problem) => (None, Some(problem)),
     };
     Ok(KeyStep::Decided(Admitted { key_id: key.id, secret_id, tier, charged, denied }))
+}
+
+/// Checks the length and the type of a call's body, as its head states them.
+///
+/// # Errors
+/// Returns a problem if the pool does not accept the body.
+pub(super) fn check_body(
+    head: &Head<'_>,
+    method: CallMethod,
+    settings: &PoolSettings,
+) -> Result<(), Problem> {
+    head.check_length(settings.max_body)?;
+    match method {
+        CallMethod::Post => head.check_media_type(&settings.accept),
+        CallMethod::Get => Ok(()),
+    }
 }
