@@ -14,11 +14,11 @@ const PUT: &str = "/IMAGES/put";
 const GET: &str = "/IMAGES/get";
 const DELETE: &str = "/IMAGES/delete";
 
-/// Returns a PNG of one pixel. What follows its end makes it another file.
-fn png(more: &str) -> Vec<u8> {
-    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0\x3a\x7e\x9b\x55\
-        \0\0\0\nIDATx\x9cc\xf8\x0f\0\x01\x01\x01\0\x1b\xb6\xeeV\0\0\0\0IEND\xaeB\x60\x82";
-    [PNG, more.as_bytes()].concat()
+/// Returns a PNG of one pixel.
+fn png() -> Vec<u8> {
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0:~\x9bU\
+        \0\0\0\nIDATx\x9cc\xf8\x0f\0\x01\x01\x01\0\xb18\xf6\x14\0\0\0\0IEND\xaeB`\x82"
+        .to_vec()
 }
 
 fn upload(edge: &Edge, key: &str, content: Vec<u8>) -> Response {
@@ -41,18 +41,18 @@ fn listed(edge: &Edge, key: &str) -> usize {
 fn image_is_uploaded_shown_on_a_page_and_deleted() {
     let edge = Edge::shared();
     let (key, account) = issue(&edge, None);
-    let uploaded = upload(&edge, &key, png(""));
+    let uploaded = upload(&edge, &key, png());
     assert_eq!(uploaded.status, 201, "{}", uploaded.text());
     let image = uploaded.json();
     assert_eq!((&image["type"], &image["width"]), (&json!("image/png"), &json!(1)));
-    assert_eq!(upload(&edge, &key, png("")).json(), image, "the same file is stored once");
+    assert_eq!(upload(&edge, &key, png()).json(), image, "the same file is stored once");
     assert_eq!(listed(&edge, &key), 1);
 
     let file = shown(&edge, &image);
-    assert_eq!((file.status, file.body.clone()), (200, png("")));
+    assert_eq!((file.status, file.body.clone()), (200, png()));
     for (name, expected) in [
         ("content-type", "image/png"),
-        ("cache-control", "public, max-age=31536000, immutable"),
+        ("cache-control", "public, max-age=60, must-revalidate"),
         ("content-security-policy", "default-src 'none'; sandbox"),
         ("cross-origin-resource-policy", "cross-origin"),
         ("x-content-type-options", "nosniff"),
@@ -61,8 +61,14 @@ fn image_is_uploaded_shown_on_a_page_and_deleted() {
     }
     let id = image["id"].as_str().unwrap();
     let path = format!("/i/{id}");
-    let known = Request::get(&path).header("If-None-Match", file.header("etag").unwrap()).send(edge.addr);
-    assert_eq!((known.status, known.body.len()), (304, 0));
+    let etag = file.header("etag").unwrap();
+    for known in [etag, "*", &format!("\"other\", W/{etag}")] {
+        let known = Request::get(&path).header("If-None-Match", known).send(edge.addr);
+        assert_eq!((known.status, known.body.len(), known.header("etag")), (304, 0, Some(etag)));
+        assert_eq!(known.header("cache-control"), Some("public, max-age=60, must-revalidate"));
+    }
+    let other = Request::get(&path).header("If-None-Match", "\"other\"").send(edge.addr);
+    assert_eq!((other.status, other.body.len()), (200, png().len()));
     assert_eq!(Request::new("HEAD", &path).send(edge.addr).status, 200);
 
     let slug = unique("images");
@@ -81,9 +87,9 @@ fn image_is_uploaded_shown_on_a_page_and_deleted() {
     let deleted = request("DELETE", &format!("/images/{id}"), &json!({})).key(&key).send(edge.addr);
     assert_eq!(deleted.status, 204);
     until(|| shown(&edge, &image).status == 404);
-    let mut again = upload(&edge, &key, png(""));
+    let mut again = upload(&edge, &key, png());
     until(|| {
-        again = upload(&edge, &key, png(""));
+        again = upload(&edge, &key, png());
         again.status < 300
     });
     assert_eq!(again.json()["id"], image["id"]);
@@ -101,15 +107,40 @@ fn file_that_is_no_image_or_too_large_is_refused() {
     for (content, status) in [
         (b"<svg xmlns='http://www.w3.org/2000/svg'/>".to_vec(), 422),
         (vec![0; 2_097_153], 413),
-        (png("")[..20].to_vec(), 422),
+        (png()[..20].to_vec(), 422),
     ] {
         let refused = upload(&edge, &key, content);
         assert_eq!(refused.status, status, "{}", refused.text());
     }
     let form = Request::new("POST", "/images").header("Content-Type", "multipart/form-data; boundary=x");
     assert_eq!(form.body("--x--").key(&key).send(edge.addr).status, 415);
-    assert_eq!(visit(&edge, "/i/img_00000000000000000").status, 404);
+    let never = "/i/img_00000000000000000";
+    assert_eq!(visit(&edge, never).status, 404);
+    assert_eq!(Request::get(never).header("If-None-Match", "*").send(edge.addr).status, 404);
     assert_eq!(listed(&edge, &key), 0);
+}
+
+#[test]
+fn image_is_shown_without_what_its_camera_wrote() {
+    let edge = Edge::shared();
+    let (key, _) = issue(&edge, None);
+    let contains = |content: &[u8], text: &str| content.windows(text.len()).any(|it| it == text.as_bytes());
+    let photo = include_bytes!("../../biolink/tests/images/photo.jpg");
+    assert!(contains(photo, "Ada Lovelace") && contains(photo, "Secret Camera"));
+    let uploaded = upload(&edge, &key, [photo, &b"<script>alert(1)</script>"[..]].concat());
+    assert_eq!(uploaded.status, 201, "{}", uploaded.text());
+    let image = uploaded.json();
+    let file = shown(&edge, &image);
+    assert_eq!((file.status, file.header("content-type")), (200, Some("image/jpeg")));
+    assert_eq!((&image["bytes"], file.body.starts_with(b"\xff\xd8\xff")), (&json!(file.body.len()), true));
+    for secret in ["Ada Lovelace", "Secret Camera", "xmpmeta", "<script>"] {
+        assert!(!contains(&file.body, secret), "{secret}");
+    }
+    let cut = upload(&edge, &key, photo[..400].to_vec());
+    assert!(cut.status == 422 && cut.text().contains("cut off or damaged"), "{}", cut.text());
+    let avif = include_bytes!("../../biolink/tests/images/photo.avif").to_vec();
+    let refused = upload(&edge, &key, avif);
+    assert!(refused.status == 422 && refused.text().contains("metadata"), "{}", refused.text());
 }
 
 #[test]
@@ -119,11 +150,11 @@ fn failed_bucket_is_503_and_loses_nothing() {
     let (key, account) = issue(&edge, None);
     for fate in [Fate::Fail, Fate::LoseReply] {
         faults.set_once(PUT, fate);
-        let refused = upload(&edge, &key, png("a"));
+        let refused = upload(&edge, &key, png());
         assert_eq!((refused.status, refused.code()), (503, "images-unavailable".to_owned()));
         assert_eq!(listed(&edge, &key), 0, "{fate:?}");
     }
-    let uploaded = upload(&edge, &key, png("a"));
+    let uploaded = upload(&edge, &key, png());
     assert_eq!((uploaded.status, listed(&edge, &key)), (200, 1), "{}", uploaded.text());
     let image = uploaded.json();
     faults.set_once(GET, Fate::Fail);
@@ -138,10 +169,15 @@ fn failed_bucket_is_503_and_loses_nothing() {
         let sent = sent.header("Authorization", &format!("Bearer {}", keys::ADMIN_SECRET)).send(edge.addr);
         assert_eq!(sent.status, 200, "{}", sent.text());
     };
+    let path = format!("/i/{}", image["id"].as_str().unwrap());
+    let revalidated = |etag: &str| Request::get(&path).header("If-None-Match", etag).send(edge.addr).status;
+    let etag = shown(&edge, &image).header("etag").unwrap().to_owned();
     operate("suspend");
     until(|| shown(&edge, &image).status == 410);
+    assert_eq!((revalidated(&etag), revalidated("*")), (410, 410), "no copy is fresh");
     operate("restore");
     until(|| shown(&edge, &image).status == 200);
+    assert_eq!((revalidated(&etag), revalidated("*")), (304, 304));
 
     faults.set_once(DELETE, Fate::Fail);
     let path = format!("/images/{}", image["id"].as_str().unwrap());

@@ -28,7 +28,7 @@ pub(super) struct Upload<'a> {
 pub(super) async fn read<'a>(context: &RequestContext<'a>, account: KeyId) -> Result<Upload<'a>, Problem> {
     let bucket = context.bindings.images()?;
     let content = body::read_as(context.request, &context.head, &IMAGE_TYPES, MAX_IMAGE_BYTES).await?;
-    let file = ImageFile::read(&account, &content)?;
+    let (file, content) = ImageFile::read(&account, &content)?;
     Ok(Upload { bucket, content, file })
 }
 
@@ -56,20 +56,21 @@ impl Upload<'_> {
     }
 }
 
-/// Serves a file. It never changes, so that a client that has it asks no store again.
+/// Serves a file. A client that has it gets no bytes again, once the bucket says that it is still there.
 pub(crate) async fn serve(context: &RequestContext<'_>, id: &ImageId) -> Result<ClientResponse, Problem> {
     let bucket = context.bindings.images()?;
     let headers = image_headers(id);
     let known = Response::<Vec<u8>> { status: 200, headers: headers.clone(), body: Vec::new() };
     let known = known.if_none_match(context.request.header("if-none-match").map(str::as_bytes).into_iter());
-    if known.status == 304 {
-        return Ok(ClientResponse::Own(known));
-    }
-    let is_head = context.request.method == Method::Head.as_str();
+    let is_known = known.status == 304;
+    let is_head = is_known || context.request.method == Method::Head.as_str();
     let found = bucket.get(&id.to_string(), is_head).await.map_err(|error| unavailable(context, &error))?;
     let response = found.ok_or_else(image_not_found)?;
     if response.status() == 410 {
         return Err(page_gone());
+    }
+    if is_known {
+        return Ok(ClientResponse::Own(known));
     }
     let response = StreamedResponse::new(response).map_err(|_| images_unavailable())?;
     Ok(ClientResponse::Streamed { response, headers })
