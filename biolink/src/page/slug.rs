@@ -44,6 +44,12 @@ impl Slug {
         &self.0
     }
 
+    /// Returns true if no page may take it any more. Those that have it keep it, and visitors find them there.
+    pub(crate) fn is_withdrawn(&self) -> bool {
+        let plain: String = self.0.chars().filter(char::is_ascii_alphanumeric).collect();
+        WITHDRAWN.contains(&plain.as_str()) || FILES.iter().any(|ending| self.0.ends_with(ending))
+    }
+
     fn is_well_formed(text: &str) -> bool {
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let bytes = text.as_bytes();
@@ -136,6 +142,58 @@ const RESERVED: &[&str] = &[
     "webmaster",
     "www",
 ];
+
+/// Names that pass for a place to sign in or to pay, however they are divided (`sign-in`, `sign_in`), and those of
+/// protocols for it. Sorted.
+const WITHDRAWN: &[&str] = &[
+    "2fa",
+    "authenticate",
+    "authentication",
+    "authorise",
+    "authorize",
+    "callback",
+    "changepassword",
+    "checkout",
+    "confirm",
+    "credentials",
+    "forgotpassword",
+    "identity",
+    "login",
+    "logoff",
+    "logon",
+    "logout",
+    "mfa",
+    "myaccount",
+    "oauth",
+    "oauth2",
+    "oidc",
+    "openid",
+    "otp",
+    "passkey",
+    "passkeys",
+    "password",
+    "passwords",
+    "payment",
+    "payments",
+    "register",
+    "resetpassword",
+    "saml",
+    "session",
+    "sessions",
+    "signin",
+    "signout",
+    "signup",
+    "sso",
+    "token",
+    "tokens",
+    "verification",
+    "verify",
+    "webauthn",
+    "wellknown",
+];
+/// Endings of files that prove whose a site is (`google….html`, `BingSiteAuth.xml`, `yandex_….html`), or say
+/// something for all of it.
+const FILES: [&str; 5] = [".htm", ".html", ".json", ".txt", ".xml"];
 
 /// Returns true for a name that no page may have. Names of one or two characters, such as `v1` and
 /// `q`, are never slugs.

@@ -268,7 +268,12 @@ pub fn suggestions(slug: &Slug, ids: &mut IdSource) -> Vec<Slug> {
     };
     let drawn = std::iter::repeat_with(number).take(2).map(|number| format!("{base}{number}"));
     let named = [format!("{base}2"), format!("{base}-page"), format!("the-{base}")];
-    named.into_iter().chain(drawn).filter_map(|text| Slug::parse(&text).ok()).collect()
+    named
+        .into_iter()
+        .chain(drawn)
+        .filter_map(|text| Slug::parse(&text).ok())
+        .filter(|slug| !slug.is_withdrawn())
+        .collect()
 }
 
 #[cfg(test)]

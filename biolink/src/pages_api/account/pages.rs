@@ -9,7 +9,7 @@ use shared::{
 
 use super::{Account, Call, ClaimOutcome, DeniedHosts, Loaded, Task, Unfinished, Write};
 use crate::{
-    page::{IdSource, PageId, PageInput, Reader, Slug, StatusChange},
+    page::{IdSource, PageId, PageInput, Reader, Slug, SlugError, StatusChange},
     pages_api::{
         edit::{PageEdit, members},
         page::{Content, FormerSlug, PageMeta, PageStatus, REDIRECT_MS},
@@ -245,6 +245,10 @@ impl Account {
     /// Checks that the account may have another slug: one that it holds already, or one within
     /// [`MAX_HELD`], so that no account keeps slugs from others by renaming or deleting pages.
     fn check_held(&self, slug: &Slug) -> Result<(), Problem> {
+        if slug.is_withdrawn() {
+            let detail = SlugError::Reserved.to_string();
+            return Err(Problem::invalid_fields(&[FieldError { pointer: "#/slug".to_owned(), detail }]));
+        }
         let former =
             self.pages.iter().flat_map(|page| &page.former_slugs).chain(&self.freed).chain(&self.reserved);
         let former: Vec<_> = former.filter(|former| !former.is_code).collect();

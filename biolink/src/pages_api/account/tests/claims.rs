@@ -155,3 +155,53 @@ fn slugs_of_deleted_pages_are_held() {
     world.now += 30 * 86_400_000 - 50_000;
     assert_eq!(world.create(1, json!({"title": "Ada", "slug": "ada-50"})).status, 201);
 }
+
+#[test]
+fn slug_that_passes_for_the_services_own_is_refused() {
+    let mut world = World::default();
+    for slug in [
+        "sign-in",
+        "Sign_In",
+        "signin",
+        "login",
+        "log-in",
+        "authorize",
+        "oauth",
+        "session",
+        "reset-password",
+        "verify",
+        "google1a2b3c4d5e6f7a8b.html",
+        "BingSiteAuth.xml",
+        "yandex_1a2b3c4d5e6f7a8b.html",
+        "pinterest-1a2b3.html",
+        "apple-app-site-association",
+        "security.txt",
+        "ads.txt",
+        "assetlinks.json",
+    ] {
+        let refused = world.create(1, json!({"title": "Ada", "slug": slug}));
+        assert_eq!(refused.status, 422, "{slug}: {}", refused.body);
+        assert!(refused.body.to_string().contains("reserved for the service"), "{slug}: {}", refused.body);
+    }
+    for slug in ["ada", "sign-ins", "ada.login", "node.js", "google"] {
+        assert_eq!(world.create(1, json!({"title": "Ada", "slug": slug})).status, 201, "{slug}");
+    }
+}
+
+/// The page is as an earlier version has stored it.
+#[test]
+fn page_keeps_a_slug_that_came_to_be_reserved() {
+    let mut world = World::default();
+    let page = PageId::parse(world.create(1, ada()).body["id"].as_str().unwrap()).unwrap();
+    let account = &mut world.accounts.get_mut(&id(1)).unwrap().0;
+    let stored = json::to_string(account).unwrap().replace("\"ada\"", "\"sign-in\"");
+    *account = json::from_str(&stored).unwrap();
+    for body in [r#"{"title":"Ada","slug":"sign-in","status":"published"}"#, r#"{"title":"Ada L."}"#] {
+        let replaced = world.edit(1, page, PageEdit::Replace(body.to_owned()));
+        assert_eq!((replaced.status, &replaced.body["slug"]), (200, &json!("sign-in")), "{}", replaced.body);
+    }
+    world.deliver(1);
+    assert!(matches!(world.visit("sign-in"), Served::Page { .. }));
+    let renamed = world.edit(1, page, PageEdit::Patch(r#"{"slug":"verify"}"#.to_owned()));
+    assert_eq!(renamed.status, 422, "{}", renamed.body);
+}
