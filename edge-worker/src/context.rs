@@ -1,13 +1,11 @@
 //! The context of a request, which every handler receives.
 
-use biolink::fetch_url::FetchPolicy;
 use shared::problem::Problem;
 use shared::request::Head;
 use shared::url::Address;
 use worker::Context;
 
 use crate::bindings::{Bindings, BiolinkBindings};
-use crate::biolink::domains;
 use crate::runtime::client_request::ClientRequest;
 
 /// A parsed request with the bindings of the worker.
@@ -48,14 +46,5 @@ impl RequestContext<'_> {
             Some(host) => host.base(&self.address),
             None => self.public_url().to_owned(),
         }
-    }
-
-    /// Returns which URLs of customers may be called, `url` among them: none that leads to this gateway,
-    /// under the host of this request or of an account either.
-    pub(crate) async fn fetch_policy(&self, url: &str) -> FetchPolicy {
-        let policy = self.bindings.fetch_policy.clone().with_host(self.address.base);
-        let has_domains = self.bindings.domain_hosts().is_ok();
-        let pages = self.biolink().ok().filter(|_| has_domains).map(|biolink| &biolink.pages);
-        domains::guard(policy, pages, url).await
     }
 }

@@ -32,10 +32,19 @@ pub(crate) async fn fetch_policy(env: &Env, url: &str) -> FetchPolicy {
     guard(bindings::fetch_policy(env), bindings::domain_store(env).as_ref(), url).await
 }
 
+/// Returns which URLs of customers may be called, for a request that stores `url`: none that leads to the host of
+/// this request either.
+pub(crate) async fn fetch_policy_of(context: &RequestContext<'_>, url: &str) -> FetchPolicy {
+    let policy = context.bindings.fetch_policy.clone().with_host(context.address.base);
+    let has_domains = context.bindings.domain_hosts().is_ok();
+    let pages = context.biolink().ok().filter(|_| has_domains).map(|biolink| &biolink.pages);
+    guard(policy, pages, url).await
+}
+
 /// Adds the host of a URL to those of the gateway if an account has it, whichever that is. `pages` is `None`
 /// if accounts have no domains. If KV fails, nothing is added: deliveries must not stop with it, and no
 /// visit with the gateway's own agent counts.
-pub(crate) async fn guard(policy: FetchPolicy, pages: Option<&KvStore>, url: &str) -> FetchPolicy {
+async fn guard(policy: FetchPolicy, pages: Option<&KvStore>, url: &str) -> FetchPolicy {
     let (Some(pages), Ok(url)) = (pages, FetchUrl::parse(url, &policy)) else { return policy };
     let Some(host) = url.host() else { return policy };
     match boxed(page_store::find_domain(pages, &host)).await {

@@ -16,7 +16,7 @@ use shared::problem::Problem;
 use shared::response::Response;
 
 use crate::bindings::BiolinkBindings;
-use crate::biolink::product_sources;
+use crate::biolink::{domains, product_sources};
 use crate::context::RequestContext;
 use crate::runtime::durable_rpc::RpcError;
 use crate::runtime::{entropy, log};
@@ -43,7 +43,7 @@ pub(super) async fn prepare(
         let nonce = nonces.get(used.replace(1)).unwrap_or(&nonces[0]);
         keys.seal_bytes(secret, &owner, nonce)
     };
-    let policy = context.fetch_policy(&url_member(text).unwrap_or_default()).await;
+    let policy = domains::fetch_policy_of(context, &url_member(text).unwrap_or_default()).await;
     let write = SourceWrite::prepare(text, &policy, &drawn, seal);
     serde_json::to_vec(&write).map_err(|_| account_unavailable())
 }
