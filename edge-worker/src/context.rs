@@ -1,5 +1,6 @@
 //! The context of a request, which every handler receives.
 
+use portal::session::KeptSession;
 use shared::problem::Problem;
 use shared::request::Head;
 use shared::url::Address;
@@ -13,6 +14,8 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) request: &'a ClientRequest,
     pub(crate) address: Address<'a>,
     pub(crate) head: Head<'a>,
+    /// The session of the console that signs the request, which has no credential of its own.
+    pub(crate) session: Option<&'a KeptSession>,
     pub(crate) bindings: &'a Bindings,
     /// The runtime's execution context, which keeps background work alive.
     pub(crate) execution: &'a Context,

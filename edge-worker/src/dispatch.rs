@@ -5,6 +5,7 @@ use biolink::pages_api::page_not_found;
 use biolink::route::{Route as BiolinkRoute, VisitEndpoint, address_on_own_host, corrected};
 use portal::endpoint::Endpoint;
 use portal::route::{ConsoleCall, Route};
+use portal::session_access::{SessionAccess, sign_in_required};
 use portal::{console, site};
 use shared::problem::{Problem, codes};
 use shared::request::Head;
@@ -62,13 +63,16 @@ pub(crate) async fn dispatch(
     {
         return Ok(ClientResponse::Own(Response::redirect(308, url).into_bytes()));
     }
-    // A tool is called with a key that the caller sends.
-    let kept = match route {
-        Route::CallTool(_) => None,
-        _ => outlined(|| session::key(request, &bindings, address.is_secure())),
+    let access_of_session = SessionAccess::of(&route);
+    let kept = match access_of_session {
+        SessionAccess::None => None,
+        _ => outlined(|| session::of_request(request, &head, &bindings, address.is_secure())),
     };
-    let head = Head { api_key: head.api_key.or(kept.as_deref()), ..head };
-    let context = RequestContext { request, address, head, bindings: &bindings, execution };
+    if kept.is_some() && access_of_session == SessionAccess::KeyRequired {
+        return Err(sign_in_required());
+    }
+    let context =
+        RequestContext { request, address, head, session: kept.as_ref(), bindings: &bindings, execution };
     let context = &context;
     let outcome = match route {
         Route::CallTool(call) => boxed(call_tool::handle(context, &call, access)).await,
@@ -92,7 +96,7 @@ async fn respond_on_domain(
     // Whatever is wrong is shown as a page.
     access.endpoint = Some(Endpoint::Visit(VisitEndpoint::Page));
     let head = outlined(|| Head::read(request.lines()))?;
-    let context = &RequestContext { request, address, head, bindings, execution };
+    let context = &RequestContext { request, address, head, session: None, bindings, execution };
     let found = boxed(domains::find(context, host)).await?;
     let Some(slug) = found else { return Err(page_not_found()) };
     let target = outlined(|| address_on_own_host(address.target, &slug));
@@ -134,7 +138,7 @@ async fn respond(
             let asset = asset.accepted(context.request.header("accept"));
             boxed(assets::respond(context, asset)).await
         }
-        Route::Session(call) => session::respond(context, call),
+        Route::Session(call, named) => boxed(session::respond(context, call, named, access)).await,
         Route::Health => Ok(Response::health()),
         Route::Status => boxed(status::tools(context)).await,
         Route::StatusPage => boxed(status::page(context)).await,
@@ -212,8 +216,9 @@ async fn serve_mcp(
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    let RequestContext { request, address, bindings, execution, .. } = *context;
-    let context = &RequestContext { request, address, head: mcp::head(context), bindings, execution };
+    let RequestContext { request, address, session, bindings, execution, .. } = *context;
+    let head = mcp::head(context);
+    let context = &RequestContext { request, address, head, session, bindings, execution };
     match mcp::read(context, query, access).await? {
         Step::Respond(response) => Ok(response),
         Step::Call { responder, call } => {
@@ -234,8 +239,8 @@ async fn respond_within(
     let (route, Target { query, .. }) = Route::read(&request.method, address.target)?;
     access.record_call(&route);
     let head = Head::read(request.lines())?;
-    let context =
-        RequestContext { request, address, head, bindings: outer.bindings, execution: outer.execution };
+    let RequestContext { session, bindings, execution, .. } = *outer;
+    let context = RequestContext { request, address, head, session, bindings, execution };
     Ok(conditional(request, respond(&context, route, query, access).await?))
 }
 

@@ -1,9 +1,9 @@
-// The console: signs in with a key, which the variable `secret` holds, or a cookie that no script can read, and shows what the
-// server renders.
+// The console: signs in with a key, which the variable `secret` holds, or stays signed in by a cookie that no script can read and
+// that has no key, and shows what the server renders.
 "use strict";
 {
   const element = (id) => document.getElementById(id);
-  const [view, status, problem, ask, reveal] = ["view", "status", "problem", "ask", "reveal"].map(element);
+  const [view, status, problem, ask, reveal, again] = ["view", "status", "problem", "ask", "reveal", "again"].map(element);
   const SESSION = "/console/session";
   let secret = "";
   let isKept = false;
@@ -29,9 +29,9 @@
   }
 
   /** Sends a request, whose body is a file, or JSON. `match` is the ETag of what it changes. */
-  async function send(method, path, body, match) {
-    const own = isKey() ? { "X-API-Key": secret } : { Authorization: `Bearer ${secret}` };
-    const headers = secret ? own : {};
+  async function send(method, path, body, match, credential = secret) {
+    const own = isKey() ? { "X-API-Key": credential } : { Authorization: `Bearer ${credential}` };
+    const headers = credential ? own : {};
     if (body) headers["Content-Type"] = body.type ?? "application/json";
     if (match) headers["If-Match"] = match;
     const response = await fetch(path, { method, headers, body, credentials: "same-origin", redirect: "error" });
@@ -110,7 +110,7 @@
     problem.replaceChildren(line(error.title ?? "The gateway cannot be reached", "strong"), line(error.detail ?? error.message), list, more);
     problem.hidden = false;
     say("");
-    if (error.status === 401 || error.code === "admin-secret-invalid") signOut();
+    if ((error.status === 401 && !error.isTyped) || error.code === "admin-secret-invalid") signOut();
   }
 
   function say(text) {
@@ -156,17 +156,40 @@
     return new Promise((resolve) => { dialog.onclose = () => resolve(dialog.returnValue === "yes"); });
   }
 
+  /** Sends a change. One for which a cookie is not enough is sent again with the key that the holder types. */
+  async function sendChange(...request) {
+    try {
+      return await send(...request);
+    } catch (error) {
+      if (error.code !== "sign-in-required" || !(await opened(again, "For this the browser must send the key itself. Type the key that you have signed in with."))) throw error;
+    }
+    const field = element("again-secret");
+    const typed = field.value.trim();
+    field.value = "";
+    const idOf = async (key) => JSON.parse((await send("GET", "/v1/keys/me", undefined, undefined, key)).text).id;
+    try {
+      if ((await idOf(typed)) !== (await idOf(""))) throw Object.assign(new Error(), { title: "This is another key", detail: "Nothing was changed." });
+      return await send(...request, typed);
+    } catch (error) {
+      throw Object.assign(error, { isTyped: true });
+    }
+  }
+
   async function change(form, pressed) {
     const { method, action, question, template, reveals, next } = form.dataset;
     if (question && !(await opened(ask, question))) return;
     say("");
     try {
       const body = JSON.stringify(forms.read(form, pressed));
-      const { text, etag } = await send(method, action, body === "{}" ? undefined : body, form.dataset.match);
+      const { text, etag } = await sendChange(method, action, body === "{}" ? undefined : body, form.dataset.match);
       const made = text ? JSON.parse(text) : {};
       if (action === "/v1/keys/me") {
         signOut();
         return say("The key is revoked.");
+      }
+      if (action === "/console/sessions") {
+        signOut();
+        return say("All browsers are signed out.");
       }
       if (made.key && action === "/v1/keys/me/rotate") secret = made.key;
       const once = reveals ? (made.secret ?? made.push?.secret) : made.key;
@@ -245,7 +268,8 @@
   document.addEventListener("submit", (event) => {
     const form = event.target;
     event.preventDefault();
-    if (form.id === "sign-in") {
+    if (form.method === "dialog") form.closest("dialog").close("yes");
+    else if (form.id === "sign-in") {
       secret = element("secret").value.trim();
       const isToKeep = element("keep").checked && isKey();
       form.reset();

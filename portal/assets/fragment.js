@@ -8,7 +8,7 @@ const fragment = (() => {
   const DATA = new Set("action column json lines live match method next nullable question refresh reveals template value view".split(" "));
   // `*` is an id or a number.
   const CHANGES = [
-    "DELETE /domains/*", "DELETE /pages/*", "DELETE /pages/*/product-sources/*", "DELETE /v1/keys/*/secrets/*", "DELETE /v1/keys/me",
+    "DELETE /console/sessions", "DELETE /console/sessions/*", "DELETE /domains/*", "DELETE /pages/*", "DELETE /pages/*/product-sources/*", "DELETE /v1/keys/*/secrets/*", "DELETE /v1/keys/me",
     "DELETE /v1/keys/me/secrets/*", "DELETE /v1/status/incidents/*", "DELETE /webhooks/*", "PATCH /pages/*/product-sources/*", "PATCH /v1/keys/*",
     "PATCH /webhooks/*", "POST /admin/accounts/*/restore", "POST /admin/accounts/*/suspend", "POST /admin/pages/*/restore",
     "POST /admin/pages/*/suspend", "POST /domains", "POST /domains/*/verify", "POST /pages", "POST /pages/*/product-sources",

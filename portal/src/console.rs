@@ -17,6 +17,7 @@ mod pages;
 mod parts;
 mod schema_form;
 mod secrets;
+mod sessions;
 mod sources;
 mod status;
 mod templates;
@@ -27,6 +28,7 @@ use maud::Markup;
 use serde_json::Value;
 
 pub use page::page;
+pub use sessions::sessions;
 
 use biolink::codes;
 use shared::problem::{MEDIA_TYPE, Problem};
@@ -54,12 +56,14 @@ pub fn respond(
                 return Err(no_view(call, media_type));
             };
             let etag = response.header("etag").unwrap_or_default();
-            let html = render(call, query, &value, etag).into_string();
-            Ok(Response::new(200, HTML, "no-store", html.into_bytes())
-                .with_headers([("x-robots-tag", "noindex")]))
+            Ok(view(render(call, query, &value, etag)).into_bytes())
         }
         _ => Err(no_view(call, media_type)),
     }
+}
+
+fn view(html: Markup) -> Response {
+    Response::new(200, HTML, "no-store", html.into_string()).with_headers([("x-robots-tag", "noindex")])
 }
 
 /// Returns the refusal of a read whose response has no view.

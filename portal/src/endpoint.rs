@@ -98,7 +98,7 @@ impl Endpoint {
             Route::Site(route) => Self::Site(*route),
             Route::Console(call) => Self::Console(call.view),
             Route::Preview => Self::Preview,
-            Route::Session(call) => Self::Session(*call),
+            Route::Session(call, _) => Self::Session(*call),
             Route::Mcp => Self::Mcp,
             Route::Biolink(biolink_route::Route::Pages(call)) => Self::Pages(call.endpoint),
             Route::Biolink(biolink_route::Route::Webhooks(call)) => Self::Webhooks(call.endpoint),
@@ -244,7 +244,7 @@ impl Endpoint {
             Self::ToolsOpenApi => CATALOG_PATH,
             Self::ToolsPage => "/docs/tools",
             Self::Preview => "/console/preview",
-            Self::Session(_) => "/console/session",
+            Self::Session(call) => return format!("/console{}", call.path()),
             Self::Mcp => "/mcp",
             Self::PushProducts => "/hooks/products/{source_id}",
             Self::Image => "/i/{image_id}",
@@ -271,42 +271,49 @@ pub fn is_shown_as_page(endpoint: Option<Endpoint>, accept: Option<&str>) -> boo
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::collections::HashSet;
 
     use biolink::page::{DomainId, ImageId, LinkId, PageId, ProductId, Slug, SourceId};
     use biolink::webhooks::{DeliveryId, EndpointId, EventId};
     use shared::key::{KeyId, SecretId};
+    use shared::meter::SessionId;
     use shared::status::incident::IncidentId;
 
     use super::*;
+
+    /// Returns the path of an endpoint, with a value for each parameter.
+    pub(crate) fn concrete(endpoint: Endpoint) -> String {
+        endpoint
+            .path()
+            .replace("{action}", "generate")
+            .replace("{id}", &KeyId::new([1; 12]).to_string())
+            .replace("{incident_id}", &IncidentId::new([1; 12]).to_string())
+            .replace("{secret_id}", &SecretId::new([1; 8]).to_string())
+            .replace("{session_id}", &SessionId::new([1; 16]).to_string())
+            .replace("{code}", if endpoint == Endpoint::ProblemPage { "key-missing" } else { "ada" })
+            .replace("{page_id}", &PageId::new([1; 12]).to_string())
+            .replace("{link_id}", &LinkId::new([1; 12]).to_string())
+            .replace("{product_id}", &ProductId::new([1; 12]).to_string())
+            .replace("{webhook_id}", &EndpointId::new([1; 12]).to_string())
+            .replace("{delivery_id}", &DeliveryId::numbered(7, [1; 8]).to_string())
+            .replace("{event_id}", &EventId::numbered(7, [1; 8]).to_string())
+            .replace("{via}", "flyer")
+            .replace("{type}", "click")
+            .replace("{token}", "AAAAAAAAAAAAAAAAAAAAAA")
+            .replace("{source_id}", &SourceId::new([1; 12]).to_string())
+            .replace("{image_id}", &ImageId::new([1; 12]).to_string())
+            .replace("{domain_id}", &DomainId::new([1; 12]).to_string())
+            .replace("{revision}", "7")
+            .replace("{tool}", "qr")
+            .replace("{slug}", "ada")
+    }
 
     #[test]
     fn endpoints_and_routes_match() {
         let mut methods: Vec<(String, Method)> = Vec::new();
         for endpoint in Endpoint::all() {
-            let path = endpoint
-                .path()
-                .replace("{action}", "generate")
-                .replace("{id}", &KeyId::new([1; 12]).to_string())
-                .replace("{incident_id}", &IncidentId::new([1; 12]).to_string())
-                .replace("{secret_id}", &SecretId::new([1; 8]).to_string())
-                .replace("{code}", if endpoint == Endpoint::ProblemPage { "key-missing" } else { "ada" })
-                .replace("{page_id}", &PageId::new([1; 12]).to_string())
-                .replace("{link_id}", &LinkId::new([1; 12]).to_string())
-                .replace("{product_id}", &ProductId::new([1; 12]).to_string())
-                .replace("{webhook_id}", &EndpointId::new([1; 12]).to_string())
-                .replace("{delivery_id}", &DeliveryId::numbered(7, [1; 8]).to_string())
-                .replace("{event_id}", &EventId::numbered(7, [1; 8]).to_string())
-                .replace("{via}", "flyer")
-                .replace("{type}", "click")
-                .replace("{token}", "AAAAAAAAAAAAAAAAAAAAAA")
-                .replace("{source_id}", &SourceId::new([1; 12]).to_string())
-                .replace("{image_id}", &ImageId::new([1; 12]).to_string())
-                .replace("{domain_id}", &DomainId::new([1; 12]).to_string())
-                .replace("{revision}", "7")
-                .replace("{tool}", "qr")
-                .replace("{slug}", "ada");
+            let path = concrete(endpoint);
             let route = Route::parse(endpoint.method().as_str(), &path).unwrap();
             assert_eq!(Endpoint::of(&route), endpoint);
             methods.push((path, endpoint.method()));

@@ -21,4 +21,5 @@ pub mod requirement;
 pub mod route;
 pub mod script;
 pub mod session;
+pub mod session_access;
 pub mod site;

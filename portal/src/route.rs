@@ -6,6 +6,7 @@ mod status;
 
 use biolink::codes;
 use biolink::route::{self as biolink_route, ServedBy};
+use shared::meter::SessionId;
 use shared::method::{Method, Methods};
 use shared::problem::Problem;
 use shared::route::{self as gateway, KeysRoute, Path, Segments, Target, ToolCall, ToolsRoute, on_path};
@@ -13,10 +14,10 @@ use shared::route::{self as gateway, KeysRoute, Path, Segments, Target, ToolCall
 use crate::asset::Asset;
 use crate::docs_page::DocsPage;
 use crate::script::Script;
-use crate::session::SessionCall;
+use crate::session::{SessionCall, SessionPath};
 
 pub use console::{ConsoleCall, ConsoleRead, ConsoleView};
-use console::{PREVIEW, SESSION, biolink_view, keys_view};
+use console::{PREVIEW, biolink_view, keys_view};
 pub use site::SiteRoute;
 use status::StatusPlace;
 pub use status::{STATUS_FEED_PATH, StatusEndpoint, StatusRoute};
@@ -52,8 +53,8 @@ pub enum Route<'a> {
     Console(ConsoleCall<'a>),
     /// `POST /console/preview`
     Preview,
-    /// A request for the session of the console.
-    Session(SessionCall),
+    /// A request for the sessions of the console, and the session that it names.
+    Session(SessionCall, Option<SessionId>),
     /// `POST /mcp`: a message of the Model Context Protocol.
     Mcp,
     /// A request for bio-link.
@@ -84,14 +85,15 @@ impl<'a> Route<'a> {
     /// As [`gateway::Route::parse`], and `route-unknown` for a path that no part of the service knows. An
     /// `OPTIONS` is never refused.
     pub fn parse(method: &str, path: &'a str) -> Result<Self, Problem> {
-        match ConsoleCall::api_path(path) {
+        let below = ConsoleCall::api_path(path);
+        if let Some(path) = below.and_then(SessionPath::parse) {
+            let session = |method| path.call(method).map(|call| Self::Session(call, path.id));
+            return on_path(method.parse().ok(), path.methods(), Self::Preflight, session);
+        }
+        match below {
             Some(PREVIEW) => {
                 let is_post = |method: Method| (method == Method::Post).then_some(Self::Preview);
                 on_path(method.parse().ok(), Methods::of([Method::Post]), Self::Preflight, is_post)
-            }
-            Some(SESSION) => {
-                let session = |method| SessionCall::of(method).map(Self::Session);
-                on_path(method.parse().ok(), SessionCall::methods(), Self::Preflight, session)
             }
             Some(api_path) => Self::parse_view(method.parse::<Method>().ok(), api_path),
             None => Self::parse_api(method, path),

@@ -1,52 +1,108 @@
-//! The session of the console: a key that a browser keeps in a cookie which no script can read.
+//! The sessions of the console: a browser that is signed in has a cookie which no script can read, and which names a
+//! session and has no key. The meter of the key knows which sessions have not ended
+//! ([`Sessions`](shared::meter::Sessions)).
 //!
-//! Why: docs/decisions/portal.md, "A browser keeps a key in a sealed cookie".
+//! Why: docs/decisions/portal.md, "A session is a row of the key's object".
 
+use biolink::visitor::Agent;
 use biolink::webhooks::{EncryptionKeys, Nonce, SealedSecret};
+use shared::json;
+use shared::key::VerifiedKey;
+use shared::meter::{SessionId, Sessions};
 use shared::method::{Method, Methods};
 use shared::response::Response;
 use shared::secret::MacKeys;
-use shared::time::UnixMillis;
 use strum::VariantArray;
 
-/// Days until a browser must sign in again.
-const DAYS: u64 = 30;
-const DAY_SECONDS: u64 = 86_400;
-/// Binds the ciphertext to its use.
-const OWNER: &str = "console-session";
+/// Binds the ciphertext to its use. Cookies of before there were sessions had a key, under another name.
+const OWNER: &str = "console-session-id";
+const OWN: &str = "/session";
+const ALL: &str = "/sessions";
+const ONE: &str = "/sessions/{session_id}";
 
-/// What a browser asks of its session.
+/// A request for sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, VariantArray)]
 pub enum SessionCall {
-    /// Whether there is one.
+    /// Whether the browser is signed in.
     Read,
-    /// To keep the key that the request is made with.
+    /// To sign the browser in with the key that it sends.
     Begin,
-    /// To forget it.
+    /// To sign the browser out.
     End,
+    /// The view of all sessions of the key.
+    List,
+    /// To sign all browsers out.
+    EndAll,
+    /// To sign one out.
+    EndOne,
+}
+
+/// A path of sessions below the console.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionPath {
+    template: &'static str,
+    /// The session that it names.
+    pub id: Option<SessionId>,
+}
+
+/// A session, as a cookie names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptSession {
+    /// Its name.
+    pub id: SessionId,
+    /// The key that the browser has signed in with.
+    pub key: VerifiedKey,
 }
 
 impl SessionCall {
     /// Every call once.
-    pub const ALL: [Self; 3] = *Self::VARIANTS.as_array().unwrap();
-
-    /// Returns the methods of the path.
-    pub fn methods() -> Methods {
-        Methods::of(Self::ALL.map(Self::method)).with_head()
-    }
-
-    /// Returns the call of a method.
-    pub fn of(method: Method) -> Option<Self> {
-        Self::ALL.into_iter().find(|call| call.method() == method)
-    }
+    pub const ALL: [Self; 6] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the method.
     pub const fn method(self) -> Method {
         match self {
-            Self::Read => Method::Get,
+            Self::Read | Self::List => Method::Get,
             Self::Begin => Method::Put,
-            Self::End => Method::Delete,
+            Self::End | Self::EndAll | Self::EndOne => Method::Delete,
         }
+    }
+
+    /// Returns the path below the console, with parameters in braces.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Read | Self::Begin | Self::End => OWN,
+            Self::List | Self::EndAll => ALL,
+            Self::EndOne => ONE,
+        }
+    }
+}
+
+impl SessionPath {
+    /// Parses a path below the console; `None` for one that is not of sessions.
+    pub fn parse(path: &str) -> Option<Self> {
+        let template = match path {
+            OWN => OWN,
+            ALL => ALL,
+            _ => {
+                let id = SessionId::parse(path.strip_prefix(ALL)?.strip_prefix('/')?)?;
+                return Some(Self { template: ONE, id: Some(id) });
+            }
+        };
+        Some(Self { template, id: None })
+    }
+
+    /// Returns the methods of the path.
+    pub fn methods(self) -> Methods {
+        Methods::of(self.calls().map(SessionCall::method)).with_head()
+    }
+
+    /// Returns the call of a method.
+    pub fn call(self, method: Method) -> Option<SessionCall> {
+        self.calls().find(|call| call.method() == method)
+    }
+
+    fn calls(self) -> impl Iterator<Item = SessionCall> {
+        SessionCall::ALL.into_iter().filter(move |call| call.path() == self.template)
     }
 }
 
@@ -55,15 +111,15 @@ pub fn state(is_signed_in: bool) -> Response {
     Response::json(format!(r#"{{"signed_in":{is_signed_in}}}"#))
 }
 
-/// Returns the response that gives a browser a key to keep. The nonce must be random.
-pub fn begin(key: &str, keys: &MacKeys, nonce: &Nonce, now: UnixMillis, is_secure: bool) -> Response {
-    let mut kept = now.plus(DAYS * DAY_SECONDS * 1_000).0.to_be_bytes().to_vec();
-    kept.extend_from_slice(key.as_bytes());
+/// Returns the response that signs a browser in. The nonce must be random.
+pub fn begin(session: &KeptSession, keys: &MacKeys, nonce: &Nonce, is_secure: bool) -> Response {
+    let mut kept = session.id.as_bytes().to_vec();
+    kept.extend(json::to_string(&session.key).unwrap_or_default().into_bytes());
     let sealed = EncryptionKeys::from(keys.clone()).seal_bytes(&kept, OWNER, nonce);
-    response(sealed.as_str(), DAYS * DAY_SECONDS, is_secure)
+    response(sealed.as_str(), Sessions::DAYS * 86_400, is_secure)
 }
 
-/// Returns the response that has a browser forget it.
+/// Returns the response that has a browser forget its session.
 pub fn end(is_secure: bool) -> Response {
     response("", 0, is_secure)
 }
@@ -81,15 +137,14 @@ const fn cookie_name(is_secure: bool) -> &'static str {
     if is_secure { "__Host-utg_console" } else { "utg_console" }
 }
 
-/// Returns the key that the browser of a request keeps. `header` returns a header of the request. There is
+/// Returns the session that the cookie of a request names. `header` returns a header of the request. There is
 /// none unless a script of this origin has sent the request: a link, an image and a page of another origin
 /// make no call with it.
-pub fn key<'h>(
+pub fn of_cookie<'h>(
     header: impl Fn(&str) -> Option<&'h str>,
     keys: &MacKeys,
-    now: UnixMillis,
     is_secure: bool,
-) -> Option<String> {
+) -> Option<KeptSession> {
     let cookies = header("cookie")?;
     if header("sec-fetch-site") != Some("same-origin") || header("sec-fetch-dest") != Some("empty") {
         return None;
@@ -97,93 +152,19 @@ pub fn key<'h>(
     let mut pairs = cookies.split(';').filter_map(|pair| pair.trim().split_once('='));
     let (_, value) = pairs.find(|(name, _)| *name == cookie_name(is_secure))?;
     let kept = EncryptionKeys::from(keys.clone()).unseal_bytes(&SealedSecret::from(value), OWNER).ok()?;
-    let (expires_at, key) = kept.split_first_chunk()?;
-    let is_valid = now < UnixMillis(u64::from_be_bytes(*expires_at));
-    String::from_utf8(key.to_vec()).ok().filter(|_| is_valid)
+    let (id, key) = kept.split_first_chunk()?;
+    let key = json::from_str(std::str::from_utf8(key).ok()?).ok()?;
+    Some(KeptSession { id: SessionId::new(*id), key })
+}
+
+/// Returns the kind of browser that a user agent names, such as `Firefox on Linux`; empty if it is not known.
+pub fn browser(user_agent: Option<&str>) -> String {
+    let agent = Agent::read(user_agent);
+    match (agent.browser, agent.os) {
+        (Some(browser), Some(os)) => format!("{browser} on {os}"),
+        (browser, os) => browser.or(os).unwrap_or_default().to_owned(),
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NOW: UnixMillis = UnixMillis(1_763_712_345_678);
-    const MONTH_MS: u64 = 30 * 86_400_000;
-
-    fn keys() -> MacKeys {
-        MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap()
-    }
-
-    /// Returns `Set-Cookie` for a key.
-    fn kept(is_secure: bool) -> String {
-        let response = begin("utg_live_ada", &keys(), &[7; 24], NOW, is_secure);
-        response.header("set-cookie").unwrap().to_owned()
-    }
-
-    /// Returns the key of a request with these values of `Cookie`, `Sec-Fetch-Site` and `Sec-Fetch-Dest`.
-    fn of(values: [Option<&str>; 3], now: UnixMillis) -> Option<String> {
-        let names = ["cookie", "sec-fetch-site", "sec-fetch-dest"];
-        key(|name| values[names.iter().position(|known| *known == name)?], &keys(), now, true)
-    }
-
-    #[test]
-    fn cookie_is_for_this_host_and_no_script() {
-        let (pair, attributes) =
-            kept(true).split_once("; ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
-        assert!(pair.starts_with("__Host-utg_console="), "{pair}");
-        assert_eq!(attributes, "Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict; Secure");
-        assert!(!pair.contains("utg_live"));
-        assert!(kept(false).starts_with("utg_console=") && !kept(false).contains("Secure"));
-        let forgotten = end(true);
-        assert!(
-            forgotten.header("set-cookie").unwrap().starts_with("__Host-utg_console=; Path=/; Max-Age=0;")
-        );
-    }
-
-    #[test]
-    fn key_is_kept_for_thirty_days() {
-        let cookie = format!("theme=dark; {}", kept(true).split(';').next().unwrap());
-        let at = |now| of([Some(&cookie), Some("same-origin"), Some("empty")], now);
-        assert_eq!(at(NOW).as_deref(), Some("utg_live_ada"));
-        assert_eq!(at(NOW.plus(MONTH_MS - 1)).as_deref(), Some("utg_live_ada"));
-        assert_eq!(at(NOW.plus(MONTH_MS)), None);
-    }
-
-    #[test]
-    fn key_is_for_scripts_of_this_origin_only() {
-        let cookie = kept(true);
-        let cookie = cookie.split(';').next();
-        for [site, target] in [
-            [Some("same-site"), Some("empty")],
-            [Some("cross-site"), Some("empty")],
-            [Some("none"), Some("document")],
-            [Some("same-origin"), Some("image")],
-            [Some("same-origin"), Some("document")],
-            [Some("same-origin"), None],
-            [None, Some("empty")],
-        ] {
-            assert_eq!(of([cookie, site, target], NOW), None, "{site:?} {target:?}");
-        }
-    }
-
-    #[test]
-    fn changed_cookie_has_no_key() {
-        let cookie = kept(true);
-        let pair = cookie.split(';').next().unwrap();
-        for at in "__Host-utg_console=".len()..pair.len() {
-            let mut changed = pair.as_bytes().to_vec();
-            changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
-            let changed = String::from_utf8(changed).unwrap();
-            assert_eq!(of([Some(&changed), Some("same-origin"), Some("empty")], NOW), None, "{at}");
-        }
-        for cookie in ["", "__Host-utg_console", "__Host-utg_console=", "utg_console=x"] {
-            assert_eq!(of([Some(cookie), Some("same-origin"), Some("empty")], NOW), None, "{cookie}");
-        }
-    }
-
-    #[test]
-    fn each_method_is_one_call() {
-        assert_eq!(SessionCall::ALL.map(|call| SessionCall::of(call.method())), SessionCall::ALL.map(Some));
-        assert_eq!(SessionCall::of(Method::Post), None);
-        assert_eq!(state(true).body, r#"{"signed_in":true}"#);
-    }
-}
+mod tests;

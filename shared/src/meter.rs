@@ -54,6 +54,8 @@ mod message;
 mod nested;
 mod secret_calls;
 mod secret_change;
+mod session;
+mod sessions;
 mod state;
 mod stored;
 mod tally;
@@ -71,6 +73,8 @@ pub use message::{
 };
 pub use secret_calls::SecretCalls;
 pub use secret_change::{SecretChange, SecretError};
+pub use session::{Session, SessionId, SessionStep, signed_out};
+pub use sessions::Sessions;
 pub use state::Meter;
 pub use stored::{Ask, NextValue, Turn, TurnError};
 pub use tally::Tally;

@@ -132,12 +132,24 @@ test("key is kept in the memory of the page and nowhere else", async () => {
   await assertQuiet(window);
 });
 
-test("browser that keeps the key stays signed in until it signs out", async () => {
-  const key = await edge.issueKey();
+/** Types the key for a change that a cookie is not enough for. */
+async function typeKey(page, key) {
+  await page.locator("#again").getByLabel("API key").fill(key);
+  await page.locator("#again").getByRole("button", { name: "Continue" }).click();
+}
+
+/** Opens the console and stays signed in there. */
+async function staySignedIn(key) {
   const window = await openConsole(browser, edge);
+  await window.page.getByLabel("Keep me signed in").check();
+  await signIn(window.page, key);
+  return window;
+}
+
+test("browser that stays signed in types the key for a change of the key", async () => {
+  const key = await edge.issueKey();
+  const window = await staySignedIn(key);
   const { page } = window;
-  await page.getByLabel("Keep me signed in").check();
-  await signIn(page, key);
   const [cookie] = await window.context.cookies();
   assert.deepEqual([cookie.httpOnly, cookie.sameSite, cookie.value.includes(key)], [true, "Strict", false]);
   assert.equal(await page.evaluate(() => document.cookie), "");
@@ -145,9 +157,22 @@ test("browser that keeps the key stays signed in until it signs out", async () =
   await page.locator("#view h2").waitFor();
   await follow(page, "Secrets");
   await follow(page, "Usage");
-  await page.locator("#view").getByRole("button", { name: "Rotate", exact: true }).first().click();
-  await page.locator("#ask").getByRole("button", { name: "Yes" }).click();
-  assert.notEqual(await takeKey(page), key);
+  await press(page, "Rotate");
+  await page.locator("#again").getByRole("button", { name: "Cancel" }).click();
+  await page.getByText("sign-in-required").waitFor();
+  await press(page, "Rotate");
+  await typeKey(page, await edge.issueKey());
+  await page.getByText("This is another key").waitFor();
+  await press(page, "Rotate");
+  await typeKey(page, `${key}x`);
+  await page.getByText("key-malformed").waitFor();
+  assert.equal((await fetch(`${edge.origin}/v1/keys/me`, { headers: { "x-api-key": key } })).status, 200, "nothing was changed");
+  await press(page, "Rotate");
+  await typeKey(page, key);
+  const rotated = await takeKey(page);
+  assert.notEqual(rotated, key);
+  assert.ok(!(await page.content()).includes(rotated));
+  assert.equal(await page.locator("#again-secret").inputValue(), "");
   await page.reload();
   await page.locator("#view h2").waitFor();
   const ended = page.waitForResponse((response) => response.request().method() === "DELETE");
@@ -157,7 +182,34 @@ test("browser that keeps the key stays signed in until it signs out", async () =
   await page.getByRole("button", { name: "Sign in" }).waitFor();
   assert.deepEqual(await window.context.cookies(), []);
   assert.equal(await page.locator("#view").innerText(), "");
-  await assertQuiet(window);
+  await assertQuiet(window, true);
+});
+
+test("browser is signed out from another one", async () => {
+  const key = await edge.issueKey();
+  const [own, lost, third] = [await staySignedIn(key), await staySignedIn(key), await staySignedIn(key)];
+  await follow(own.page, "Sessions");
+  const rows = own.page.getByRole("region", { name: "Sessions" }).locator("tbody tr");
+  assert.equal(await rows.count(), 3);
+  assert.equal(await rows.filter({ hasText: "this browser" }).count(), 1);
+  await assertAccessible(own.page, 1280, "console-sessions-light-1280");
+  await own.page.setViewportSize({ width: 360, height: 760 });
+  await assertAccessible(own.page, 360, "console-sessions-light-360");
+  // The newest comes first.
+  await rows.first().getByRole("button", { name: "Sign out" }).click();
+  await own.page.getByText("Done.", { exact: true }).waitFor();
+  assert.equal(await rows.count(), 2);
+  const isSignedOut = async ({ page }) => {
+    await page.reload();
+    await page.getByRole("button", { name: "Sign in" }).waitFor();
+    assert.equal(await page.locator("#view").innerText(), "");
+  };
+  await isSignedOut(third);
+  await press(own.page, "Sign out everywhere");
+  await own.page.getByText("All browsers are signed out.").waitFor();
+  for (const window of [own, lost]) await isSignedOut(window);
+  assert.equal((await fetch(`${edge.origin}/v1/keys/me`, { headers: { "x-api-key": key } })).status, 200);
+  for (const window of [own, lost, third]) await assertQuiet(window, true);
 });
 
 test("second secret is made with the keyboard alone, and revoked", async () => {

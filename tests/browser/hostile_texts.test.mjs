@@ -180,7 +180,7 @@ function pages() {
   const text = encodeURIComponent(payload("path"));
   const paths = [
     "/", "/docs", "/docs/tools", "/docs/changelog.atom", "/status", "/status.atom", "/console", "/llms.txt", "/tools", "/tools/qr", "/tools/openapi.json",
-    "/v1/status", "/v1/status/history", "/v1/status/incidents", "/v1/qr/generate", "/pages", "/analytics", "/console/analytics", "/console/session",
+    "/v1/status", "/v1/status/history", "/v1/status/incidents", "/v1/qr/generate", "/pages", "/analytics", "/console/analytics", "/console/session", "/console/sessions",
     "/mallory", "/mallory/report", "/mallory/qr.svg", "/mallory/card.vcf", "/s/mallory/flyer", `/mallory/l/${page.links[0].id}/nothing`,
   ];
   const reflected = ["/", "/docs/", "/problems/", "/tools/", "/status/", "/i/", "/s/mallory/", "/q/mallory/", "/mallory/", "/mallory/l/", "/v1/", "/v1/qr/", "/console/"].map((path) => path + text);

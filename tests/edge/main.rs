@@ -43,6 +43,7 @@ mod reports;
 mod retention;
 mod scopes;
 mod secrets;
+mod sessions;
 mod site;
 mod stalls;
 mod status_history;

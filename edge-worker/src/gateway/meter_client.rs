@@ -14,6 +14,7 @@ mod idempotency;
 mod relay;
 mod report;
 mod rpc;
+mod sessions;
 mod snapshot;
 mod stored_record;
 
@@ -23,4 +24,5 @@ pub(crate) use change::{change, read_record};
 pub(crate) use idempotency::issue;
 pub(crate) use relay::relay;
 pub(crate) use report::{CallOutcome, log_call, record_aborted, record_outcome};
+pub(crate) use sessions::step_sessions;
 pub(crate) use snapshot::{SnapshotPart, read, read_as_admin, with_quota};

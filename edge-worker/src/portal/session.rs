@@ -1,35 +1,95 @@
-//! `/console/session`: the key that a browser keeps.
+//! `/console/session` and `/console/sessions`: browsers that are signed in with a key.
 
-use portal::session::{self, SessionCall};
+use portal::console;
+use portal::session::{self, KeptSession, SessionCall};
+use shared::key::Scope;
+use shared::meter::{SessionId, SessionStep};
 use shared::problem::Problem;
+use shared::request::Head;
 use shared::response::Response;
 
+use crate::access_log::AccessRecord;
 use crate::bindings::Bindings;
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
+use crate::gateway::handlers::read_own_key;
+use crate::gateway::key_record;
+use crate::gateway::meter_client::step_sessions;
 use crate::runtime::client_request::ClientRequest;
 use crate::runtime::entropy;
+use crate::runtime::outline::boxed;
 
-/// Handles a request for the session.
+/// Handles a request for sessions.
 ///
 /// # Errors
-/// To begin one, as [`authenticate`], and `internal` if the runtime has no randomness.
-pub(crate) fn respond(context: &RequestContext<'_>, call: SessionCall) -> Result<Response, Problem> {
+/// Those of the key, `scope-missing`, `too-many-requests`, `meter-unavailable`, and `internal` if the runtime has no
+/// randomness.
+pub(crate) async fn respond(
+    context: &RequestContext<'_>,
+    call: SessionCall,
+    named: Option<SessionId>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
     let is_secure = context.address.is_secure();
+    let own = of_cookie(context.request, context.bindings, is_secure);
     match call {
-        SessionCall::Read => Ok(session::state(authenticate(context).is_ok())),
-        SessionCall::Begin => {
-            authenticate(context)?;
-            let request = context.request;
-            let nonce = entropy::random().map_err(|error| entropy::unavailable(&error, Some(request.id)))?;
-            let key = context.head.api_key.unwrap_or_default();
-            Ok(session::begin(key, &context.bindings.signing, &nonce, request.now, is_secure))
+        SessionCall::Read => match boxed(read_own_key::handle(context, access)).await {
+            Err(problem) if problem.status() >= 500 => Err(problem),
+            outcome => Ok(session::state(outcome.is_ok())),
+        },
+        SessionCall::Begin => boxed(begin(context, own, access)).await,
+        SessionCall::End => {
+            if let Some(own) = own {
+                step_sessions(context, &own.key.id, SessionStep::End(own.id)).await?;
+            }
+            Ok(session::end(is_secure))
         }
-        SessionCall::End => Ok(session::end(is_secure)),
+        SessionCall::List | SessionCall::EndAll | SessionCall::EndOne => {
+            let key = key_record::read(context, Scope::Keys, access).await?.id;
+            let step = match (call, named) {
+                (SessionCall::EndAll, _) => SessionStep::EndAll,
+                (_, Some(id)) => SessionStep::End(id),
+                (_, None) => SessionStep::List,
+            };
+            let sessions = boxed(step_sessions(context, &key, step)).await?;
+            Ok(match call {
+                SessionCall::List => console::sessions(&sessions, own.map(|own| own.id)),
+                SessionCall::EndAll => session::end(is_secure),
+                _ => Response::no_content(),
+            })
+        }
     }
 }
 
-/// Returns the key that the browser of a request keeps.
-pub(crate) fn key(request: &ClientRequest, bindings: &Bindings, is_secure: bool) -> Option<String> {
-    session::key(|name| request.header(name), &bindings.signing, request.now, is_secure)
+/// Signs the browser in with the key that it sends, in place of the session that it had.
+async fn begin(
+    context: &RequestContext<'_>,
+    own: Option<KeptSession>,
+    access: &mut AccessRecord,
+) -> Result<Response, Problem> {
+    // Whether the key may be used.
+    boxed(read_own_key::handle(context, access)).await.map(drop)?;
+    let key = authenticate(context)?;
+    let drawn = entropy::random().and_then(|id| Ok((SessionId::new(id), entropy::random()?)));
+    let (id, nonce) = drawn.map_err(|error| entropy::unavailable(&error, Some(context.request.id)))?;
+    let browser = session::browser(context.request.header("user-agent"));
+    let replaces = own.filter(|own| own.key.id == key.id).map(|own| own.id);
+    step_sessions(context, &key.id, SessionStep::Begin { id, browser, replaces }).await?;
+    let (keys, is_secure) = (&context.bindings.signing, context.address.is_secure());
+    Ok(session::begin(&KeptSession { id, key }, keys, &nonce, is_secure))
+}
+
+/// Returns the session that signs a request: that of its cookie, unless it has a credential of its own.
+pub(crate) fn of_request(
+    request: &ClientRequest,
+    head: &Head<'_>,
+    bindings: &Bindings,
+    is_secure: bool,
+) -> Option<KeptSession> {
+    let has_own = head.api_key.is_some() || request.header("authorization").is_some();
+    if has_own { None } else { of_cookie(request, bindings, is_secure) }
+}
+
+fn of_cookie(request: &ClientRequest, bindings: &Bindings, is_secure: bool) -> Option<KeptSession> {
+    session::of_cookie(|name| request.header(name), &bindings.signing, is_secure)
 }

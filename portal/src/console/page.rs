@@ -34,19 +34,24 @@ fn sign_in() -> Markup {
     html! {
         form #sign-in {
             label for="secret" { "API key, or the admin secret" }
-            // Managers of passwords name what they keep.
-            input type="text" autocomplete="username" value="API key" readonly hidden;
+            (name_of_key())
             // Without a name: no browser can send it by itself.
             input #secret type="password" autocomplete="current-password" spellcheck="false" required;
-            label { input #keep type="checkbox"; " Keep me signed in on this browser for 30 days" }
+            label { input #keep type="checkbox"; " Keep me signed in on this browser" }
             button { "Sign in" }
             p.soft {
-                "Unless you keep it, it stays in the memory of this page, and after a reload you sign in again. \
-                 The admin secret is never kept."
+                "Unless you stay signed in, the key is in the memory of this page, and after a reload you sign in again. \
+                 A browser stays signed in for 30 days, or until the console was not opened for 7. It keeps no key, and no \
+                 admin secret."
             }
             noscript { p { "The console needs its script, which this browser does not run." } }
         }
     }
+}
+
+/// Returns what managers of passwords name the key that they keep.
+fn name_of_key() -> Markup {
+    html! { input type="text" autocomplete="username" value="API key" readonly hidden; }
 }
 
 fn menu() -> Markup {
@@ -58,6 +63,7 @@ fn menu() -> Markup {
                 a href="#/v1/usage/calls" { "Calls" }
                 a href="#/v1/keys/me/alerts" { "Alerts" }
                 a href="#/v1/keys/me/secrets" { "Secrets" }
+                a href="#/sessions" { "Sessions" }
                 a href="#/pages" { "Pages" }
                 a href=(format!("#{}", super::analytics::address(None, "30d"))) { "Analytics" }
                 a href="#/webhooks" { "Webhooks" }
@@ -79,6 +85,17 @@ fn dialogs() -> Markup {
             p #question data-text {}
             button.danger type="button" data-answer="yes" { "Yes" }
             button type="button" data-answer="no" autofocus { "No" }
+        }
+        dialog #again aria-labelledby="typed-again" {
+            form method="dialog" {
+                h2 #typed-again { "Sign in again" }
+                p data-text {}
+                (name_of_key())
+                label for="again-secret" { "API key" }
+                input #again-secret type="password" autocomplete="current-password" spellcheck="false" required;
+                button { "Continue" }
+                button type="button" data-answer="no" { "Cancel" }
+            }
         }
         dialog #reveal aria-labelledby="revealed" {
             h2 #revealed { "The new key" }

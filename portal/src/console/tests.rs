@@ -1,5 +1,7 @@
 mod fragment;
 
+pub(super) use fragment::assert_known;
+
 use std::io::Write as _;
 
 use serde_json::json;
@@ -18,7 +20,7 @@ fn view(target: &str, value: &Value) -> String {
     assert_eq!(shown.header("content-type"), Some("text/html; charset=utf-8"), "{target}");
     assert_eq!(shown.header("cache-control"), Some("no-store"), "{target}");
     let html = String::from_utf8(shown.body).unwrap();
-    fragment::assert_known(&html);
+    assert_known(&html);
     html
 }
 

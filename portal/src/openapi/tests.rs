@@ -19,8 +19,9 @@ use crate::endpoint::Endpoint;
 use crate::route::Route;
 
 /// Codes that no response to these operations has: those between edge and proxy, those of the pages
-/// API, that of a WebSocket, and that of an event.
-pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 30] = [
+/// API, that of a signed-in browser, that of a WebSocket, and that of an event.
+pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 31] = [
+    codes::SIGN_IN_REQUIRED,
     codes::SIGNATURE_INVALID,
     codes::GRANT_INVALID,
     codes::ORIGIN_TOKEN_INVALID,

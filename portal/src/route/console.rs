@@ -59,8 +59,6 @@ pub enum ConsoleView {
 
 /// The path below the console that shows what a body would make of a page.
 pub(super) const PREVIEW: &str = "/preview";
-/// The path below the console of the session.
-pub(super) const SESSION: &str = "/session";
 
 impl<'a> ConsoleCall<'a> {
     /// Returns true for the target of the console or of one of its views, whose HTML is for pages of

@@ -53,7 +53,9 @@ impl Direct {
                 | Reply::Stored
                 | Reply::Attempt(_)
                 | Reply::Issue(_)
-                | Reply::Show(_) => ChangeOutcome::Unknown,
+                | Reply::Show(_)
+                | Reply::Sessions(_)
+                | Reply::SignedOut => ChangeOutcome::Unknown,
             };
             let updated = match &outcome {
                 ChangeOutcome::Done(record) if known != Some(record) && record.version > 0 => {

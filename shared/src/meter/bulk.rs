@@ -280,7 +280,9 @@ impl From<Reply> for BulkReply {
             | Reply::Stored
             | Reply::Attempt(_)
             | Reply::Issue(_)
-            | Reply::Show(_)) => other,
+            | Reply::Show(_)
+            | Reply::Sessions(_)
+            | Reply::SignedOut) => other,
         })
     }
 }

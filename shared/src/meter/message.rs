@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
     Alert, CallBatch, CallFilter, CallPage, HeldShare, HourCounts, LeaseReport, LeaseTerms, RefusedCalls,
-    SecretCalls, SecretChange, SecretError, Tally, nested,
+    SecretCalls, SecretChange, SecretError, Session, SessionId, SessionStep, Tally, nested,
 };
 use crate::idempotency::{IssueStep, IssueTurn};
 use crate::json;
@@ -74,11 +74,22 @@ pub enum Message {
         /// The stored record, if there is one.
         record: Option<KeyRecord>,
     },
+    /// The console's sessions of the key are read or changed. [`Sessions`](super::Sessions) handles it.
+    Session(SessionStep),
+    /// A browser that is signed in sends this message. It is handled if its session has not ended.
+    /// [`Message::in_session`] writes it.
+    #[serde(skip_serializing)]
+    InSession {
+        /// The session.
+        session: SessionId,
+        /// What it sends.
+        message: Box<Self>,
+    },
 }
 
 impl Message {
     /// Returns the record that comes with the message.
-    pub(super) const fn record_mut(&mut self) -> Option<&mut KeyRecord> {
+    pub(super) fn record_mut(&mut self) -> Option<&mut KeyRecord> {
         match self {
             Self::Ask(request)
             | Self::Read(request)
@@ -86,8 +97,19 @@ impl Message {
             | Self::Calls { request, .. }
             | Self::ReadAlerts(request) => request.record.as_mut(),
             Self::Change { record, .. } | Self::Show { record } => record.as_mut(),
-            Self::Stored { .. } | Self::Alerts { .. } | Self::Attempt(_) | Self::Issue(_) => None,
+            Self::InSession { message, .. } => message.record_mut(),
+            Self::Stored { .. }
+            | Self::Alerts { .. }
+            | Self::Attempt(_)
+            | Self::Issue(_)
+            | Self::Session(_) => None,
         }
+    }
+
+    /// Returns the text of a [`Message::InSession`] with a message that is written already, so that the worker needs no
+    /// copy of it.
+    pub fn in_session(session: SessionId, message: &str) -> String {
+        format!(r#"{{"in_session":{{"session":"{session}","message":{message}}}}}"#)
     }
 
     /// Returns true for a message that may leave the meter as it was.
@@ -99,7 +121,9 @@ impl Message {
             | Self::ReadAlerts(_)
             | Self::Show { .. }
             | Self::Alerts { .. }
-            | Self::Attempt(_) => true,
+            | Self::Attempt(_)
+            | Self::Session(_)
+            | Self::InSession { .. } => true,
             Self::Ask(request) => !request.want && request.rate == 0,
             Self::Change { .. } | Self::Stored { .. } | Self::Issue(_) => false,
         }
@@ -125,6 +149,10 @@ pub enum Reply {
     Issue(IssueTurn),
     /// To [`Message::Show`]; `None` if no such key is known.
     Show(Option<MeterSnapshot>),
+    /// To [`Message::Session`]: those that have not ended, the oldest first.
+    Sessions(Vec<Session>),
+    /// To [`Message::InSession`], if the session has ended.
+    SignedOut,
 }
 
 impl Reply {
@@ -135,7 +163,13 @@ impl Reply {
             Self::Ask(response) | Self::Read(MeterSnapshot { response, .. }) => {
                 response.verdict == Verdict::Refuse(KeyError::Invalid)
             }
-            Self::Change(_) | Self::Stored | Self::Attempt(_) | Self::Issue(_) | Self::Show(_) => false,
+            Self::Change(_)
+            | Self::Stored
+            | Self::Attempt(_)
+            | Self::Issue(_)
+            | Self::Show(_)
+            | Self::Sessions(_)
+            | Self::SignedOut => false,
         }
     }
 }

@@ -162,6 +162,8 @@ impl Meter {
                 self.roll(now);
                 Reply::Show(self.show(now))
             }
+            // A shell that has sessions asks them first. Without them nobody is signed in.
+            Message::Session(_) | Message::InSession { .. } => Reply::SignedOut,
         }
     }
 

@@ -112,6 +112,13 @@ crate::problem_codes! {
         "Use another secret of the key, or add the scope with one that has it and `keys`.",
     )
     .members(&[("scope", r#""tools:qr""#)]);
+    SIGN_IN_REQUIRED = Row::new(
+        "sign-in-required",
+        403,
+        "The key itself is required",
+        "The console is signed in by a cookie, which may read and change much of the account. It may not rotate or revoke the key, make, change, read or end secrets, or export or erase the account.",
+        "In the console, type the key again when it asks. Programs send the key in X-API-Key and never see this.",
+    );
     ROUTE_UNKNOWN = Row::new(
         "route-unknown",
         404,

@@ -12,6 +12,7 @@
 //! Why: docs/decisions/edge.md, "A message to an object is handled in one call of wasm".
 
 use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
 
 use futures_util::future::join;
 use shared::json;
@@ -25,6 +26,7 @@ use worker::{
 };
 
 use super::alert_outbox::AlertOutbox;
+use super::kept_sessions::KeptSessions;
 use super::{kept_alerts, kept_calls, kept_hours};
 use crate::bindings;
 use crate::gateway::{key_change_feed, key_directory, key_store};
@@ -63,6 +65,7 @@ pub struct Meter {
     /// Boxed, because a step takes it out and puts it back.
     state: RefCell<Option<Box<State>>>,
     alerts: AlertOutbox,
+    sessions: KeptSessions,
 }
 
 impl DurableObject for Meter {
@@ -81,6 +84,7 @@ impl DurableObject for Meter {
             is_expiry_armed: Cell::default(),
             state: RefCell::new(None),
             alerts: AlertOutbox::default(),
+            sessions: KeptSessions::default(),
         }
     }
 
@@ -245,6 +249,15 @@ impl Meter {
     /// Handles a message in one synchronous step, so that no other message sees the state in
     /// between. A message that changes nothing writes no row. Returns the reply as JSON.
     fn step(&self, message: Message) -> Result<String> {
+        let message = match message {
+            Message::Session(_) | Message::InSession { .. } => {
+                match outlined(|| self.sessions.receive(&self.sql, message))? {
+                    ControlFlow::Continue(message) => message,
+                    ControlFlow::Break(reply) => return Ok(json::to_string(&reply)?),
+                }
+            }
+            other => other,
+        };
         let wanted = Wanted::of(&message);
         let mut place = self.state.borrow_mut();
         let mut next = match place.take() {

@@ -3,7 +3,7 @@
 use futures_util::future::{Either, select};
 use shared::json;
 use shared::lease_cache::Timeouts;
-use shared::meter::{Message, Reply};
+use shared::meter::{Message, Reply, signed_out};
 use shared::problem::{Problem, codes};
 use shared::request_id::RequestId;
 use worker::ObjectNamespace;
@@ -19,6 +19,8 @@ use crate::runtime::{log, promise};
 /// After a silence ([`Timeouts::FIRST`]) it is sent a second time, and the first success counts.
 /// That is safe because a meter responds to a repeated message in the same way.
 ///
+/// A browser that is signed in sends all messages to the meter of its key in its session.
+///
 /// # Errors
 /// If both fail, or no response arrives in time.
 pub(super) async fn call(
@@ -26,21 +28,31 @@ pub(super) async fn call(
     name: &str,
     message: &Message,
 ) -> Result<Reply, RpcError> {
+    let text = &outlined(|| write(context, name, message))?;
     let Timeouts { hedge_ms, total_ms } = Timeouts::FIRST;
     let rest_ms = total_ms.saturating_sub(hedge_ms);
     let meter = &context.bindings.meter;
-    let mut first = boxed(send(meter, name, message));
+    let mut first = boxed(send_text(meter, name, text));
     // One timer at a time: nearly every response comes before the first one ends.
     match promise::timeout(hedge_ms, first.as_mut()).await {
         Some(Err(error)) if !error.is_overloaded() => {
-            durable_rpc::timeout(rest_ms, boxed(send(meter, name, message))).await
+            durable_rpc::timeout(rest_ms, boxed(send_text(meter, name, text))).await
         }
         Some(reply) => reply,
         None => {
-            let second = boxed(send(meter, name, message));
+            let second = boxed(send_text(meter, name, text));
             durable_rpc::timeout(rest_ms, boxed(first_success(first, second))).await
         }
     }
+}
+
+/// Returns the text of a message to the meter of this name.
+fn write(context: &RequestContext<'_>, name: &str, message: &Message) -> Result<String, RpcError> {
+    let text = json::to_string(message)?;
+    Ok(match context.session {
+        Some(session) if session.key.id.to_string() == name => Message::in_session(session.id, &text),
+        _ => text,
+    })
 }
 
 /// Returns the reply of the copy that succeeds first, or the error of the last one.
@@ -59,8 +71,11 @@ async fn first_success<F: Future<Output = Result<Reply, RpcError>> + Unpin>(
 /// # Errors
 /// If the request fails.
 pub(super) async fn send(meter: &ObjectNamespace, name: &str, message: &Message) -> Result<Reply, RpcError> {
-    let text = outlined(|| json::to_string(message))?;
-    let reply = durable_rpc::call(meter, name, &text).await?;
+    send_text(meter, name, &outlined(|| json::to_string(message))?).await
+}
+
+async fn send_text(meter: &ObjectNamespace, name: &str, text: &str) -> Result<Reply, RpcError> {
+    let reply = durable_rpc::call(meter, name, text).await?;
     Ok(outlined(|| json::from_str(&reply))?)
 }
 
@@ -70,8 +85,11 @@ pub(super) fn log_failure(id: RequestId, reply: Result<Reply, RpcError>) {
     log::error("meter call failed", Some(id), &[("error", &error)]);
 }
 
-/// Logs a failed call. Returns the problem for the client.
+/// Logs a failed call, unless the browser was signed out. Returns the problem for the client.
 pub(super) fn unavailable(context: &RequestContext<'_>, reply: Result<Reply, RpcError>) -> Problem {
+    if matches!(reply, Ok(Reply::SignedOut)) {
+        return signed_out();
+    }
     log_failure(context.request.id, reply);
     Problem::new(codes::METER_UNAVAILABLE, "the meter does not respond; nothing was counted").retry_after(1)
 }

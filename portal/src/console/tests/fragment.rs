@@ -38,7 +38,7 @@ fn shape(path: &str) -> String {
 }
 
 /// Checks that the script takes a view: it knows its elements, their attributes and the changes of its forms.
-pub(super) fn assert_known(html: &str) {
+pub(in crate::console) fn assert_known(html: &str) {
     let (known, attributes, data, changes) =
         (words("ELEMENTS"), words("ATTRIBUTES"), words("DATA"), changes());
     for (element, has) in elements(html) {

@@ -141,10 +141,11 @@ fn every_problem_is_documented_in_one_of_the_two_documents() {
         documented.extend(codes.iter().map(|code| code.as_str()));
     }
     let hidden: Vec<_> = codes::all().filter(|code| !documented.contains(code.as_str())).collect();
-    // Between edge and proxy, what only visitors see, that of a WebSocket, and that of an event.
+    // Between edge and proxy, what only visitors and signed-in browsers see, that of a WebSocket, and that of an event.
     let expected = [
         codes::GRANT_INVALID,
         codes::ORIGIN_TOKEN_INVALID,
+        codes::SIGN_IN_REQUIRED,
         codes::PAGE_GONE,
         codes::UPGRADE_UNSUPPORTED,
         codes::RESPONSE_ABORTED,
