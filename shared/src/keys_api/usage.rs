@@ -199,7 +199,8 @@ mod tests {
         ] {
             let body = shown(scopes);
             let (mut all, mut seen) = (members(&body), seen.to_vec());
-            (all.sort_unstable(), seen.sort_unstable());
+            all.sort_unstable();
+            seen.sort_unstable();
             assert_eq!(all, seen, "{scopes:?}");
             assert_eq!((&body["secret"]["name"], body.to_string().contains("hash")), (&json!("CI"), false));
         }

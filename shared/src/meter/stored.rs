@@ -72,7 +72,7 @@ pub enum Turn {
     /// The replies may leave.
     Decided(Vec<Reply>),
     /// The replies may leave once the value is stored.
-    Store(NextValue),
+    Store(Box<NextValue>),
 }
 
 /// A value that may follow the one that was read.
@@ -220,7 +220,8 @@ impl StoredMeter {
             line.write(&mut value)?;
         }
         let Self { stamp, length, meter, .. } = self;
-        Ok(Turn::Store(NextValue { stamp, length, value, record: meter.record().cloned(), replies }))
+        let record = meter.record().cloned();
+        Ok(Turn::Store(Box::new(NextValue { stamp, length, value, record, replies })))
     }
 
     fn take_decided(&mut self, ask: &Ask) -> Option<Vec<Reply>> {
@@ -273,7 +274,7 @@ mod tests {
 
     fn store(ask: &mut Ask, value: &[u8]) -> (NextValue, Vec<u8>) {
         match ask.turn((NOW, value), ask.ticket, 1, [0].into_iter()).unwrap() {
-            (Turn::Store(next), line) => (next, line),
+            (Turn::Store(next), line) => (*next, line),
             (Turn::Decided(_), _) => panic!("decided by another"),
         }
     }

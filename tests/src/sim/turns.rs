@@ -115,7 +115,7 @@ impl Lane {
                     (Turn::Decided(replies), _) => replies,
                     (Turn::Store(next), line) => {
                         self.current = Some(current);
-                        return LaneStep::Send(Command::Swap(next, line));
+                        return LaneStep::Send(Command::Swap(*next, line));
                     }
                 }
             }

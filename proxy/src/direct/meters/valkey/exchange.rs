@@ -89,7 +89,7 @@ impl Exchange {
                     self.outcome.ended.push(group.id());
                     group.end(replies);
                 }
-                Ok((Turn::Store(next), line)) => changes.push((group, next, line)),
+                Ok((Turn::Store(next), line)) => changes.push((group, *next, line)),
                 Err(error) => self.fail(group, &error),
             }
         }
