@@ -47,7 +47,7 @@ fn wait_for_page(site: &Site) {
 /// Waits for the first attempt of the newest delivery. Returns how it ended.
 fn first_attempt(site: &Site, hook: &Hook) -> Value {
     let attempt = || site.deliveries(hook)[0]["attempts"][0].clone();
-    until(|| site.deliveries(hook).first().is_some() && attempt().is_object());
+    until(|| !site.deliveries(hook).is_empty() && attempt().is_object());
     attempt()["error"].clone()
 }
 
