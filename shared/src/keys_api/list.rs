@@ -8,6 +8,8 @@ use std::cmp::Ordering;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chacha20poly1305::aead::{Aead, Payload};
+use chacha20poly1305::{KeyInit, XChaCha20Poly1305};
 use serde_json::Value;
 use strum::VariantArray;
 
@@ -16,7 +18,7 @@ use crate::key::{KeyId, KeyRecord};
 use crate::keys_api::describe;
 use crate::problem::Problem;
 use crate::query::{invalid, parameters};
-use crate::secret::MacKeys;
+use crate::secret::{MacKey, MacKeys};
 use crate::tier::Tier;
 
 /// Keys on a page when the request does not say.
@@ -102,12 +104,11 @@ impl ListRequest {
     /// The orders that a list may have, as a regular expression.
     pub const SORT_PATTERN: &'static str = "^-?(issued_at|name|email)$";
 
-    /// Separates the MACs of cursors from others.
-    const DOMAIN: &[u8] = b"utg.cursor.v2";
-    /// Bytes of a cursor's MAC.
-    const TAG: usize = 12;
+    /// Separates the key and the nonces of cursors from other MACs.
+    const KEY: &[u8] = b"utg.cursor-key.v3";
+    const NONCE: &[u8] = b"utg.cursor-nonce.v3";
 
-    /// Reads the query, whose values may be percent-encoded. `keys` have signed the cursor.
+    /// Reads the query, whose values may be percent-encoded. `keys` have encrypted the cursor.
     ///
     /// # Errors
     /// Returns `fields-invalid` for a parameter that is unknown or sent twice, a value out of
@@ -186,23 +187,32 @@ impl ListRequest {
         format!(r#"{{"cursor":{},"keys":{listed}}}"#, cursor.as_deref().unwrap_or("null"))
     }
 
-    /// Returns the cursor as clients get it: URL-safe, and signed, so that a forged one is refused, and one
-    /// of another list too.
+    /// Returns the cursor as clients get it: URL-safe, and encrypted, because it may have a name or an e-mail
+    /// address, and URLs are logged. A forged one is refused, and one of another list too.
     pub fn cursor(&self, at: &Position, keys: &MacKeys) -> String {
-        let payload = at.to_text();
-        let length = payload.len().to_be_bytes();
-        let tag = keys.current().1.sign(&[Self::DOMAIN, &length, payload.as_bytes(), &self.list()]);
-        let signed: Vec<u8> = tag.into_iter().take(Self::TAG).chain(payload.into_bytes()).collect();
-        URL_SAFE_NO_PAD.encode(signed)
+        let (text, list, (_, key)) = (at.to_text(), self.list(), keys.current());
+        // Of the position and its list, so that no two texts ever share a nonce.
+        let digest = key.sign(&[Self::NONCE, &text.len().to_be_bytes(), text.as_bytes(), &list]);
+        let nonce: [u8; 24] = digest.first_chunk().copied().unwrap_or_default();
+        let payload = Payload { msg: text.as_bytes(), aad: &list };
+        // It fails for 256 GiB and more.
+        let sealed = Self::cipher(key).encrypt(&nonce.into(), payload).unwrap_or_default();
+        URL_SAFE_NO_PAD.encode([&nonce, &*sealed].concat())
     }
 
     fn parse_cursor(&self, cursor: &str, keys: &MacKeys) -> Option<Position> {
         let bytes = Some(cursor).filter(|text| text.len() <= MAX_CURSOR)?;
         let bytes = URL_SAFE_NO_PAD.decode(bytes).ok()?;
-        let (tag, payload) = bytes.split_at_checked(Self::TAG)?;
-        let (length, list) = (payload.len().to_be_bytes(), self.list());
-        keys.live().find(|(_, key)| key.verify(&[Self::DOMAIN, &length, payload, &list], tag))?;
-        Position::parse(std::str::from_utf8(payload).ok()?)
+        let (nonce, sealed) = bytes.split_first_chunk::<24>()?;
+        let list = self.list();
+        let open =
+            |key| Self::cipher(key).decrypt(&(*nonce).into(), Payload { msg: sealed, aad: &list }).ok();
+        let text = keys.live().find_map(|(_, key)| open(key))?;
+        Position::parse(std::str::from_utf8(&text).ok()?)
+    }
+
+    fn cipher(key: &MacKey) -> XChaCha20Poly1305 {
+        XChaCha20Poly1305::new(&key.sign(&[Self::KEY]).into())
     }
 
     /// Returns the identity of the list, which a cursor is bound to: its order and its filter.
@@ -509,6 +519,21 @@ mod tests {
         {
             assert!(read(&format!("sort=name&q=ada&cursor={invented}")).is_err(), "{invented}");
         }
+    }
+
+    #[test]
+    fn cursor_shows_neither_name_nor_email() {
+        let position = Position { text: "ada@example.com".to_owned(), id: KeyId::new([3; 12]) };
+        let cursor = |list| read(list).unwrap().cursor(&position, &keys());
+        let bytes = URL_SAFE_NO_PAD.decode(cursor("sort=email")).unwrap();
+        for part in ["ada@", "example", &position.id.to_string()] {
+            assert!(!bytes.windows(part.len()).any(|window| window == part.as_bytes()), "{part}");
+        }
+        assert_ne!(
+            cursor("sort=email")[..32],
+            cursor("sort=email&q=ada")[..32],
+            "another list, another nonce"
+        );
     }
 
     proptest! {
