@@ -16,7 +16,7 @@ mod report;
 mod tls;
 mod tracing;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -83,6 +83,8 @@ pub struct Config {
     pub failed_parts: Vec<FailedPart>,
     /// The positions of the values in the file.
     pub places: Places,
+    /// The values by their key, with defaults and without secrets.
+    pub(crate) values: Arc<BTreeMap<String, String>>,
 }
 
 /// Settings of the process.
@@ -208,6 +210,15 @@ impl Config {
     pub fn dump(path: &Path, env: Lookup<'_>) -> Result<String, LoadError> {
         let (file, text) = read_file(path)?;
         read::dump(&file, &text, env).map_err(LoadError::Faulty)
+    }
+
+    /// Returns the keys whose value, or the content of whose file, is another than in `former`.
+    pub(crate) fn changed_keys(&self, former: &Self) -> BTreeSet<String> {
+        let (ours, theirs) = (&self.values, &former.values);
+        let all = ours.keys().chain(theirs.keys()).filter(|key| ours.get(*key) != theirs.get(*key)).cloned();
+        let expiry = |config: &Self| config.server.tls.as_ref().map(ServerTls::expires_at);
+        let tls = (expiry(self) != expiry(former)).then(|| "server.tls.certificate".to_owned());
+        all.chain(self.last_good.changed_keys(&former.last_good)).chain(tls).collect()
     }
 
     /// Returns the other files that the file names, also if it is invalid.

@@ -152,10 +152,11 @@ impl Reloader {
         let needs_restart = config.keep_fixed(&self.state.config.load());
         let _changing = self.state.changing.lock().await;
         match self.state.changes.reload(&mut config, trigger == Trigger::OtherFile) {
-            Ok(true) => log::info!("changes dropped: reason=reload"),
-            Ok(false) => {}
+            Ok(Some(dropped)) => log::warn!("changes dropped: reason=reload changes={dropped}"),
+            Ok(None) => {}
             Err(error) => return self.reject(&error),
         }
+        let changed = changed(&config, &self.state.config.load());
         let before = self.state.pools.load_full();
         let names = resolve::resolve(&config, before.names()).await;
         let pools = Pools::new(&config, names, Some(&before));
@@ -166,9 +167,9 @@ impl Reloader {
         let before = self.state.report.load();
         let generation = before.generation + 1;
         match needs_restart.as_slice() {
-            [] => log::info!("config reloaded: generation={generation}"),
+            [] => log::info!("config reloaded: generation={generation} changed={changed}"),
             keys => log::warn!(
-                "config reloaded, restart needed: generation={generation} settings={}",
+                "config reloaded, restart needed: generation={generation} changed={changed} settings={}",
                 keys.join(",")
             ),
         }
@@ -185,6 +186,21 @@ impl Reloader {
         let before = ReloadReport::clone(&self.state.report.load());
         self.state.report.store(Arc::new(ReloadReport { rejected: Some(error.to_string()), ..before }));
         ReloadOutcome::Rejected
+    }
+}
+
+/// Returns the keys that a reload has changed. A long list is cut off.
+fn changed(config: &Config, former: &Config) -> String {
+    const SHOWN: usize = 20;
+    let keys = config.changed_keys(former);
+    let mut shown: Vec<_> = keys.iter().take(SHOWN).cloned().collect();
+    match keys.len() {
+        0 => "nothing".to_owned(),
+        count if count > SHOWN => {
+            shown.push(format!("{} more", count - SHOWN));
+            shown.join(",")
+        }
+        _ => shown.join(","),
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use shared::tool::Tool;
+use strum::IntoStaticStr;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::task::spawn_blocking;
 
@@ -59,6 +60,32 @@ pub struct State {
     pub catalog: ToolCatalog,
 }
 
+/// What changed the servers of pools.
+#[derive(Clone, Copy, Debug, IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "lowercase")]
+pub enum PoolsChange {
+    /// The configuration or a file of servers.
+    Configuration,
+    /// The addresses of a name, or its SRV records.
+    Dns,
+}
+
+/// Logs the servers of a pool that are new or gone.
+fn log_servers(pool: &Pool, before: &Pool, by: PoolsChange) {
+    let missing = |of: &Pool, from: &Pool| {
+        let names = of.upstreams.iter().map(|server| server.name.as_str());
+        let missing = names.filter(|name| !from.upstreams.iter().any(|other| other.name == *name));
+        missing.collect::<Vec<_>>().join(",")
+    };
+    let (added, removed) = (missing(pool, before), missing(before, pool));
+    if !(added.is_empty() && removed.is_empty()) {
+        let (tool, by, count) = (pool.config.tool, by.into_str(), pool.upstreams.len());
+        log::info!(
+            "servers changed: tool={tool} by={by} servers={count} added={added:?} removed={removed:?}"
+        );
+    }
+}
+
 /// An error of creating the state.
 #[derive(Debug, thiserror::Error)]
 pub enum InitError {
@@ -102,13 +129,16 @@ impl State {
         log::set_max_level(config.log.level);
         self.mode.configure(&config.callers);
         self.config.store(Arc::new(config));
-        self.set_pools(pools);
+        self.set_pools(pools, PoolsChange::Configuration);
     }
 
-    /// Replaces the pools by others of the same configuration.
-    pub fn set_pools(&self, pools: Pools) {
-        let pools = Arc::new(pools);
-        self.metrics.replace_series(&self.pools.load(), &pools);
+    /// Replaces the pools by others, and logs which servers are new or gone.
+    pub fn set_pools(&self, pools: Pools, by: PoolsChange) {
+        let (before, pools) = (self.pools.load_full(), Arc::new(pools));
+        self.metrics.replace_series(&before, &pools);
+        for pool in pools.iter() {
+            log_servers(pool, before.of(pool.config.tool), by);
+        }
         self.pools.store(pools);
         self.pools_changed.notify_one();
     }

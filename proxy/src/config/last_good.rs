@@ -66,6 +66,12 @@ impl LastGood {
         stored.map(|(key, content)| (key.clone(), content.text.clone())).collect()
     }
 
+    /// Returns the keys whose content is another than in `former`.
+    pub(super) fn changed_keys(&self, former: &Self) -> Vec<String> {
+        let all = self.contents.keys().chain(former.contents.keys());
+        all.filter(|key| self.content(key) != former.content(key)).cloned().collect()
+    }
+
     /// Returns the content of a key.
     pub(super) fn content(&self, key: &str) -> Option<&str> {
         self.contents.get(key).map(|content| content.text.as_str())

@@ -33,8 +33,9 @@ pub(super) fn config(file: &str, text: &str, env: Lookup<'_>, known: Known<'_>) 
     let (last_good, failed_parts) = (Arc::new(faults.last_good.take()), faults.failed_parts());
     let (files, secret_files, places) =
         (faults.files.borrow().clone(), faults.secret_files.take(), faults.places());
+    let values = Arc::new(faults.effective.values());
     match faults.into_result(file, parts)? {
-        Some(config) => Ok(Config { files, secret_files, last_good, failed_parts, places, ..config }),
+        Some(config) => Ok(Config { files, secret_files, last_good, failed_parts, places, values, ..config }),
         None => Err(Faults { file: file.to_owned(), list: Vec::new(), files }),
     }
 }
@@ -86,6 +87,7 @@ fn parts(root: &mut Section<'_>) -> Option<Config> {
         last_good: Arc::default(),
         failed_parts: Vec::new(),
         places: Places::default(),
+        values: Arc::default(),
     })
 }
 

@@ -63,12 +63,12 @@ impl Changes {
     }
 
     /// Applies the stored changes to a configuration that was read again. Applies or drops all others,
-    /// and returns true if any were dropped. While the file of changes is faulty, those that were stored
+    /// and returns those that were dropped, as JSON. While the file of changes is faulty, those that were stored
     /// before stay in effect, and the file is one of the failed parts of `config`.
     ///
     /// # Errors
     /// Returns an error if a change is invalid. Nothing is dropped then.
-    pub fn reload(&self, config: &mut Config, keep: bool) -> Result<bool, ChangeError> {
+    pub fn reload(&self, config: &mut Config, keep: bool) -> Result<Option<String>, ChangeError> {
         let read = self.file.as_deref().map(read).transpose().map(Option::unwrap_or_default);
         // Tried on a copy, because a change of them that is invalid is found after others were applied.
         let read = read.and_then(|stored| stored.apply(&mut config.clone()).map(|_unknown| stored));
@@ -83,8 +83,9 @@ impl Changes {
             report_unknown(&next.session.apply(config)?);
         }
         let has_dropped = !keep && inner.session != Overrides::default();
+        let dropped = has_dropped.then(|| json!(inner.session).to_string());
         *inner = next;
-        Ok(has_dropped)
+        Ok(dropped)
     }
 
     /// Records a change. Returns the configuration with it, or `None` if it replaces no value of it.

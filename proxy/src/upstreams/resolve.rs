@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::config::{AdminState, Config};
-use crate::state::State;
+use crate::state::{PoolsChange, State};
 use crate::upstreams::lookup::lookup;
 use crate::upstreams::{ResolvedNames, ResolvedServer, probe};
 
@@ -117,7 +117,7 @@ async fn apply(state: &State, results: Results) {
     match pools.with_names(merged(pools.names().clone(), results)) {
         Some(changed) => {
             probe::probe_new(&changed).await;
-            state.set_pools(changed);
+            state.set_pools(changed, PoolsChange::Dns);
         }
         None => probe::mark_unresolved(&pools),
     }

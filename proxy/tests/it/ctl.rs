@@ -141,6 +141,9 @@ async fn reload_drops_changes_unless_they_are_persisted() {
     operator.done(&["drain", "qr", &server]);
     assert!(!operator.path("changes.json").exists());
     operator.done(&["reload"]);
+    let dropped = format!(r#"{{"tools":{{"qr":{{"servers":{{"{server}":{{"state":"draining"}}}}}}}}}}"#);
+    proxy.logs(&format!("changes dropped: reason=reload changes={dropped}")).await;
+    proxy.logs("config reloaded: generation=2 changed=nothing").await;
     assert_eq!(shares(&proxy, [&one, &other]).await, [6, 6]);
     operator.done(&["drain", "qr", &server, "--persist"]);
     operator.done(&["weight", "qr", &second, "2"]);

@@ -214,3 +214,16 @@ async fn metrics_of_a_removed_upstream_are_removed() {
     assert_eq!(proxy.metric(&series(&tools[0])).await, None);
     assert_eq!(proxy.metric(&series(&tools[1])).await, Some(0.0));
 }
+
+#[tokio::test]
+async fn reload_says_which_keys_have_changed() {
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]);
+    let proxy = config.ready().await;
+    let changed =
+        config.clone().pool_line(Tool::Qr, "answer_timeout = \"7s\"").line("server", "grace = \"9s\"");
+    proxy.reload(&changed);
+    proxy.logs("config reloaded: generation=2 changed=pools.qr.answer_timeout,server.grace\n").await;
+    proxy.reload(&config);
+    proxy.logs("config reloaded: generation=3 changed=pools.qr.answer_timeout,server.grace\n").await;
+}

@@ -47,6 +47,10 @@ async fn written_file_changes_the_servers_of_a_pool() {
         .await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     assert_eq!((one.calls(), other.calls()), (1, 1));
+    let (added, removed) = (other.address, one.address);
+    let servers = format!("servers=1 added=\"{added}\" removed=\"{removed}\"");
+    proxy.logs(&format!("servers changed: tool=qr by=configuration {servers}")).await;
+    proxy.logs("config reloaded: generation=2 changed=pools.qr.upstreams\n").await;
 }
 
 #[tokio::test]

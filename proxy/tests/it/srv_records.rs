@@ -96,6 +96,8 @@ async fn records_are_the_servers_of_a_pool_with_their_weights_and_priorities() {
         .await;
     assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     assert_eq!(later.calls(), 1);
+    let [added] = names(&[&later]).try_into().unwrap();
+    proxy.logs(&format!("servers changed: tool=qr by=dns servers=1 added=\"{added}\" removed=\"")).await;
 }
 
 #[tokio::test]

@@ -45,6 +45,16 @@ impl Effective {
         self.0.borrow_mut().insert(path.to_owned(), Value::Array(Vec::new()));
     }
 
+    /// Returns the values by their key, to compare them with those of another file. Secrets are not
+    /// among them.
+    pub(crate) fn values(&self) -> BTreeMap<String, String> {
+        let text = |value: &Value| match value {
+            Value::Scalar(value) => value.clone(),
+            Value::Array(elements) => elements.join(", "),
+        };
+        self.0.borrow().iter().map(|(path, value)| (path.clone(), text(value))).collect()
+    }
+
     /// Returns all values as a TOML file.
     pub(crate) fn into_text(self) -> String {
         let mut sections: BTreeMap<String, String> = BTreeMap::new();
