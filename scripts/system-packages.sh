@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what crates of other languages are built with, where it is missing: a C compiler and CMake (the proxy's zlib-ng).
 # `system-packages.sh python` installs Python with virtual environments instead, and `system-packages.sh servers`
-# redis-server and dnsmasq, which only tests need.
+# redis-server, dnsmasq and promtool, which only tests need.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 
@@ -11,9 +11,10 @@ if [[ ${1:-} == python ]]; then
   python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
     missing+=(python3 python3-venv)
 elif [[ ${1:-} == servers ]]; then
-  found="redis-server, dnsmasq"
+  found="redis-server, dnsmasq, promtool"
   command -v redis-server >/dev/null || missing+=(redis-server)
   command -v dnsmasq >/dev/null || missing+=(dnsmasq-base)
+  command -v promtool >/dev/null || missing+=(prometheus)
 else
   found="C compiler, CMake"
   command -v cc >/dev/null || missing+=(gcc g++ libc6-dev)

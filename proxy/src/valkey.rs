@@ -20,7 +20,7 @@ use tokio_rustls::rustls::crypto::ring;
 use crate::config::{ValkeyConfig, ValkeyKind};
 
 /// Maximum time to connect, and to wait for the reply to one pipeline. Calls wait for up to 3 s.
-const TIMEOUT: Duration = Duration::from_secs(1);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection, on which commands are sent in pipelines. Several may be in flight on its copies.
 #[derive(Clone)]

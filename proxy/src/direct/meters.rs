@@ -27,6 +27,7 @@ use self::lease_caches::LeaseCaches;
 use self::queue::{LaneEnd, MeterQueue};
 use super::count_clock::CountClock;
 use crate::config::MeterAuthority;
+pub(crate) use queue::FailureReason;
 pub(crate) use service::MeterService;
 
 /// The meters of all keys, as this proxy sees them.
@@ -187,13 +188,17 @@ impl Meters {
         }
     }
 
-    /// Returns the number of lease caches, of messages to meters, and of those without a reply.
-    pub(crate) fn counts(&self) -> (usize, u64, u64) {
-        let (messages, failures) = self.queue.counts();
-        (self.caches.len(), messages, failures)
+    /// Returns the numbers of lease caches and of messages to meters.
+    pub(crate) fn counts(&self) -> (usize, u64) {
+        (self.caches.len(), self.queue.messages())
     }
 
-    /// Returns true if the authority did not reply to the last message, or was found unusable before any.
+    /// Returns the numbers of messages without a reply, by reason.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = (FailureReason, u64)> + '_ {
+        self.queue.failures()
+    }
+
+    /// Returns true if the authority did not reply to the last message that changes a meter, or was found unusable before any.
     pub(crate) fn is_failing(&self) -> bool {
         self.queue.is_failing()
     }

@@ -138,17 +138,21 @@ async fn work(config: &ValkeyConfig, mut uses: mpsc::UnboundedReceiver<GrantUse>
 /// Connects to the server, and tries again until it succeeds. Meanwhile, uses get no reply. Returns
 /// `None` if there are no more senders.
 async fn connect(config: &ValkeyConfig, uses: &mut mpsc::UnboundedReceiver<GrantUse>) -> Option<Connection> {
-    let mut failures = 0_u64;
+    let (mut failures, mut logged) = (0_u64, None);
     loop {
         match drop_during(uses, open(config)).await? {
             Ok(connection) => {
                 log::info!("used grants available: failed_connections={failures}");
                 return Some(connection);
             }
-            Err(error) if failures == 0 => {
-                log::error!("used grants unavailable: error=\"{}\"", line(&error));
+            Err(error) => {
+                // Of one cause the texts may differ each time.
+                let cause = Some((error.kind(), error.code().map(str::to_owned)));
+                if logged != cause {
+                    log::error!("used grants unavailable: error=\"{}\"", line(&error));
+                    logged = cause;
+                }
             }
-            Err(_) => {}
         }
         failures += 1;
         drop_during(uses, sleep(PAUSE)).await?;

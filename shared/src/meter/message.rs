@@ -113,7 +113,7 @@ impl Message {
     }
 
     /// Returns true for a message that may leave the meter as it was.
-    pub(super) const fn may_only_read(&self) -> bool {
+    pub const fn may_only_read(&self) -> bool {
         match self {
             Self::Read(_)
             | Self::History { .. }

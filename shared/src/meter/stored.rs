@@ -176,7 +176,9 @@ impl StoredMeter {
         }
         let (stamp, text) = value.split_at_checked(STAMP)?;
         let mut texts = text.split(|byte| *byte == b'\n');
-        let meter = serde_json::from_slice(texts.next()?).ok()?;
+        let mut meter: Meter = serde_json::from_slice(texts.next()?).ok()?;
+        // Kept by an earlier version. Replies that are left in a value must not have them.
+        meter.forget_names();
         // A line that another version left is dropped: its asker leaves it again.
         let lines = texts.filter_map(|text| serde_json::from_slice(text).ok()).collect();
         Some(Self { stamp: stamp.to_vec(), meter, lines, length: value.len() })
@@ -213,7 +215,6 @@ impl StoredMeter {
         if !is_changed {
             return Ok(Turn::Decided(replies));
         }
-        self.meter.forget_names();
         let mut value = format!("{stamp:0width$x}", width = STAMP).into_bytes();
         serde_json::to_writer(&mut value, &self.meter)?;
         for line in &lines {

@@ -41,7 +41,7 @@ pub(super) async fn work(direct: Arc<Direct>, state: Arc<State>, lane: LaneEnd) 
         // Fails if no one waits any more.
         let Ok(request) = BulkRequest::new(asks) else { continue };
         let exchanged = timeout(TIMEOUT, exchange(&direct, &state, &mut connection, &request)).await;
-        match exchanged.unwrap_or(Err(MeterError::TimedOut)) {
+        match exchanged.unwrap_or(Err(MeterError::TimedOut(TIMEOUT))) {
             Ok(replies) => {
                 for (job, reply) in asking.into_iter().zip(replies.into_replies()) {
                     job.end(match reply {

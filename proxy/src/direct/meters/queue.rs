@@ -8,12 +8,17 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use shared::key::KeyId;
 use shared::meter::{Message, Reply};
+use strum::{IntoStaticStr, VariantArray};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 /// Maximum time from a message to its reply. It is longer than any call waits, because a late reply
 /// brings a lease and a verdict for later calls.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Time after which a cause that was logged before is logged again if another one came between. Causes may
+/// alternate with each message.
+const LOG_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 /// An error of an exchange with the authority.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,11 +27,14 @@ pub(crate) enum MeterError {
     #[error("the proxy does not run")]
     NotRunning,
     /// No reply came in time.
-    #[error("no reply within {} ms", REPLY_TIMEOUT.as_millis())]
-    TimedOut,
+    #[error("no reply within {} ms", .0.as_millis())]
+    TimedOut(Duration),
     /// The authority cannot be reached or does not carry out a command.
     #[error("{0}")]
     Failed(Arc<str>),
+    /// The authority has no memory for changes. It still responds to reads.
+    #[error("{0}")]
+    Full(Arc<str>),
     /// The authority refuses who the proxy is, or what its user may do there.
     #[error("{0}; `proxy --check --connect` says what is missing")]
     Refused(Arc<str>),
@@ -46,7 +54,39 @@ pub(crate) enum MeterError {
     Unexpected,
 }
 
+/// The reasons for failures, by which they are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "snake_case")]
+pub(crate) enum FailureReason {
+    /// No reply came in time.
+    Timeout,
+    /// The authority cannot be reached or does not carry out a command.
+    Unavailable,
+    /// It refuses who the proxy is, or what its user may do.
+    Refused,
+    /// It has no memory for changes.
+    Full,
+    /// A stored state is not a meter's.
+    Unreadable,
+    /// A change was not copied to enough replicas.
+    NotReplicated,
+    /// Anything else.
+    Other,
+}
+
 impl MeterError {
+    const fn reason(&self) -> FailureReason {
+        match self {
+            Self::TimedOut(_) => FailureReason::Timeout,
+            Self::Failed(_) => FailureReason::Unavailable,
+            Self::Refused(_) => FailureReason::Refused,
+            Self::Full(_) => FailureReason::Full,
+            Self::Unreadable(_) => FailureReason::Unreadable,
+            Self::NotReplicated { .. } => FailureReason::NotReplicated,
+            Self::NotRunning | Self::Unexpected => FailureReason::Other,
+        }
+    }
+
     pub(crate) fn failed(error: impl std::fmt::Display) -> Self {
         Self::Failed(error.to_string().into())
     }
@@ -126,12 +166,10 @@ pub(super) struct LaneEnd {
 pub(super) struct MeterQueue {
     lanes: Vec<Lane>,
     messages: AtomicU64,
-    failures: AtomicU64,
+    /// The number of failures by reason, in the order of [`FailureReason::VARIANTS`].
+    failures: [AtomicU64; FailureReason::VARIANTS.len()],
     is_failing: AtomicBool,
-    /// Whether a failure was logged since the last reply.
-    is_logged: AtomicBool,
-    /// Whether a refusal was.
-    is_refusal_logged: AtomicBool,
+    logged: Mutex<Logged>,
 }
 
 impl MeterQueue {
@@ -145,10 +183,9 @@ impl MeterQueue {
         let queue = Self {
             lanes,
             messages: AtomicU64::new(0),
-            failures: AtomicU64::new(0),
+            failures: Default::default(),
             is_failing: AtomicBool::new(false),
-            is_logged: AtomicBool::new(false),
-            is_refusal_logged: AtomicBool::new(false),
+            logged: Mutex::default(),
         };
         (queue, ends)
     }
@@ -165,15 +202,16 @@ impl MeterQueue {
         since: Instant,
     ) -> Result<(Message, Reply), MeterError> {
         self.messages.fetch_add(1, Ordering::Relaxed);
+        let only_reads = message.may_only_read();
         let (reply, replied) = oneshot::channel();
         let job = Job { id, message, waiter: Waiter { since, reply } };
         let is_sent = self.lane(&id).is_some_and(|lane| lane.jobs.send(job).is_ok());
         let reply = match timeout(REPLY_TIMEOUT, replied).await {
             Ok(Ok(reply)) if is_sent => reply,
             Ok(_) => Err(MeterError::NotRunning),
-            Err(_) => Err(MeterError::TimedOut),
+            Err(_) => Err(MeterError::TimedOut(REPLY_TIMEOUT)),
         };
-        self.record(&reply);
+        self.record(&reply, only_reads);
         reply
     }
 
@@ -189,12 +227,18 @@ impl MeterQueue {
         usize::from(place).checked_rem(self.lanes.len()).and_then(|lane| self.lanes.get(lane))
     }
 
-    /// Returns the numbers of messages and of those without a reply.
-    pub(super) fn counts(&self) -> (u64, u64) {
-        (self.messages.load(Ordering::Relaxed), self.failures.load(Ordering::Relaxed))
+    /// Returns the number of messages.
+    pub(super) fn messages(&self) -> u64 {
+        self.messages.load(Ordering::Relaxed)
     }
 
-    /// Returns true if the last message got no reply, or none was expected before any.
+    /// Returns the numbers of messages without a reply, by reason.
+    pub(super) fn failures(&self) -> impl Iterator<Item = (FailureReason, u64)> + '_ {
+        let counts = self.failures.iter().map(|count| count.load(Ordering::Relaxed));
+        FailureReason::VARIANTS.iter().copied().zip(counts)
+    }
+
+    /// Returns true if the last message that changes a meter got no reply, or none was expected before any.
     pub(super) fn is_failing(&self) -> bool {
         self.is_failing.load(Ordering::Relaxed)
     }
@@ -204,32 +248,69 @@ impl MeterQueue {
         self.is_failing.store(true, Ordering::Relaxed);
     }
 
-    /// Counts a failure, and logs the first one, the first refusal and the recovery.
-    fn record<T>(&self, reply: &Result<T, MeterError>) {
-        let was_failing = self.is_failing.load(Ordering::Relaxed);
+    /// Counts a failure, and logs its cause if that is another one than before, and the recovery. A reply to a
+    /// message that only reads is none: a server without memory responds to it.
+    fn record<T>(&self, reply: &Result<T, MeterError>, only_reads: bool) {
         match reply {
-            Ok(_) if was_failing => {
-                self.is_logged.store(false, Ordering::Relaxed);
-                self.is_refusal_logged.store(false, Ordering::Relaxed);
+            Ok(_) if only_reads || !self.is_failing() => {}
+            Ok(_) => {
                 if self.is_failing.swap(false, Ordering::Relaxed) {
-                    log::warn!(
-                        "meter authority recovered: failures={}",
-                        self.failures.load(Ordering::Relaxed)
-                    );
+                    *self.logged.lock() = Logged::default();
+                    let failures: u64 = self.failures().map(|(_, count)| count).sum();
+                    log::warn!("meter authority recovered: failures={failures}");
                 }
             }
-            Ok(_) => {}
             Err(error) => {
-                self.failures.fetch_add(1, Ordering::Relaxed);
+                let reason = error.reason();
+                let counts = FailureReason::VARIANTS.iter().zip(&self.failures);
+                for (_, count) in counts.filter(|(counted, _)| **counted == reason) {
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
                 self.is_failing.store(true, Ordering::Relaxed);
-                let is_first = !self.is_logged.swap(true, Ordering::Relaxed);
-                // Lasts until an operator acts, also if it came amid an outage that passes by itself.
-                let is_refusal = matches!(error, MeterError::Refused(_))
-                    && !self.is_refusal_logged.swap(true, Ordering::Relaxed);
-                if is_first || is_refusal {
-                    log::error!("meter authority failed: error=\"{error}\"");
+                if self.logged.lock().is_news(reason, Instant::now()) {
+                    log::error!("meter authority failed: reason={} error=\"{error}\"", reason.into_str());
                 }
             }
         }
+    }
+}
+
+/// The causes of failures that were logged since the last recovery.
+#[derive(Default)]
+struct Logged {
+    reasons: Vec<FailureReason>,
+    last: Option<(FailureReason, Instant)>,
+}
+
+impl Logged {
+    /// Returns true if a failure must be logged: its cause is new, or is back after another one for
+    /// a while.
+    fn is_news(&mut self, reason: FailureReason, now: Instant) -> bool {
+        let is_back = self
+            .last
+            .is_some_and(|(last, at)| last != reason && now.saturating_duration_since(at) >= LOG_AGAIN_AFTER);
+        let is_new = !self.reasons.contains(&reason);
+        if is_new {
+            self.reasons.push(reason);
+        }
+        if is_new || is_back {
+            self.last = Some((reason, now));
+        }
+        is_new || is_back
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cause_is_logged_when_it_changes_and_not_with_each_failure() {
+        let (mut logged, start) = (Logged::default(), Instant::now());
+        let mut is_news = |reason, s| logged.is_news(reason, start + Duration::from_secs(s));
+        assert!(is_news(FailureReason::Timeout, 0) && !is_news(FailureReason::Timeout, 99));
+        assert!(is_news(FailureReason::Refused, 99), "another one is logged at once");
+        assert!(!is_news(FailureReason::Timeout, 100) && !is_news(FailureReason::Refused, 101));
+        assert!(is_news(FailureReason::Timeout, 109), "it is back");
     }
 }

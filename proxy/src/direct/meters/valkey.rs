@@ -200,6 +200,8 @@ pub(super) fn says_more_than_key(record: &KeyRecord) -> bool {
 fn failed(error: RedisError) -> MeterError {
     match valkey::is_refused(&error) {
         true => MeterError::Refused(valkey::line(&error).into()),
+        false if error.code() == Some("OOM") => MeterError::Full(valkey::line(&error).into()),
+        false if error.is_timeout() => MeterError::TimedOut(valkey::TIMEOUT),
         false => MeterError::failed(valkey::line(&error)),
     }
 }

@@ -1,6 +1,6 @@
 //! Metrics of direct mode. They stay 0 behind an edge.
 
-use prometheus::{Error, IntCounter, IntGauge};
+use prometheus::{Error, IntCounter, IntCounterVec, IntGauge};
 
 use super::register::{Register, signed};
 use crate::direct::Direct;
@@ -16,7 +16,7 @@ pub(super) struct KeyMetrics {
     changes_failures: IntCounter,
     leases: IntGauge,
     meter_messages: IntCounter,
-    meter_failures: IntCounter,
+    meter_failures: IntCounterVec,
     meter_reachable: IntGauge,
 }
 
@@ -51,11 +51,14 @@ impl KeyMetrics {
                 "utg_meter_messages_total",
                 "Messages to the meters of keys, if proxies share their limits (direct mode).",
             )?,
-            meter_failures: register
-                .counter("utg_meter_failures_total", "Messages to the meters of keys without a reply.")?,
+            meter_failures: register.counters(
+                "utg_meter_failures_total",
+                "Messages to the meters of keys without a reply, by reason.",
+                &["reason"],
+            )?,
             meter_reachable: register.gauge(
                 "utg_meter_reachable",
-                "0 if the authority over shared limits did not reply to the last message, otherwise 1.",
+                "0 if the authority over shared limits did not reply to the last message that changes a meter, otherwise 1.",
             )?,
         })
     }
@@ -76,9 +79,12 @@ impl KeyMetrics {
         let age = direct.freshness.age(clock::now()).map_or(0, |ms| ms / 1_000);
         self.changes_age.set(i64::try_from(age).unwrap_or(i64::MAX));
         let Some(meters) = meters else { return };
-        let (caches, messages, failures) = meters.counts();
+        let (caches, messages) = meters.counts();
         self.leases.set(signed(caches));
         self.meter_messages.inc_by(messages.saturating_sub(self.meter_messages.get()));
-        self.meter_failures.inc_by(failures.saturating_sub(self.meter_failures.get()));
+        for (reason, failures) in meters.failures() {
+            let counter = self.meter_failures.with_label_values(&[reason.into_str()]);
+            counter.inc_by(failures.saturating_sub(counter.get()));
+        }
     }
 }

@@ -244,6 +244,32 @@ async fn refusal_amid_an_outage_is_logged() {
     assert_eq!(logged("meter authority recovered"), 1);
 }
 
+/// A full server responds to messages that only read. That is no recovery: every call is refused.
+#[tokio::test]
+async fn full_server_counts_as_unreachable_while_reads_pass() {
+    let (valkey, state) = (Deployment::start(Kind::Single), tempfile::tempdir().unwrap());
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = direct(&state.path().join("keys"), &valkey.section()).tool(Tool::Qr, &[&tool]);
+    let proxy = config.ready().await;
+    let (known, _) = keys::fresh(Tier::Free);
+    let request = |path: &str| Request::new("GET", path).header("X-API-Key", &known);
+    assert_eq!(proxy.send(request("/v1/qr/generate")).await.status, 200);
+    valkey.send(0, &["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    valkey.send(0, &["CONFIG", "SET", "maxmemory", "1"]);
+    for calls in 1..=6 {
+        assert_eq!(call(&proxy).await, 503);
+        assert_eq!(proxy.send(request("/v1/keys/me")).await.status, 200, "reads pass");
+        assert_eq!(proxy.metric("utg_meter_reachable").await, Some(0.0), "{}", proxy.output());
+        let failures = proxy.metric(r#"utg_meter_failures_total{reason="full"}"#).await;
+        assert!(failures >= Some(f64::from(calls)), "{failures:?} after {calls} calls");
+    }
+    let logged = |words: &str| proxy.output().matches(words).count();
+    assert_eq!((logged("meter authority failed: reason=full"), logged("meter authority")), (1, 1));
+    valkey.send(0, &["CONFIG", "SET", "maxmemory", "0"]);
+    until("the meter responds", || async { call(&proxy).await == 200 }).await;
+    proxy.metric_is("utg_meter_reachable", 1.0).await;
+}
+
 /// Each proxy goes by its own memory then. It connects again once a second rather than with each call.
 #[tokio::test]
 async fn store_of_used_grants_that_refuses_set_is_logged_once() {
