@@ -71,6 +71,14 @@ const OVERHEAD: &str = "utg_proxy_overhead_seconds";
 const OVERHEAD_SECONDS: [f64; 10] =
     [0.000_025, 0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.005, 0.025, 0.1, 1.0];
 
+/// Registers the metric that names the build.
+fn register_build(register: &Register<'_>) -> Result<(), Error> {
+    let help = "Always 1, labeled with version and commit of the build.";
+    let build = register.gauges("utg_build_info", help, &["version", "commit"])?;
+    build.with_label_values(&[version::VERSION, version::COMMIT]).set(1);
+    Ok(())
+}
+
 impl Metrics {
     /// Registers all metrics, with the series of every tool.
     ///
@@ -92,14 +100,7 @@ impl Metrics {
             "Error responses of the proxy itself, by problem code.",
             &["code"],
         )?;
-        register
-            .gauges(
-                "utg_build_info",
-                "Always 1, labeled with version and commit of the build.",
-                &["version", "commit"],
-            )?
-            .with_label_values(&[version::VERSION, version::COMMIT])
-            .set(1);
+        register_build(&register)?;
         Ok(Self {
             calls: PerTool::from_fn(|tool| {
                 Tier::ALL.map(|tier| {

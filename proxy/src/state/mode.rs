@@ -31,7 +31,7 @@ pub struct EdgeMode {
     /// The used grants that the proxies of this data center share.
     pub used_grants: Option<Arc<UsedGrants>>,
     /// The refused grants that the log has.
-    pub(crate) refused: RefusedGrants,
+    pub(crate) refused: Box<RefusedGrants>,
 }
 
 impl Mode {
@@ -45,7 +45,7 @@ impl Mode {
                 config: ArcSwap::from_pointee(GrantConfig::clone(config)),
                 replay: ReplayCache::new(config.replay_capacity, clock::now()),
                 used_grants: config.store.as_deref().cloned().map(UsedGrants::new).map(Arc::new),
-                refused: RefusedGrants::default(),
+                refused: Box::default(),
             })),
             Callers::Clients(config) => Direct::open(config).map(|direct| Self::Direct(Arc::new(direct))),
         }
