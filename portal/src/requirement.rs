@@ -6,6 +6,7 @@ use shared::key::Scope;
 
 use crate::endpoint::Endpoint;
 use crate::route::StatusEndpoint;
+use crate::session::SessionCall;
 
 /// What a request needs of its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,7 @@ impl Endpoint {
             | Self::RevokeKeySecret
             | Self::Admin(_) => Requirement::AdminSecret,
             Self::StatusHistory(endpoint) => of_status(endpoint),
+            Self::Session(call) => of_session(call),
             Self::KeyChanges | Self::Meters => Requirement::GrantSecret,
             Self::Pages(endpoint) => Requirement::Scope(of_pages(endpoint)),
             Self::Webhooks(endpoint) => Requirement::Scope(of_webhooks(endpoint)),
@@ -74,7 +76,6 @@ impl Endpoint {
             Self::PushProducts => Requirement::Signature,
             // A view of the console needs what the read needs that it shows.
             Self::Console(_)
-            | Self::Session(_)
             | Self::Health
             | Self::Status
             | Self::Asset(_)
@@ -158,6 +159,14 @@ const fn of_status(endpoint: StatusEndpoint) -> Requirement {
     match endpoint {
         E::History | E::ListIncidents | E::ReadIncident | E::Feed => Requirement::Nothing,
         E::CreateIncident | E::DeleteIncident | E::UpdateIncident => Requirement::AdminSecret,
+    }
+}
+
+const fn of_session(call: SessionCall) -> Requirement {
+    match call {
+        SessionCall::Read | SessionCall::Begin | SessionCall::End => Requirement::Nothing,
+        // They are of other secrets too.
+        SessionCall::List | SessionCall::EndAll | SessionCall::EndOne => Requirement::Scope(Scope::Keys),
     }
 }
 

@@ -1,8 +1,8 @@
 //! `/console/session` and `/console/sessions`: browsers that are signed in with a key.
 
 use portal::console;
+use portal::endpoint::Endpoint;
 use portal::session::{self, KeptSession, SessionCall};
-use shared::key::Scope;
 use shared::meter::{SessionId, SessionStep};
 use shared::problem::Problem;
 use shared::request::Head;
@@ -45,7 +45,7 @@ pub(crate) async fn respond(
             Ok(session::end(is_secure))
         }
         SessionCall::List | SessionCall::EndAll | SessionCall::EndOne => {
-            let key = key_record::read(context, Scope::Keys, access).await?.id;
+            let key = key_record::read(context, Endpoint::Session(call), access).await?.id;
             let step = match (call, named) {
                 (SessionCall::EndAll, _) => SessionStep::EndAll,
                 (_, Some(id)) => SessionStep::End(id),
