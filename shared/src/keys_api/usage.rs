@@ -73,20 +73,23 @@ fn window(status: Option<WindowStatus>, used: u32, held: u32, resets_at: UnixMil
 /// Returns the units of each window that has a limit. Those that are reserved for calls in flight count
 /// as used.
 fn describe_units(status: UnitsStatus, spent: SpentUnits, now: UnixMillis) -> Value {
-    let window = |status: Option<WindowStatus>, used: u32| {
-        status.map(|WindowStatus { limit, remaining, reset_ms }| {
+    let window = |status: Option<WindowStatus>, used: u32, resets_at: UnixMillis| {
+        status.map(|WindowStatus { limit, remaining, .. }| {
             json!({
                 "limit": limit,
                 "used": used,
                 "remaining": remaining,
-                "resets_at": now.plus(reset_ms).to_rfc3339(),
+                "resets_at": resets_at.to_rfc3339(),
             })
         })
     };
+    let minute_resets_at = now.plus(status.minute.map_or(0, |minute| minute.reset_ms));
+    // Not the time that is left, which was read off the meter's clock: that is some milliseconds off this one.
+    let (day, (_, next_month)) = (now.day(), now.day().month());
     json!({
-        "minute": window(status.minute, spent.minute),
-        "day": window(status.day, spent.day),
-        "month": window(status.month, spent.month),
+        "minute": window(status.minute, spent.minute, minute_resets_at),
+        "day": window(status.day, spent.day, day.end()),
+        "month": window(status.month, spent.month, next_month.start()),
     })
 }
 
@@ -229,7 +232,7 @@ mod tests {
         }
         snapshot.units = Some(SpentUnits { minute: 40, day: 40, month: 90 });
         let body = describe_usage(&snapshot, NOW).unwrap();
-        let shown = json!({ "limit": 100, "used": 40, "remaining": 60, "resets_at": "2025-11-21T08:00:01Z" });
+        let shown = json!({ "limit": 100, "used": 40, "remaining": 60, "resets_at": "2025-11-22T00:00:00Z" });
         assert_eq!(body["usage"]["units"], json!({ "minute": null, "day": shown, "month": null }));
     }
 

@@ -50,6 +50,8 @@ pub struct CallWait {
     due_ms: u64,
     copies: u32,
     has_response: bool,
+    /// The time for which this process did not run, in milliseconds. The meter was not given that.
+    stalled_ms: u64,
 }
 
 /// An event for a call that still waits.
@@ -112,7 +114,7 @@ impl CallWait {
     pub const fn new(timeouts: Timeouts) -> Self {
         let Timeouts { hedge_ms, total_ms } = timeouts;
         let due_ms = if hedge_ms < total_ms { hedge_ms } else { total_ms };
-        Self { timeouts, due_ms, copies: 1, has_response: false }
+        Self { timeouts, due_ms, copies: 1, has_response: false, stalled_ms: 0 }
     }
 
     /// Returns the time at which the call is woken if nothing decides it before.
@@ -125,8 +127,12 @@ impl CallWait {
         let Timeouts { hedge_ms, total_ms } = self.timeouts;
         let is_stalled = elapsed_ms > self.due_ms.saturating_add(STALL_MS);
         let is_first = self.copies == 1;
-        if event == WaitEvent::StillOnTheWay && elapsed_ms < LONGEST_MS {
-            self.due_ms = elapsed_ms.saturating_add(hedge_ms.min(total_ms)).min(LONGEST_MS);
+        if is_stalled {
+            self.stalled_ms = self.stalled_ms.saturating_add(elapsed_ms.saturating_sub(self.due_ms));
+        }
+        let longest_ms = LONGEST_MS.saturating_add(self.stalled_ms);
+        if event == WaitEvent::StillOnTheWay && elapsed_ms < longest_ms {
+            self.due_ms = elapsed_ms.saturating_add(hedge_ms.min(total_ms)).min(longest_ms);
             return WaitStep::Continue;
         }
         let sends_again = match event {
@@ -226,6 +232,29 @@ mod tests {
         let failure = WaitFailure::Stalled;
         assert_eq!(wait.next(WaitEvent::Timer, 1_900), WaitStep::GiveUp(failure));
         assert!(!failure.is_outage());
+    }
+
+    #[test]
+    fn call_whose_meter_responds_waits_as_long_as_any() {
+        let mut wait = CallWait::new(PAID);
+        for elapsed_ms in (150..3_000).step_by(150) {
+            assert_eq!(wait.next(WaitEvent::StillOnTheWay, elapsed_ms), WaitStep::Continue);
+            assert_eq!(wait.due_ms(), elapsed_ms + 150);
+        }
+        assert_eq!(wait.next(WaitEvent::StillOnTheWay, 3_000), WaitStep::GiveUp(WaitFailure::Silent));
+        let mut silent = CallWait::new(PAID);
+        assert_eq!(silent.next(WaitEvent::StillOnTheWay, 150), WaitStep::Continue);
+        assert_eq!(silent.next(WaitEvent::Timer, 300), WaitStep::GiveUp(WaitFailure::Silent));
+    }
+
+    #[test]
+    fn pause_of_the_process_is_not_the_meters_time() {
+        let mut wait = CallWait::new(PAID);
+        assert_eq!(wait.next(WaitEvent::Timer, 30_000), again(30_150));
+        for elapsed_ms in (30_150..32_800).step_by(150) {
+            assert_eq!(wait.next(WaitEvent::StillOnTheWay, elapsed_ms), WaitStep::Continue);
+        }
+        assert_eq!(wait.next(WaitEvent::StillOnTheWay, 32_850), WaitStep::GiveUp(WaitFailure::Silent));
     }
 
     #[test]

@@ -3,13 +3,13 @@
 //! Why: docs/decisions/direct-mode.md, "A proxy holds leases like an isolate".
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use shared::meter::{BulkReplies, BulkReply, BulkRequest, HolderAsk, Message};
 use shared::origin_token::OriginToken;
 use tokio::time::timeout;
 
-use super::queue::{LaneEnd, MeterError};
+use super::queue::{LaneEnd, MeterError, was_paused};
 use crate::config::Authority;
 use crate::direct::Direct;
 use crate::direct::edge_connection::Connection;
@@ -40,7 +40,14 @@ pub(super) async fn work(direct: Arc<Direct>, state: Arc<State>, lane: LaneEnd) 
         }
         // Fails if no one waits any more.
         let Ok(request) = BulkRequest::new(asks) else { continue };
-        let exchanged = timeout(TIMEOUT, exchange(&direct, &state, &mut connection, &request)).await;
+        let exchanged = loop {
+            let begun = Instant::now();
+            match timeout(TIMEOUT, exchange(&direct, &state, &mut connection, &request)).await {
+                // Says nothing of the edge. A meter counts a repeated request once.
+                Err(_) if was_paused(begun, TIMEOUT) => connection = Connection::default(),
+                exchanged => break exchanged,
+            }
+        };
         match exchanged.unwrap_or(Err(MeterError::TimedOut(TIMEOUT))) {
             Ok(replies) => {
                 for (job, reply) in asking.into_iter().zip(replies.into_replies()) {

@@ -20,6 +20,9 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 /// alternate with each message.
 const LOG_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
+/// A timeout that fires this much later shows that the process was paused. What it waited for may have come.
+const PAUSED: Duration = Duration::from_millis(500);
+
 /// An error of an exchange with the authority.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MeterError {
@@ -90,6 +93,11 @@ impl MeterError {
     pub(crate) fn failed(error: impl std::fmt::Display) -> Self {
         Self::Failed(error.to_string().into())
     }
+}
+
+/// Returns true if a wait of `limit` since `begun` has taken so long that this process did not run meanwhile.
+pub(super) fn was_paused(begun: Instant, limit: Duration) -> bool {
+    begun.elapsed() > limit.saturating_add(PAUSED)
 }
 
 /// A message to the meter of a key, with who waits for its reply.
@@ -206,10 +214,16 @@ impl MeterQueue {
         let (reply, replied) = oneshot::channel();
         let job = Job { id, message, waiter: Waiter { since, reply } };
         let is_sent = self.lane(&id).is_some_and(|lane| lane.jobs.send(job).is_ok());
-        let reply = match timeout(REPLY_TIMEOUT, replied).await {
-            Ok(Ok(reply)) if is_sent => reply,
-            Ok(_) => Err(MeterError::NotRunning),
-            Err(_) => Err(MeterError::TimedOut(REPLY_TIMEOUT)),
+        let mut replied = replied;
+        let reply = loop {
+            let begun = Instant::now();
+            match timeout(REPLY_TIMEOUT, &mut replied).await {
+                Ok(Ok(reply)) if is_sent => break reply,
+                Ok(_) => break Err(MeterError::NotRunning),
+                // The reply may be there, unread: an outage would begin for want of a look.
+                Err(_) if was_paused(begun, REPLY_TIMEOUT) => {}
+                Err(_) => break Err(MeterError::TimedOut(REPLY_TIMEOUT)),
+            }
         };
         self.record(&reply, only_reads);
         reply

@@ -8,11 +8,11 @@ use shared::key::KeyId;
 use shared::meter::{NextValue, Turn};
 use shared::time::UnixMillis;
 
-use super::super::queue::{Heard, MeterError};
+use super::super::queue::{Heard, MeterError, was_paused};
 use super::group::Group;
 use super::{failed, says_more_than_key};
 use crate::config::{ValkeyConfig, ValkeyKind};
-use crate::valkey::Connection;
+use crate::valkey::{Connection, TIMEOUT};
 
 /// Time after which an unused state is deleted, in seconds: a day and a minute, so that nothing of
 /// it matters.
@@ -54,7 +54,8 @@ pub(super) struct Exchange {
 pub(super) struct Outcome {
     /// The keys whose messages have ended.
     pub(super) ended: Vec<KeyId>,
-    /// The groups that another proxy was ahead of, with the values that are stored now.
+    /// The groups to send again: those that another proxy was ahead of, with the values that are stored now,
+    /// and those of an exchange amid which this process was paused.
     pub(super) conflicts: Vec<Group>,
     /// The connection that was used.
     pub(super) generation: u64,
@@ -111,7 +112,7 @@ impl Exchange {
         let values = match self.connection.run(read, time).await.map_err(failed) {
             Ok(values) => values,
             Err(error) => {
-                self.break_off(groups, &error);
+                self.break_off(groups, &error, begun);
                 return Vec::new();
             }
         };
@@ -141,7 +142,7 @@ impl Exchange {
             Ok(stored) => stored,
             Err(error) => {
                 let groups = changes.into_iter().map(|(group, ..)| group).collect();
-                return self.break_off(groups, &error);
+                return self.break_off(groups, &error, begun);
             }
         };
         (self.trip, ()) = (begun.elapsed(), self.heard.now());
@@ -202,9 +203,14 @@ impl Exchange {
         Ok(stored)
     }
 
-    fn break_off(&mut self, groups: Vec<Group>, error: &MeterError) {
+    /// Ends the exchange without the server. After a pause of this process it says nothing of the server: the
+    /// groups are read and sent again, which is safe because a meter counts a repeated request once.
+    fn break_off(&mut self, groups: Vec<Group>, error: &MeterError, begun: Instant) {
         self.outcome.is_broken = true;
-        groups.into_iter().for_each(|group| self.fail(group, error));
+        match was_paused(begun, TIMEOUT) {
+            true => self.outcome.conflicts.extend(groups),
+            false => groups.into_iter().for_each(|group| self.fail(group, error)),
+        }
     }
 
     fn fail(&mut self, group: Group, error: &MeterError) {
@@ -225,7 +231,7 @@ impl Stored {
         let Value::Array(parts) = reply else { return Ok(Self::Done) };
         let unexpected = || MeterError::failed("the script of meters replies in another form");
         let [time, value] = <[Value; 2]>::try_from(parts).map_err(|_| unexpected())?;
-        let value = from_redis_value(value).map_err(|error| MeterError::failed(error))?;
+        let value = from_redis_value(value).map_err(MeterError::failed)?;
         Ok(Self::Conflict(millis(time).ok_or_else(unexpected)?, value))
     }
 }
