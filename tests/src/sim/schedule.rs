@@ -19,7 +19,7 @@ pub(super) enum Event {
     AtMeter(usize, Box<MeterRequest>),
     AtIsolate(usize, Box<MeterRequest>, Box<MeterResponse>),
     AtServer(usize, Box<Command>),
-    FromServer(usize, Box<Found>),
+    AtProxy(usize, Box<Found>),
     Retry(usize),
     Deadline(usize),
     Timer { isolate: usize, life: u32, started: UnixMillis, turn: ReportTurn },

@@ -18,7 +18,7 @@ pub(super) struct Server {
 pub(super) enum Command {
     Read,
     /// A value to store, and the line to leave.
-    Swap(NextValue, Vec<u8>),
+    Swap(Box<NextValue>, Vec<u8>),
 }
 
 /// What the server replies.
@@ -115,7 +115,7 @@ impl Lane {
                     (Turn::Decided(replies), _) => replies,
                     (Turn::Store(next), line) => {
                         self.current = Some(current);
-                        return LaneStep::Send(Command::Swap(*next, line));
+                        return LaneStep::Send(Command::Swap(next, line));
                     }
                 }
             }

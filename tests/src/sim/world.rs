@@ -162,7 +162,7 @@ impl<'a> World<'a> {
             Event::AtMeter(exchange, ask) => self.at_meter(exchange, &ask),
             Event::AtIsolate(exchange, ask, response) => self.at_isolate(exchange, &ask, &response),
             Event::AtServer(isolate, command) => self.at_server(isolate, *command),
-            Event::FromServer(isolate, found) => self.from_server(isolate, *found),
+            Event::AtProxy(isolate, found) => self.at_proxy(isolate, *found),
             Event::Retry(exchange) => self.retry(exchange),
             Event::Deadline(exchange) => self.deadline(exchange),
             Event::Timer { isolate, life, started, turn } => self.timer(isolate, life, started, turn),

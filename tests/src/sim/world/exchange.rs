@@ -86,7 +86,7 @@ impl World<'_> {
         let isolate = self.exchanges[exchange].isolate;
         if self.scenario.takes_turns {
             let command = self.isolates[isolate].lane.add(exchange, ask.clone(), self.now, &mut self.rng);
-            return self.to_server(isolate, command);
+            return self.send_to_server(isolate, command);
         }
         for after in self.delays(isolate) {
             self.schedule.push(self.now + after, Event::AtMeter(exchange, Box::new(ask.clone())));
@@ -204,7 +204,7 @@ impl World<'_> {
         self.keep(isolate, started);
     }
 
-    fn to_server(&mut self, isolate: usize, command: Option<Command>) {
+    fn send_to_server(&mut self, isolate: usize, command: Option<Command>) {
         if let Some(command) = command {
             let [after] = self.delays(isolate)[..] else { panic!("turns have no faults") };
             self.schedule.push(self.now + after, Event::AtServer(isolate, Box::new(command)));
@@ -214,15 +214,15 @@ impl World<'_> {
     pub(super) fn at_server(&mut self, isolate: usize, command: Command) {
         let found = self.server.handle(command, UnixMillis(self.now));
         let [after] = self.delays(isolate)[..] else { panic!("turns have no faults") };
-        self.schedule.push(self.now + after, Event::FromServer(isolate, Box::new(found)));
+        self.schedule.push(self.now + after, Event::AtProxy(isolate, Box::new(found)));
     }
 
-    pub(super) fn from_server(&mut self, isolate: usize, found: Found) {
+    pub(super) fn at_proxy(&mut self, isolate: usize, found: Found) {
         let (here, exchanges) = (&mut self.isolates[isolate], &self.exchanges);
         let now = here.now(self.now);
         let waited = |exchange: usize| now.since(exchanges[exchange].sent);
         match here.lane.handle(found, self.now, &mut self.rng, waited) {
-            LaneStep::Send(command) => self.to_server(isolate, Some(command)),
+            LaneStep::Send(command) => self.send_to_server(isolate, Some(command)),
             LaneStep::End(ended, trips) => {
                 self.outcome.trips = self.outcome.trips.max(trips);
                 for (exchange, ask, reply) in ended {
@@ -232,7 +232,7 @@ impl World<'_> {
                     self.at_isolate(exchange, &ask, &response);
                 }
                 let next = self.isolates[isolate].lane.begin(self.now, &mut self.rng);
-                self.to_server(isolate, next);
+                self.send_to_server(isolate, next);
             }
         }
     }
