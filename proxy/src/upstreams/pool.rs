@@ -374,7 +374,7 @@ pub(super) mod tests {
     fn slow_upstream_is_an_outlier_unless_all_are_slow() {
         let slow_after = |times: &dyn Fn(usize) -> u64| {
             let world = World::new();
-            let calls = (0..60).map(|at| (200 + at * 400, times(at as usize % 4), at as usize % 4));
+            let calls = (0..60_usize).map(|at| (200 + at as u64 * 400, times(at % 4), at % 4));
             calls.filter(|call| world.ends(*call)).map(|call| call.2).collect::<Vec<_>>()
         };
         assert_eq!(slow_after(&|index| if index == 1 { 300 } else { 30 }), [1]);
@@ -396,7 +396,7 @@ pub(super) mod tests {
             let mut config = config(4);
             config.settings.eject.slow_factor = 5;
             let world = Self { pool: healthy(config), begun: Instant::now() };
-            (0..40).for_each(|at| assert!(!world.ends((at * 5, 30, at as usize % 4))));
+            (0..40_usize).for_each(|at| assert!(!world.ends((at as u64 * 5, 30, at % 4))));
             world
         }
 

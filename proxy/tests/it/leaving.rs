@@ -59,6 +59,7 @@ impl Leave {
 /// A client of HTTP/1.1 whose call is in flight, or what holds a stream of HTTP/2 open.
 enum Caller {
     Http1(Client),
+    #[allow(dead_code, reason = "the stream stays open until this is dropped")]
     Http2(Box<dyn Any + Send>),
 }
 

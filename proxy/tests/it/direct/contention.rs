@@ -97,6 +97,7 @@ fn fullest_minute(tool: &FakeTool) -> usize {
     arrivals.iter().map(within).max().unwrap_or(0)
 }
 
+#[allow(clippy::print_stdout, reason = "the figures are what a long run is for")]
 async fn assert_exact(count: usize, round_trip_ms: u64) {
     let far = Far::start(count, Duration::from_millis(round_trip_ms)).await;
     let fields = |tier: &str| format!(r#""tier":"{tier}","limits":{{"minute":{LIMIT},"day":10000}}"#);
