@@ -50,7 +50,7 @@ pub use feed::Freshness;
 pub use handlers::{HandlerOutcome, OwnRequest, OwnRoute};
 pub use key_table::{CountedCall, KeyMoment, KeyTable, KeyUnits, Restored};
 use meters::Meters;
-pub(crate) use meters::{KeyDecision, MeterService};
+pub(crate) use meters::{FailureReason, KeyDecision, MeterService};
 pub use state_files::StateError;
 use state_files::{RecordSource, StateFiles};
 pub use state_saver::StateSaver;

@@ -94,7 +94,9 @@ fn isolate_and_holder_outside_admit_exactly_one_limit() {
     assert!(inside >= 20 && outside >= 20, "{inside} inside, {outside} outside");
     assert!(holder.asks < 80, "{} asks for 120 calls", holder.asks);
     let shown = Request::get("/v1/keys/me").key(&key).send(stack.edge.addr).json();
-    assert_eq!(shown["usage"]["minute"]["used"], 100, "{shown}");
+    // What the holder has spent since its last report is lent to it.
+    let minute = &shown["usage"]["minute"];
+    assert_eq!((&minute["remaining"], minute["used"].as_u64() >= Some(90)), (&0.into(), true), "{shown}");
 }
 
 /// The record is known to KV alone, with limits of its own. It leaves without its holder.

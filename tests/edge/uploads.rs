@@ -246,7 +246,7 @@ fn refused_upload_gets_its_response_and_no_reset() {
 fn refused_client_that_stops_sending_gets_its_response() {
     let edge = Edge::start("http://127.0.0.1:9");
     let mut client = Connection::connect(edge.addr);
-    let head = "POST /v1/pdf/merge HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 900000\r\n\r\n{";
+    let head = "POST /v1/pdf/merge HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 900000\r\n\r\n{";
     client.write(head.as_bytes());
     assert_eq!(client.response("POST").unwrap().status, 401);
     assert!(client.is_closed());

@@ -10,7 +10,7 @@ const BIOLINK: [(&str, &str); 4] = [
     ("none", "nothing"),
     ("read", "read"),
     ("write", "read and change"),
-    ("admin", "all, with signing secrets, export and erasure"),
+    ("admin", "all, with secrets, export and erasure"),
 ];
 const KEYS: [(&str, &str); 2] = [("false", "no"), ("true", "yes")];
 

@@ -24,10 +24,11 @@ fn lease_is_spent_until_half_a_second_before_its_end() {
 }
 
 #[test]
-fn remaining_falls_by_one_with_each_call() {
+fn remaining_is_what_the_meter_said_and_then_what_is_lent_here() {
     let mut pair = Pair::new(Tier::Pro);
     let shown: Vec<u32> = (0..6).map(|n| pair.admit(n * 100).quota().unwrap().minute.remaining).collect();
-    assert_eq!(shown, [99, 98, 97, 96, 95, 94]);
+    // Whatever else is left may be lent to others before the next call.
+    assert_eq!(shown, [99, 6, 5, 4, 3, 2]);
 }
 
 #[test]

@@ -50,7 +50,7 @@ impl Effective {
     pub(crate) fn values(&self) -> BTreeMap<String, String> {
         let text = |value: &Value| match value {
             Value::Scalar(value) => value.clone(),
-            Value::Array(elements) => elements.join(", "),
+            Value::Array(elements) => format!("[{}]", elements.join(", ")),
         };
         self.0.borrow().iter().map(|(path, value)| (path.clone(), text(value))).collect()
     }

@@ -26,15 +26,16 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use redis::RedisError;
-use shared::key::{KeyId, KeyRecord, VerifiedKey, WhenMeterUnreachable};
+use shared::key::KeyId;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use self::exchange::{Exchange, Outcome, Server};
+pub(super) use self::exchange::says_more_than_key;
+use self::exchange::{Exchange, Outcome, Server, failed};
 use self::group::Group;
-use super::queue::{Heard, Job, LaneEnd, MeterError};
+use super::queue::{Heard, Job, LaneEnd};
 use crate::config::ValkeyConfig;
-use crate::valkey::{self, Connection};
+use crate::valkey::Connection;
 
 /// Maximum number of messages in one exchange.
 const MAX_BATCH: usize = 512;
@@ -185,23 +186,5 @@ impl Lane {
         self.connection = Some(connection.clone());
         let _received = self.connected.send(());
         Ok(connection)
-    }
-}
-
-/// Returns true if a record says more of its key than the text of the key does.
-pub(super) fn says_more_than_key(record: &KeyRecord) -> bool {
-    let KeyRecord { id, tier, issued_at, secret, .. } = *record;
-    let key = VerifiedKey { id, is_named: false, issued_tier: tier, issued_at, secret };
-    record.version > 1
-        || record.when_meter_unreachable != WhenMeterUnreachable::default()
-        || record.says_more_than(&key)
-}
-
-fn failed(error: RedisError) -> MeterError {
-    match valkey::is_refused(&error) {
-        true => MeterError::Refused(valkey::line(&error).into()),
-        false if error.code() == Some("OOM") => MeterError::Full(valkey::line(&error).into()),
-        false if error.is_timeout() => MeterError::TimedOut(valkey::TIMEOUT),
-        false => MeterError::failed(valkey::line(&error)),
     }
 }

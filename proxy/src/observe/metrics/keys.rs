@@ -1,9 +1,10 @@
 //! Metrics of direct mode. They stay 0 behind an edge.
 
 use prometheus::{Error, IntCounter, IntCounterVec, IntGauge};
+use strum::VariantArray as _;
 
 use super::register::{Register, signed};
-use crate::direct::Direct;
+use crate::direct::{Direct, FailureReason};
 use transport::clock;
 
 /// Metrics of keys and their state files.
@@ -23,6 +24,14 @@ pub(super) struct KeyMetrics {
 impl KeyMetrics {
     /// Registers the metrics.
     pub(super) fn new(register: &Register<'_>) -> Result<Self, Error> {
+        let meter_failures = register.counters(
+            "utg_meter_failures_total",
+            "Messages to the meters of keys without a reply, by reason.",
+            &["reason"],
+        )?;
+        for reason in FailureReason::VARIANTS {
+            meter_failures.with_label_values(&[reason.into_str()]).inc_by(0);
+        }
         Ok(Self {
             counted: register.gauge("utg_keys_tracked", "Keys whose calls are counted in memory (direct mode).")?,
             store_failures: register.counter(
@@ -51,11 +60,7 @@ impl KeyMetrics {
                 "utg_meter_messages_total",
                 "Messages to the meters of keys, if proxies share their limits (direct mode).",
             )?,
-            meter_failures: register.counters(
-                "utg_meter_failures_total",
-                "Messages to the meters of keys without a reply, by reason.",
-                &["reason"],
-            )?,
+            meter_failures,
             meter_reachable: register.gauge(
                 "utg_meter_reachable",
                 "0 if the authority over shared limits did not reply to the last message that changes a meter, otherwise 1.",

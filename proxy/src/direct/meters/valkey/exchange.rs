@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use redis::{Cmd, RedisError, Script, ServerErrorKind, Value, from_redis_value};
-use shared::key::KeyId;
+use shared::key::{KeyId, KeyRecord, VerifiedKey, WhenMeterUnreachable};
 use shared::meter::{NextValue, Turn};
 use shared::time::UnixMillis;
 
 use super::super::queue::{Heard, MeterError, was_paused};
 use super::group::Group;
-use super::{failed, says_more_than_key};
 use crate::config::{ValkeyConfig, ValkeyKind};
-use crate::valkey::{Connection, TIMEOUT};
+use crate::valkey::{self, Connection, TIMEOUT};
 
 /// Time after which an unused state is deleted, in seconds: a day and a minute, so that nothing of
 /// it matters.
@@ -173,7 +172,7 @@ impl Exchange {
         }
     }
 
-    async fn swap(&mut self, changes: &[Change]) -> Result<Vec<crate::valkey::KeyReply>, RedisError> {
+    async fn swap(&mut self, changes: &[Change]) -> Result<Vec<valkey::KeyReply>, RedisError> {
         let config = &self.server.config;
         let swap = |name: &str, script: &str| {
             let commands = changes.iter().map(|(group, next, line)| {
@@ -233,6 +232,25 @@ impl Stored {
         let [time, value] = <[Value; 2]>::try_from(parts).map_err(|_| unexpected())?;
         let value = from_redis_value(value).map_err(MeterError::failed)?;
         Ok(Self::Conflict(millis(time).ok_or_else(unexpected)?, value))
+    }
+}
+
+/// Returns true if a record says more of its key than the text of the key does.
+pub(in crate::direct::meters) fn says_more_than_key(record: &KeyRecord) -> bool {
+    let KeyRecord { id, tier, issued_at, secret, .. } = *record;
+    let key = VerifiedKey { id, is_named: false, issued_tier: tier, issued_at, secret };
+    record.version > 1
+        || record.when_meter_unreachable != WhenMeterUnreachable::default()
+        || record.says_more_than(&key)
+}
+
+/// Returns why a message has no reply.
+pub(super) fn failed(error: RedisError) -> MeterError {
+    match valkey::is_refused(&error) {
+        true => MeterError::Refused(valkey::line(&error).into()),
+        false if error.code() == Some("OOM") => MeterError::Full(valkey::line(&error).into()),
+        false if error.is_timeout() => MeterError::TimedOut(TIMEOUT),
+        false => MeterError::failed(valkey::line(&error)),
     }
 }
 
