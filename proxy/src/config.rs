@@ -16,7 +16,7 @@ mod report;
 mod tls;
 mod tracing;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -33,6 +33,7 @@ pub use pool::{
     AdminState, Balance, DisabledUntil, EjectConfig, MirrorConfig, PoolConfig, PoolSettings, ProbeConfig,
     ProbeKind, ServerValues, UpstreamConfig,
 };
+pub(crate) use reader::effective::EffectiveValues;
 pub use reader::env::Lookup;
 pub use reader::fault::{FailedPart, Fault, Faults, Places, SecretFile};
 pub(crate) use reader::values::duration as parse_duration;
@@ -84,7 +85,7 @@ pub struct Config {
     /// The positions of the values in the file.
     pub places: Places,
     /// The values by their key, with defaults and without secrets.
-    pub(crate) values: Arc<BTreeMap<String, String>>,
+    pub(crate) values: Arc<EffectiveValues>,
 }
 
 /// Settings of the process.
@@ -214,8 +215,7 @@ impl Config {
 
     /// Returns the keys whose value, or the content of whose file, is another than in `former`.
     pub(crate) fn changed_keys(&self, former: &Self) -> BTreeSet<String> {
-        let (ours, theirs) = (&self.values, &former.values);
-        let all = ours.keys().chain(theirs.keys()).filter(|key| ours.get(*key) != theirs.get(*key)).cloned();
+        let all = self.values.changed_keys(&former.values).cloned();
         let expiry = |config: &Self| config.server.tls.as_ref().map(ServerTls::expires_at);
         let tls = (expiry(self) != expiry(former)).then(|| "server.tls.certificate".to_owned());
         all.chain(self.last_good.changed_keys(&former.last_good)).chain(tls).collect()

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +15,11 @@ use super::values;
 /// The values in TOML, by the path of their key.
 #[derive(Debug, Default)]
 pub(crate) struct Effective(RefCell<BTreeMap<String, Value>>);
+
+/// The values of a file by their key, to compare them with those of another file. Secrets are not among
+/// them.
+#[derive(Clone, Default)]
+pub(crate) struct EffectiveValues(BTreeMap<String, String>);
 
 #[derive(Debug)]
 enum Value {
@@ -45,14 +50,13 @@ impl Effective {
         self.0.borrow_mut().insert(path.to_owned(), Value::Array(Vec::new()));
     }
 
-    /// Returns the values by their key, to compare them with those of another file. Secrets are not
-    /// among them.
-    pub(crate) fn values(&self) -> BTreeMap<String, String> {
+    /// Returns the values by their key.
+    pub(crate) fn values(&self) -> EffectiveValues {
         let text = |value: &Value| match value {
             Value::Scalar(value) => value.clone(),
             Value::Array(elements) => format!("[{}]", elements.join(", ")),
         };
-        self.0.borrow().iter().map(|(path, value)| (path.clone(), text(value))).collect()
+        EffectiveValues(self.0.borrow().iter().map(|(path, value)| (path.clone(), text(value))).collect())
     }
 
     /// Returns all values as a TOML file.
@@ -72,6 +76,21 @@ impl Effective {
             name => format!("\n[{name}]\n{text}"),
         };
         sections.into_iter().map(section).collect()
+    }
+}
+
+impl EffectiveValues {
+    /// Returns the keys whose value is another one than in `former`.
+    pub(crate) fn changed_keys<'a>(&'a self, former: &'a Self) -> impl Iterator<Item = &'a String> {
+        let all = self.0.keys().chain(former.0.keys());
+        all.filter(|key| self.0.get(*key) != former.0.get(*key))
+    }
+}
+
+impl fmt::Debug for EffectiveValues {
+    /// Omits the values, because configurations are compared by what they mean.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EffectiveValues").finish_non_exhaustive()
     }
 }
 
