@@ -182,7 +182,7 @@ fn client(tier: Tier, pace: Pace, isolates: usize) -> Scenario {
 fn client_paced_by_headers_gets_its_quota() {
     // Through several isolates each sees a part of the calls only, and what is lent to one is no
     // other's.
-    for (isolates, share) in [(1, 0.99), (2, 0.98), (8, 0.95)] {
+    for (isolates, share) in [(1, 0.99), (2, 0.98), (8, 0.94)] {
         for tier in Tier::ALL {
             for seed in 1..=3 {
                 let scenario = client(tier, Pace::Eager, isolates);
@@ -203,11 +203,15 @@ fn client_paced_by_headers_gets_its_quota() {
 }
 
 #[test]
-fn client_that_spreads_calls_by_headers_is_never_refused() {
+fn client_that_spreads_calls_by_headers_gets_its_quota() {
     for tier in Tier::ALL {
         for isolates in [1, 4] {
             let outcome = lease(&client(tier, Pace::Even, isolates), 1);
             assert_eq!(outcome.refused, 0, "{tier} through {isolates} isolates");
+            let scenario = client(tier, Pace::Even, isolates);
+            let got = f64::from(u32::try_from(outcome.admitted()).unwrap())
+                / f64::from(10 * scenario.policy().minute.get());
+            assert!(got >= 0.85, "{tier} through {isolates} isolates: {got:.3} of its quota");
         }
     }
 }

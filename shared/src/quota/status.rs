@@ -118,8 +118,11 @@ impl QuotaStatus {
             ..own
         };
         let day = day.map(|day| certain(day, day.remaining.saturating_sub(others)));
+        // A client that spreads `r` over `t` calls at the pace of the whole key then, and not at that of a lease.
+        let all = u64::from(minute.remaining.saturating_add(held)).max(1);
+        let share_ms = (minute.reset_ms.saturating_mul(held.into()) / all).min(held_ms);
         let minute = certain(minute, 0);
-        let reset_ms = if held > 0 { held_ms } else { minute.reset_ms };
+        let reset_ms = if held > 0 { share_ms } else { minute.reset_ms };
         Self { minute: WindowStatus { reset_ms, ..minute }, day, units: None }
     }
 
