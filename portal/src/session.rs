@@ -1,6 +1,6 @@
 //! The sessions of the console: a browser that is signed in has a cookie which no script can read, and which names a
 //! session and has no key. The meter of the key knows which sessions have not ended
-//! ([`Sessions`](shared::meter::Sessions)).
+//! ([`Sessions`]).
 //!
 //! Why: docs/decisions/portal.md, "A session is a row of the key's object".
 
