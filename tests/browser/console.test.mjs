@@ -512,11 +512,19 @@ test("keyboard alone is enough", async () => {
   await page.keyboard.press("Enter");
   await page.locator("#ask[open]").waitFor();
   assert.equal(await page.evaluate(() => document.activeElement.innerText), "No", "the harmless answer is chosen");
-  await page.keyboard.press("Shift+Tab");
+  await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await page.getByText("The key is revoked.").waitFor();
   await context.close();
   await close();
+});
+
+test("key that is typed before the console is drawn is taken", async () => {
+  const window = await openConsole(browser, edge, { typesEarly: true });
+  await window.page.keyboard.insertText(await edge.issueKey());
+  await window.page.keyboard.press("Enter");
+  await window.page.locator("#view h2").waitFor();
+  await assertQuiet(window);
 });
 
 /** Every view, by the name of its screenshot. */

@@ -1,14 +1,15 @@
 // The console as a person uses it.
 import assert from "node:assert/strict";
 
-/** Opens the console in a window of its own. `complaints` and `requests` are those of the window. */
-export async function openConsole(browser, edge, options = {}) {
+/** Opens the console in a window of its own. `complaints` and `requests` are those of the window. Who `typesEarly` is in the first field before anything is drawn. */
+export async function openConsole(browser, edge, { typesEarly = false, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 720 }, ...options });
   const page = await context.newPage();
   const [complaints, requests] = [[], []];
   page.on("console", (message) => complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("request", (request) => requests.push(request.url()));
+  if (typesEarly) await page.addInitScript(() => addEventListener("DOMContentLoaded", () => document.getElementById("secret")?.focus()));
   const response = await page.goto(`${edge.origin}/console`);
   assert.equal(response.status(), 200);
   return { context, page, complaints, requests, origin: edge.origin, close: () => context.close() };
