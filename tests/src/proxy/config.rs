@@ -187,7 +187,7 @@ impl ProxyConfig {
     /// Sets short timeouts towards clients and towards the upstreams of a tool.
     #[must_use]
     pub fn short_timeouts(self, tool: Tool) -> Self {
-        self.pool_line(tool, "answer_timeout = \"300ms\"\npause_timeout = \"300ms\"")
+        self.pool_line(tool, "answer_timeout = \"600ms\"\npause_timeout = \"600ms\"")
             .line("clients", "header_timeout = \"300ms\"\nidle_timeout = \"1s\"")
     }
 
