@@ -1,4 +1,4 @@
-//! What a request needs of its caller: the one table. `docs/security.md` has a row for each operation of the
+//! The requirements of requests: the one table. `docs/security.md` has a row for each operation of the
 //! descriptions, and tests compare both with each other and with what the worker does.
 
 use biolink::route::{PagesEndpoint, WebhooksEndpoint};
@@ -8,7 +8,7 @@ use crate::endpoint::Endpoint;
 use crate::route::StatusEndpoint;
 use crate::session::SessionCall;
 
-/// What a request needs of its caller.
+/// The credential that a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requirement {
     /// Nothing: it is for everyone.

@@ -1,4 +1,4 @@
-//! What a session of the console may do.
+//! The rights of a session of the console.
 //!
 //! Why: docs/decisions/portal.md, "What outlasts a session needs the key itself".
 
@@ -9,7 +9,7 @@ use shared::route::KeysRoute;
 use crate::route::Route;
 use crate::session::SessionCall;
 
-/// What a session of the console may do with a route.
+/// The right of a session of the console to a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionAccess {
     /// It signs the request.
@@ -26,25 +26,119 @@ impl SessionAccess {
     pub const fn of(route: &Route<'_>) -> Self {
         match route {
             Route::CallTool(_) | Route::Mcp => Self::None,
-            Route::Session(SessionCall::Begin | SessionCall::End, _) => Self::None,
-            Route::Keys(KeysRoute::RotateOwn | KeysRoute::RevokeOwn | KeysRoute::Secret(_)) => {
-                Self::KeyRequired
-            }
-            Route::Biolink(biolink_route::Route::Pages(call)) => match call.endpoint {
-                PagesEndpoint::CreateSource
-                | PagesEndpoint::PatchSource
-                | PagesEndpoint::Export
-                | PagesEndpoint::Erase => Self::KeyRequired,
-                _ => Self::Signs,
-            },
-            Route::Biolink(biolink_route::Route::Webhooks(call)) => match call.endpoint {
-                WebhooksEndpoint::Create | WebhooksEndpoint::ReadSecret | WebhooksEndpoint::RotateSecret => {
-                    Self::KeyRequired
-                }
-                _ => Self::Signs,
-            },
-            _ => Self::Signs,
+            Route::Session(call, _) => of_session(*call),
+            Route::Keys(route) => of_keys(*route),
+            Route::Biolink(biolink_route::Route::Pages(call)) => of_pages(call.endpoint),
+            Route::Biolink(biolink_route::Route::Webhooks(call)) => of_webhooks(call.endpoint),
+            Route::Biolink(
+                biolink_route::Route::Admin(_)
+                | biolink_route::Route::PushProducts(_)
+                | biolink_route::Route::Image(_)
+                | biolink_route::Route::Visit(_),
+            )
+            | Route::KeyChanges
+            | Route::Meters
+            | Route::Health
+            | Route::Status
+            | Route::Asset(_)
+            | Route::StatusPage
+            | Route::StatusHistory(_)
+            | Route::Tools(_)
+            | Route::ToolsPage
+            | Route::Site(_)
+            | Route::Console(_)
+            | Route::Preview
+            | Route::Preflight(_) => Self::Signs,
         }
+    }
+}
+
+const fn of_session(call: SessionCall) -> SessionAccess {
+    match call {
+        SessionCall::Begin | SessionCall::End => SessionAccess::None,
+        SessionCall::Read | SessionCall::List | SessionCall::EndAll | SessionCall::EndOne => {
+            SessionAccess::Signs
+        }
+    }
+}
+
+const fn of_keys(route: KeysRoute) -> SessionAccess {
+    match route {
+        KeysRoute::RotateOwn | KeysRoute::RevokeOwn | KeysRoute::Secret(_) => SessionAccess::KeyRequired,
+        KeysRoute::Issue
+        | KeysRoute::ReadOwn
+        | KeysRoute::ReadHistory
+        | KeysRoute::ReadCalls
+        | KeysRoute::ReadAlerts
+        | KeysRoute::ListSecrets
+        | KeysRoute::List
+        | KeysRoute::Read(_)
+        | KeysRoute::Change(_)
+        | KeysRoute::Revoke(_)
+        | KeysRoute::Rotate(_)
+        | KeysRoute::RevokeSecret(..) => SessionAccess::Signs,
+    }
+}
+
+const fn of_pages(endpoint: PagesEndpoint) -> SessionAccess {
+    use PagesEndpoint as E;
+    match endpoint {
+        // A source that may push shows its secret; the export has the holder.
+        E::CreateSource | E::PatchSource | E::Export | E::Erase => SessionAccess::KeyRequired,
+        E::List
+        | E::Read
+        | E::Revisions
+        | E::ReadRevision
+        | E::ListSources
+        | E::ReadSource
+        | E::SourceRuns
+        | E::Analytics
+        | E::LiveAnalytics
+        | E::ListImages
+        | E::ReadImage
+        | E::ListDomains
+        | E::ReadDomain
+        | E::Account
+        | E::Create
+        | E::Replace
+        | E::Patch
+        | E::Delete
+        | E::Publish
+        | E::Unpublish
+        | E::Restore
+        | E::AddLink
+        | E::PatchLink
+        | E::DeleteLink
+        | E::OrderLinks
+        | E::DeleteSource
+        | E::RefreshSource
+        | E::ResetAnalytics
+        | E::UploadImage
+        | E::DeleteImage
+        | E::CreateDomain
+        | E::PatchDomain
+        | E::DeleteDomain
+        | E::VerifyDomain => SessionAccess::Signs,
+    }
+}
+
+const fn of_webhooks(endpoint: WebhooksEndpoint) -> SessionAccess {
+    use WebhooksEndpoint as E;
+    match endpoint {
+        E::Create | E::ReadSecret | E::RotateSecret => SessionAccess::KeyRequired,
+        E::List
+        | E::Read
+        | E::Patch
+        | E::Delete
+        | E::Test
+        | E::Deliveries
+        | E::ReadDelivery
+        | E::Retry
+        | E::Replay
+        | E::Stats
+        | E::Schema
+        | E::Events
+        | E::ReadEvent => SessionAccess::Signs,
     }
 }
 

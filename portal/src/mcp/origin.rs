@@ -1,4 +1,4 @@
-//! Which pages may send messages to a host that is not public.
+//! The pages that may send messages to a host that is not public.
 
 use biolink::fetch_url::{FetchPolicy, FetchUrl};
 use shared::url::Address;
