@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use shared::{
     fields::{Fields, Hints, TypeError, merge, text},
     problem::Problem,
+    url::Address,
 };
 
 use super::{Endpoint, describe, rotation::parse_secret};
@@ -115,8 +116,8 @@ impl EndpointInput {
     }
 
     /// Reads the body of `PATCH /webhooks/{id}`, a merge patch (RFC 7396). `known` are the pages of the
-    /// account, and `headers` those of the endpoint. Pages that the endpoint has may stay, though they
-    /// were deleted.
+    /// account, and `headers` those of the endpoint, of which none goes to another host unless the patch
+    /// has it. Pages that the endpoint has may stay, though they were deleted.
     ///
     /// # Errors
     /// Returns `body-malformed`, or `fields-invalid` with every error.
@@ -128,15 +129,29 @@ impl EndpointInput {
         known: &[PageId],
     ) -> Result<Self, Problem> {
         let known = [known, endpoint.pages.as_deref().unwrap_or_default()].concat();
-        let (mut merged, patch) = (describe::writable(endpoint), Fields::read(body)?.into_members());
+        let (mut merged, mut patch) = (describe::writable(endpoint), Fields::read(body)?.into_members());
+        name_headers_in_lower_case(&mut patch);
         merged.insert("headers".to_owned(), describe::texts(headers));
         let is_url_null = patch.get("url").is_some_and(Value::is_null);
+        let url = patch.get("url").and_then(Value::as_str).and_then(|url| FetchUrl::parse(url, policy).ok());
+        let leads_elsewhere = url.is_some_and(|url| !is_same_origin(url.as_str(), endpoint.url.as_deref()));
+        let missing = if leads_elsewhere { headers_to_send_again(&patch, headers) } else { Vec::new() };
         merge(&mut merged, patch);
         if is_url_null {
             // A merge patch removes what is null, but no address is a wish.
             merged.insert("url".to_owned(), Value::Null);
         }
-        Self::read(Fields::of(merged), policy, &known, None)
+        let mut fields = Fields::of(merged);
+        if !missing.is_empty() {
+            let names = missing.join(", ");
+            fields.add_error(
+                "headers",
+                format!(
+                    "lacks {names}, which would go to another host: send each again, or null to remove it"
+                ),
+            );
+        }
+        Self::read(fields, policy, &known, None)
     }
 
     fn read(
@@ -175,6 +190,40 @@ impl EndpointInput {
             secret,
         })
     }
+}
+
+/// Names headers as they are stored. A patch of `Authorization` would be merged beside `authorization` and lose to it.
+fn name_headers_in_lower_case(patch: &mut Map<String, Value>) {
+    if let Some(Value::Object(headers)) = patch.get_mut("headers") {
+        *headers = std::mem::take(headers)
+            .into_iter()
+            .map(|(name, value)| (name.to_ascii_lowercase(), value))
+            .collect();
+    }
+}
+
+/// Returns the names of the headers that a merge patch neither sets nor removes.
+fn headers_to_send_again<'h>(
+    patch: &Map<String, Value>,
+    headers: &'h BTreeMap<String, String>,
+) -> Vec<&'h str> {
+    let sent = match patch.get("headers") {
+        Some(Value::Object(sent)) => Some(sent),
+        Some(Value::Null) => return Vec::new(),
+        _ => None,
+    };
+    headers
+        .keys()
+        .map(String::as_str)
+        .filter(|name| !sent.is_some_and(|sent| sent.contains_key(*name)))
+        .collect()
+}
+
+/// Returns true if two addresses have scheme, host and port in common. No address has them with none: who
+/// may not lead headers elsewhere may not do it in two steps.
+fn is_same_origin(url: &str, other: Option<&str>) -> bool {
+    let base = |url| Some(Address::parse(url)?.base);
+    base(url).is_some() && base(url) == other.and_then(base)
 }
 
 /// Reads the body of `POST /webhooks/{id}/test`: the kind of the sample.

@@ -136,6 +136,36 @@ fn patch_changes_what_it_names() {
     assert_eq!(changed.url.as_deref(), Some("https://b.example/"));
 }
 
+/// Whoever may change a webhook, and not read its headers, had them sent to a host of their own.
+#[test]
+fn headers_go_to_another_host_only_if_they_are_sent_again() {
+    let headers =
+        BTreeMap::from([("authorization", "hush"), ("x-tenant", "7")].map(|(k, v)| (k.into(), v.into())));
+    let patched = |endpoint: &Endpoint, body: &str| {
+        EndpointInput::patch(endpoint, &headers, body.as_bytes(), &policy(), &[PageId::new([1; 12])])
+    };
+    let own = endpoint();
+    let mut unaddressed = endpoint();
+    unaddressed.update(patch(&unaddressed, r#"{"url":null}"#).unwrap(), NOW);
+    for (endpoint, body, missing) in [
+        (&own, r#"{"url":"https://evil.example/"}"#, "authorization, x-tenant"),
+        (&own, r#"{"url":"https://evil.example/","headers":{"Authorization":"other"}}"#, "lacks x-tenant"),
+        (&own, r#"{"url":"https://shop.example:8443/"}"#, "authorization, x-tenant"),
+        (&unaddressed, r#"{"url":"https://shop.example/crm"}"#, "authorization, x-tenant"),
+    ] {
+        let error = rendered(patched(endpoint, body));
+        assert!(error.contains("#/headers") && error.contains(missing), "{body}: {error}");
+    }
+    for (body, kept) in [
+        (r#"{"url":"https://shop.example/other?a=1"}"#, 2),
+        (r#"{"url":null}"#, 2),
+        (r#"{"url":"https://evil.example/","headers":null}"#, 0),
+        (r#"{"url":"https://evil.example/","headers":{"X-Tenant":null,"authorization":"other"}}"#, 1),
+    ] {
+        assert_eq!(patched(&own, body).unwrap().headers.len(), kept, "{body}");
+    }
+}
+
 #[test]
 fn endpoint_without_an_address_has_events_logged_and_gets_no_request() {
     let mut endpoint = endpoint();
