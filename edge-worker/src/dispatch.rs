@@ -1,4 +1,41 @@
 //! Route → handler.
+//!
+//! # A tool call at the edge
+//!
+//! Paths are relative to `src/`, or begin with the name of another crate.
+//!
+//! 1. The runtime calls `entry.js` (next to `src/`), which reads method, URL and headers into one text and
+//!    calls `handle` in `lib.rs`. `runtime/task.rs` polls the request immediately, so that a refusal needs
+//!    no promise. `runtime/client_request.rs` gives the request its id and its arrival time.
+//! 2. This module parses the path into a `Route` (`portal/src/route.rs`, the gateway's own in
+//!    `shared/src/route.rs`) and the headers into a `Head` (`shared/src/request.rs`). It takes the
+//!    bindings, which are read once for each isolate (`bindings.rs`), makes the `RequestContext`
+//!    (`context.rs`), and calls the handler, here `gateway/handlers/call_tool.rs`.
+//! 3. `gateway/authenticate.rs` verifies the key from its text alone: checksum, then MAC
+//!    (`shared/src/key/api_key.rs`). Forged keys cost no I/O. A body that is declared too long is refused.
+//! 4. `gateway/meter_client/admission.rs`, `admit`, asks the key's lease cache in the isolate's memory
+//!    (`gateway/lease_caches.rs`, `shared/src/lease_cache.rs`). With a lease, or with a cached refusal, the
+//!    decision is made here. A lease that runs low is renewed in the background.
+//! 5. Without a lease, `gateway/meter_client/exchange.rs` asks the key's Meter (`gateway/durable/meter.rs`,
+//!    `shared/src/meter.rs`), a second time after a silence. If neither the Meter nor the isolate knows the
+//!    key's record, `gateway/meter_client/stored_record.rs` reads it from KV (`gateway/key_store.rs`), and
+//!    the Meter is asked again. If it does not respond in time (`shared/src/lease_cache/without_meter.rs`),
+//!    the lease cache decides: Free keys get 503, paid keys continue on their share of the local budget. A
+//!    late response is used in the background.
+//! 6. The result is an `Admission` with the key's tier. A refusal becomes a `Problem`. An admitted call has
+//!    its rate-limit headers (`shared/src/quota/status.rs`).
+//! 7. `gateway/origin.rs`, `forward`, prepares the body (`gateway/origin/upload.rs`). A body of up to 64
+//!    KiB of declared length is received whole. Any other is piped.
+//! 8. The same module orders the origins by reachability (`shared/src/origin.rs`).
+//!    `gateway/origin/attempt.rs` signs a Grant (`shared/src/grant.rs`) and sends the call (`callOrigin` in
+//!    `runtime/runtime.js`). Before a POST it probes an origin that has not responded lately
+//!    (`gateway/origin/probe.rs`), if there is another one.
+//! 9. `gateway/origin/attempt.rs` accepts a response only with the proxy's proof (`shared/src/proof.rs`).
+//!    Otherwise, and if the origin failed, `gateway/origin.rs` tries the next origin if no origin can have executed
+//!    the call.
+//! 10. `gateway/meter_client/report.rs`, `record_outcome`, records the outcome and reports it to the Meter
+//!     in the background. `runtime/body.rs` drains an unread body, `respond.rs` renders the response, and
+//!     `access_log.rs` writes the access log line.
 
 use biolink::domains::HostName;
 use biolink::pages_api::page_not_found;

@@ -1,5 +1,55 @@
 //! The product's decisions about a request, one file for each phase. The transport calls them in
 //! the order of [`Phases`].
+//!
+//! # A tool call at the proxy
+//!
+//! Paths are relative to `src/`. Those that begin with `transport/` are below `proxy/transport/src/`.
+//!
+//! 1. `transport/accept.rs` accepts a connection from the socket that `server/listener.rs` bound and calls
+//!    `transport/downstream.rs`, `process_new`. `phases/connection_filter.rs` refuses the connection if
+//!    there are too many in all or from its address (`limits/connections.rs`).
+//! 2. `transport/downstream.rs`, `handshake`, does the TLS handshake (`transport/tls/server.rs`) within
+//!    `header_timeout`. Over HTTP/2, `transport/http2.rs` serves each stream as a connection with one
+//!    HTTP/1.1 request (`transport/http2/stream.rs`).
+//! 3. `transport/client/head.rs` reads the head of the request into the `ClientStream`
+//!    (`transport/client.rs`), within `header_timeout` and the limits on its size.
+//! 4. `transport/relay.rs`, `serve`, parses the head once (`transport/relay/decision.rs`,
+//!    `transport/request_head.rs`, then `Head` and `Route` of `shared`).
+//! 5. `phases/request_filter.rs` verifies who calls. Behind an edge it checks the Grant
+//!    (`phases/request_filter/grant.rs`) and the replay cache (`replay.rs`). In direct mode it verifies the
+//!    key and counts the call (`phases/request_filter/key.rs`, `direct/key_table.rs`).
+//!    `phases/request_filter/throttle.rs` throttles addresses that keep failing.
+//! 6. `phases/request_filter.rs`, `check`, refuses a tool that is switched off, a body that is declared too
+//!    long or has the wrong type, and a key with too many calls in flight (`limits.rs`).
+//! 7. `transport/relay/buffer.rs` buffers the rest of a body of up to 64 KiB. Then
+//!    `phases/upstream_peer.rs` takes a slot of the tool (`upstreams/pool.rs`), for which the call may wait
+//!    in the pool's queue (`upstreams/queued_call.rs`), and chooses an upstream (`upstreams/selection.rs`,
+//!    `upstreams/balance.rs`).
+//! 8. `transport/relay/connect.rs` takes an idle connection (`transport/idle.rs`) or makes one
+//!    (`transport/relay/dial.rs`, `transport/tls/upstream.rs`). If that fails, `phases/retry.rs` chooses
+//!    another upstream.
+//! 9. `transport/relay/forward.rs` runs the exchange (`transport/relay/exchange.rs`), which streams both
+//!    ways: the request up (`transport/relay/exchange/up.rs`; its headers are those of
+//!    `phases/upstream_request_filter.rs`) and the response down (`transport/relay/exchange/down.rs`). The
+//!    kernel moves the rest of a large body (`transport/relay/exchange/splice.rs`, `transport/pipe.rs`).
+//!    `transport/relay/exchange/timeouts.rs` arms `answer_timeout` (`transport/response_deadline.rs`), and
+//!    `phases/upstream_response_filter.rs` settles the call when the response begins. If the upstream
+//!    fails, `phases/retry.rs` decides about a retry within the budget (`upstreams/retry_budget.rs`).
+//! 10. `transport/connect.rs`, `keep_idle`, keeps the tool's connection. `phases/logging.rs` updates the
+//!     metrics and writes the access log line (`observe/access_log.rs`). `transport/downstream.rs` waits
+//!     for the next request, or closes the connection, with a lingering close if the client is still
+//!     sending (`transport/linger.rs`).
+//!
+//! `phases/fail_to_proxy.rs` renders the proxy's own responses, and `transport/relay/respond.rs` sends
+//! them. In direct mode, `phases/own_request.rs` passes requests that call no tool to
+//! `direct/handlers.rs` after step 5, with their route.
+//!
+//! With `transport = "pingora-proxy"`, Pingora's `HttpProxy` does steps 4 to 10.
+//! `transport/pingora_proxy/phases.rs` implements its `ProxyHttp` and calls the same hooks.
+//! `transport/pingora_proxy/client_session.rs` is the client as a downstream session of Pingora's, over
+//! the same `ClientStream`. `transport/pingora_proxy/connection.rs` gives Pingora the relay's HTTP/1.1
+//! connections, as sockets that read responses along by the relay's parsers.
+//! [docs/transports.md](docs/transports.md) lists what differs.
 
 mod connection_filter;
 mod fail_to_proxy;

@@ -1,6 +1,37 @@
 //! The events of visits. No visitor waits for any of it.
 //!
 //! **If the salt cannot be had**, events count without a visitor.
+//!
+//! # A visit, from the page to the report
+//!
+//! Paths are relative to `src/`, or begin with the name of another crate.
+//!
+//! 1. A visitor opens a page, a link or a code. `biolink/handlers/visit.rs` finds the snapshot, and
+//!    `biolink/src/pages_api/visit.rs`, `respond`, returns the response and the `Occurrence`: what it
+//!    counts as.
+//! 2. `biolink/events.rs`, `record`, makes the event (`biolink/src/events/observe.rs`): why it does not
+//!    count, or source, device and country (`biolink/src/visitor.rs`). The response waits for none of what
+//!    follows.
+//! 3. The visitor's number needs the salt of the day. `biolink/visitor_salt.rs` knows it, or asks the
+//!    object (`biolink/durable/salt.rs`) in the background. A visitor with too many events is ignored
+//!    (`biolink/src/events/flood.rs`).
+//! 4. The event goes into the isolate's buffer (`biolink/src/events/buffer.rs`). A second later it is sent
+//!    with those that came meanwhile, as a numbered batch.
+//! 5. `biolink/event_delivery.rs` gives the batch to the Stats objects of its pages
+//!    (`biolink/stats_client.rs`, `append`). What they do not take goes to the queue, and after a failure
+//!    everything does for a minute (`biolink/src/events/store_breaker.rs`). What the queue does not take is
+//!    kept.
+//! 6. `biolink/event_queue.rs` consumes the queue. It groups batches by page
+//!    (`biolink/src/events/batch.rs`, `deliveries`) and gives each page's to its Stats object. A message
+//!    that a store did not take comes again.
+//! 7. `biolink/durable/stats.rs` adds what is new to the last row of the day
+//!    (`biolink/src/stats/addition.rs`). The batches that a row has are stored with it
+//!    (`biolink/src/events/received.rs`), so each counts once. An alarm drops what is older than the plan's
+//!    window.
+//! 8. `biolink/handlers/analytics.rs` serves `GET /analytics`. The account admits the call and names its
+//!    pages. `biolink/src/analytics/request.rs` parses the query, the store of each page reads the columns
+//!    that it needs and counts them (`biolink/src/analytics/page_counter.rs`), and
+//!    `biolink/src/analytics/report.rs` adds the pages up.
 
 use std::cell::RefCell;
 

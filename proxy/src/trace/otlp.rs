@@ -1,5 +1,5 @@
 //! The messages of OTLP (opentelemetry-proto, `trace/v1` and `collector/trace/v1`), as far as they are
-//! sent and read here. `tests/it/traces.rs` decodes them with the official types.
+//! sent and read here. `proxy/tests/it/traces.rs` decodes them with the official types.
 
 use prost::{Enumeration, Message, Oneof};
 

@@ -1,5 +1,21 @@
 //! The object of one product source: fetches the feed by its alarm, takes in what the shop pushes,
 //! and gives the products to the account.
+//!
+//! # The products of a shop
+//!
+//! Paths are relative to `src/`, or begin with the name of another crate.
+//!
+//! 1. `biolink/handlers/product_sources.rs` prepares a source: it checks the URL under the rules of
+//!    `biolink/src/fetch_url.rs` and encrypts the secret. The account stores it
+//!    (`biolink/src/pages_api/account/sources.rs`), and its outbox sends it to the source's object.
+//! 2. `biolink/durable/product_source.rs` runs by its alarm. `biolink/src/product_sync/state.rs` decides
+//!    when, `product_source/download.rs` fetches with `biolink/guarded_fetch.rs`, and
+//!    `biolink/src/product_feed.rs` reads the feed.
+//! 3. `product_source/give.rs` sends the products to the account as an edit.
+//!    `biolink/src/pages_api/source_products.rs` merges them with those that were made by hand. A live page
+//!    is published again.
+//! 4. `biolink/handlers/push_products.rs` takes pushes without a key. `biolink/src/product_sync/push.rs`
+//!    verifies them, and step 3 follows.
 
 mod download;
 mod give;

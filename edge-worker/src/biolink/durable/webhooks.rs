@@ -3,6 +3,38 @@
 //! Events arrive from the stores of pages, from the account and from the meters of its keys, and become
 //! deliveries in the same commit. The alarm sends them. It goes on until nothing is due, so that an endpoint that hangs
 //! delays none of the others.
+//!
+//! # An event on its way to a receiver
+//!
+//! Paths are relative to `src/`, or begin with the name of another crate.
+//!
+//! 1. The account knows which kinds its endpoints want of each page
+//!    (`biolink/src/webhooks/subscriptions.rs`) and tells the stores of its pages
+//!    (`biolink/durable/account.rs`, `Task::Subscribe`).
+//! 2. `biolink/durable/stats.rs` writes the events that are wanted to an outbox in the commit that counts
+//!    them (`biolink/src/stats/outbox.rs`, `biolink/durable/stats/outbox.rs`). Its alarm sends the rows to
+//!    the account's Webhooks object until they are taken. A publication comes from the account's own outbox
+//!    (`biolink/src/pages_api/account/outbox.rs`, `Task::Published`). An alert about a key comes from its
+//!    meter, whose state decides it and is its outbox (`shared/src/meter/alerts.rs`,
+//!    `gateway/durable/alert_outbox.rs`), and `biolink/durable/webhooks/alerts.rs` knows those that it has
+//!    had. Both objects also keep a short list of theirs for `GET /v1/keys/me/alerts`
+//!    (`runtime/recent.rs`).
+//! 3. `biolink/durable/webhooks/append.rs` knows rows and publications that it has had. It asks the account
+//!    for the names of the page (`biolink/src/webhooks/card.rs`), renders each envelope
+//!    (`biolink/src/webhooks/envelope.rs`) and logs it under the next `sequence`
+//!    (`biolink/durable/webhooks/events.rs`).
+//! 4. In the same commit, `biolink/src/webhooks_api/fan_out.rs` makes a delivery for each endpoint that
+//!    wants the event, or adds it to the endpoint's open batch (`biolink/durable/webhooks/deliveries.rs`).
+//!    `biolink/src/webhooks/backlog.rs` says what is dropped if too many wait.
+//! 5. The alarm (`biolink/durable/webhooks/send.rs`) takes what is due, at most six requests at the same
+//!    time, and as many to each endpoint as its `biolink/src/webhooks/health.rs` allows.
+//!    `biolink/src/webhooks_api/request.rs` signs each attempt afresh, and `biolink/guarded_fetch.rs` sends
+//!    it.
+//! 6. The result decides what follows: `biolink/src/webhooks/schedule.rs` the next attempt,
+//!    `biolink/src/webhooks/health.rs` the circuit and the failure budget.
+//!
+//! `biolink/handlers/webhooks.rs` serves the API: the account admits the call, and
+//! `biolink/durable/webhooks/calls.rs` handles it.
 
 mod alert_table;
 mod alerts;
