@@ -38,12 +38,17 @@ count() {
     END { print passed + 0, failed + 0, ignored + 0 }' "$1"
 }
 
-# Builds all programs and tests at once: package by package, cargo would build their dependencies anew for each set of features.
-# The receiver of webhooks is a workspace of its own.
+# Builds all programs and tests in one go: package by package, cargo would build their dependencies anew for each set of features.
+# One kind has its own targets built, of the whole workspace for the same reason. The receiver of webhooks is a workspace of its
+# own.
 build_tests() {
-  linting cargo build --locked --workspace --all-targets --message-format=json-render-diagnostics >"$LOGS/build.json" &&
-    node "$here/test/binaries.mjs" <"$LOGS/build.json" >"$BINARIES" &&
+  local built=(build --all-targets)
+  if [[ -n $KIND ]]; then read -ra built < <(targets_of "$KIND"); fi
+  linting cargo "${built[@]}" --locked --workspace --message-format=json-render-diagnostics >"$LOGS/build.json" &&
+    node "$here/test/binaries.mjs" <"$LOGS/build.json" >"$BINARIES" || return
+  if needs receiver; then
     CARGO_TARGET_DIR=$TARGET_DIR cargo build --locked --manifest-path "$ROOT/tests/clients/webhooks/rust/Cargo.toml"
+  fi
 }
 
 # skipped: the `--skip` options for the transport under test (tests/src/transport.rs). The relay runs every test. Another one leaves
@@ -146,10 +151,55 @@ readonly COMPUTING=(simulation unit property contract doc)
 readonly ALONE=(load lighthouse)
 readonly KINDS=("${SIDE_BY_SIDE[@]}" "${COMPUTING[@]}" "${ALONE[@]}")
 
+# targets_of kind: the command of cargo that builds what one kind runs.
+targets_of() {
+  local folders=()
+  case $1 in
+    unit) echo test --no-run --lib --bins ;;
+    property) folders=(shared/tests biolink/tests) ;;
+    tools) folders=(loadtest/tests) ;;
+    proxy | proxy-pingora) folders=(proxy/tests) ;;
+    simulation) echo test --no-run --lib --test sim ;;
+    contract | edge | end-to-end | package | chaos | load) echo build --bins --test "${1//-/_}" ;;
+    # Those of other languages, and those that cargo builds when it runs them.
+    *) echo build --bins ;;
+  esac
+  if ((${#folders[@]})); then
+    echo build --bins "$(cd "$ROOT" && find "${folders[@]}" -maxdepth 2 \( -path '*/tests/*.rs' ! -path '*/tests/*/*' -o -name main.rs \) |
+      sed 's#/main.rs$##; s#.*/##; s#\.rs$##; s#^#--test #' | tr '\n' ' ')"
+  fi
+}
+
+# needs_of kind: what has to be there before it runs, besides programs and tests: packages of npm and of Python, a browser,
+# servers, the built worker, the documents that a proxy in direct mode serves, and the receiver of webhooks.
+needs_of() {
+  case $1 in
+    unit | property | simulation | doc | tools | fuzz) ;;
+    contract) echo npm ;;
+    proxy | proxy-pingora) echo servers documents ;;
+    package) echo npm python worker documents ;;
+    edge | end-to-end) echo npm python servers worker documents receiver ;;
+    chaos | load) echo npm servers worker documents ;;
+    browser | lighthouse) echo npm browser worker documents ;;
+    *) echo npm python worker documents ;;
+  esac
+}
+
+# needs thing: whether a kind that is to run needs it.
+needs() { [[ " $NEEDS " == *" $1 "* ]]; }
+
 # kinds_of file: the kinds that a change of the file can affect. `contract` reads all sources. A file that is not named here can
 # affect every kind.
 kinds_of() {
   case $1 in
+    # Styles and scripts of the console and the reference: the edge serves them, and no program has them.
+    portal/assets/*) echo unit contract edge end-to-end browser lighthouse package ;;
+    portal/*) echo unit property doc contract edge end-to-end load openapi schemathesis mcp clients browser lighthouse package ;;
+    biolink/*) echo unit property simulation doc contract edge end-to-end openapi schemathesis mcp clients browser lighthouse ;;
+    # The limiter of the edge: no program of the proxy asks for a lease.
+    shared/src/lease_cache*) echo unit property simulation doc contract edge end-to-end chaos ;;
+    # What only tools say of themselves.
+    shared/src/catalog*) echo unit property doc contract proxy edge end-to-end openapi mcp clients browser ;;
     proxy/*) echo unit doc contract proxy proxy-pingora end-to-end chaos load package openapi schemathesis clients ;;
     edge-worker/* | wrangler.toml) echo unit doc contract edge end-to-end chaos load openapi schemathesis mcp clients browser lighthouse ;;
     loadtest/*) echo unit doc contract tools edge end-to-end load package ;;
@@ -277,9 +327,9 @@ run_again() {
 run_test() { (cd "$2" && UTG_TEST_TRANSPORT=$1 "$3" --exact "$4"); }
 
 prepare_tools() {
-  "$here/npm.sh"
-  "$here/browser.sh"
-  "$here/python.sh"
+  if needs npm; then "$here/npm.sh"; fi
+  if needs browser; then "$here/browser.sh"; fi
+  if needs python; then "$here/python.sh"; fi
 }
 
 cd "$ROOT"
@@ -292,17 +342,19 @@ readonly DUE
 rm -f "$LOGS"/*.{log,count,shown,out,times}
 : >"$FAILED"
 UNSTEADY=()
+NEEDS=$(for name in "${KINDS[@]}"; do if is_due "$name"; then needs_of "$name"; fi; done | tr '\n' ' ')
+readonly NEEDS
 NPM=later "$here/setup.sh"
-"$here/system-packages.sh" servers
+if needs servers; then "$here/system-packages.sh" servers; fi
 # The worker's last steps have one thread, and the tools are downloaded.
 status=0
 beside prepare_tools
-beside env COMPILE=only "$here/build-edge.sh"
+if needs worker; then beside env COMPILE=only "$here/build-edge.sh"; fi
 step "building the programs and their tests" build_tests || status=1
 join_beside || status=1
 ((status == 0)) || fail "nothing was tested"
-PROGRAMS=$TARGET_DIR/debug "$here/build-edge.sh"
-write_documents "$TARGET_DIR/debug"
+if needs worker; then PROGRAMS=$TARGET_DIR/debug "$here/build-edge.sh"; fi
+if needs documents; then write_documents "$TARGET_DIR/debug"; fi
 
 if ((AT_ONCE > 1)); then
   compute &
