@@ -10,3 +10,7 @@ command -v cargo >/dev/null || fail "Rust is needed (https://rustup.rs)"
 if [[ ${NPM:-} != later ]]; then "$here/npm.sh"; fi
 "$here/secrets.sh"
 "$here/wasm-std.sh"
+# The form of commit messages is checked when one is made, unless the checkout has hooks of its own.
+if git -C "$ROOT" rev-parse --git-dir >/dev/null 2>&1 && [[ -z $(git -C "$ROOT" config core.hooksPath) ]]; then
+  git -C "$ROOT" config core.hooksPath scripts/hooks
+fi

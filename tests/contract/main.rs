@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod architecture;
+mod commits;
 mod decisions;
 mod deploy_guide;
 mod deployment;
