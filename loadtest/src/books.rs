@@ -68,7 +68,7 @@ impl Books {
                 OutcomeKey::Completed { code: Some(code), .. } => {
                     *codes.entry(code.to_owned()).or_default() += group.calls
                 }
-                OutcomeKey::Completed { status, code: None } => {
+                OutcomeKey::Completed { status, code: None, .. } => {
                     *classes.entry(status / 100).or_default() += group.calls
                 }
                 OutcomeKey::Failed(_) => books.in_doubt += group.calls,
@@ -183,6 +183,8 @@ mod tests {
             retry_after: true,
             bytes: 0,
             minute_quota: 10,
+            failed_check: None,
+            stream: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod collector;
 mod connection;
+mod event_clock;
 mod http2_probe;
 mod options;
 mod response;

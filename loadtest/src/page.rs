@@ -44,6 +44,8 @@ pub(crate) fn render(report: &Report) -> String {
                     (graphs::graphs(report))
                     (histogram::histogram(report))
                     (tables::rows(report))
+                    (tables::samples(report))
+                    (tables::streams(report))
                     (tables::events(report))
                     (tables::limits(report))
                     (tables::books(report))

@@ -5,7 +5,9 @@ mod packed;
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use shared::problem::Code;
+use strum::{Display, EnumString, VariantArray};
 use thiserror::Error;
 
 pub(crate) use log_file::{LogError, LogReader, LogWriter};
@@ -48,9 +50,23 @@ impl CallRecord {
         self.send_lag().saturating_sub(self.waited)
     }
 
-    /// Returns true if the response status is 2xx or 3xx.
+    /// Returns true if the response status is 2xx or 3xx and the response passes its check.
     pub(crate) const fn is_success(&self) -> bool {
-        matches!(self.outcome, CallOutcome::Completed { status: 200..=399, .. })
+        matches!(self.outcome, CallOutcome::Completed { status: 200..=399, failed_check: None, .. })
+    }
+
+    /// Returns the time from due to the first event, if the response is a stream that has one.
+    pub(crate) fn first_event(&self) -> Option<Duration> {
+        let stream = self.stream().filter(|stream| stream.events > 0)?;
+        Some(self.send_lag() + stream.first)
+    }
+
+    /// Returns the times of the events of a stream.
+    pub(crate) const fn stream(&self) -> Option<StreamTiming> {
+        match self.outcome {
+            CallOutcome::Completed { stream, .. } => stream,
+            CallOutcome::Failed(_) => None,
+        }
     }
 
     /// Returns true if the gateway let the call through: the response is not a problem of its own.
@@ -82,9 +98,67 @@ pub(crate) enum CallOutcome {
         bytes: u32,
         /// The limit per minute that the response announces, or 0.
         minute_quota: u32,
+        /// The check that the response fails.
+        failed_check: Option<CheckKind>,
+        /// The times of server-sent events, if the response is a stream of them.
+        stream: Option<StreamTiming>,
     },
     /// No complete response.
     Failed(CallError),
+}
+
+/// A part of a response's check. Its text is that of the scenario file.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Display,
+    EnumString,
+    VariantArray,
+    Serialize,
+    Deserialize,
+)]
+#[strum(serialize_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CheckKind {
+    /// The size of the body.
+    BodyBytes,
+    /// The digest of the body.
+    Sha256,
+    /// A text in the body.
+    Contains,
+    /// A value in a body of JSON.
+    Json,
+    /// A header.
+    Header,
+    /// The number of server-sent events.
+    Events,
+}
+
+/// The first response of a request that failed a check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CheckSample {
+    /// The name of the request.
+    pub(crate) request: String,
+    /// The part of the check.
+    pub(crate) check: String,
+    /// What was found and what was expected.
+    pub(crate) found: String,
+}
+
+/// The times of the events of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StreamTiming {
+    /// The number of events.
+    pub(crate) events: u32,
+    /// The time from sent to the first event.
+    pub(crate) first: Duration,
+    /// The longest time between two events.
+    pub(crate) gap: Duration,
 }
 
 /// The reason why a call has no complete response. Its text is the `code` of a report row.

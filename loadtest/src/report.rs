@@ -18,7 +18,7 @@ pub(crate) use knee_step::KneeStep;
 
 use crate::books::Books;
 use crate::costs::Costs;
-use crate::record::CallError;
+use crate::record::{CallError, CheckSample};
 use crate::summary::{
     HISTOGRAM_DIGITS, LatencyRange, LimitCertificate, OutcomeKey, Quantiles, Second, Summary, latency_ranges,
 };
@@ -72,6 +72,9 @@ pub(crate) struct RunOutcome {
     pub(crate) books: Option<Books>,
     pub(crate) costs: Option<Costs>,
     pub(crate) end: RunEnd,
+    /// The first response of each request that failed a check.
+    #[serde(default)]
+    pub(crate) samples: Vec<CheckSample>,
 }
 
 /// The report of a run.
@@ -106,6 +109,8 @@ pub(crate) struct Report {
     pub(crate) quantile_error: f64,
     /// The calls by request, phase, status and problem code.
     pub(crate) rows: Vec<Row>,
+    /// The first response of each request that failed a check.
+    pub(crate) samples: Vec<CheckSample>,
     /// The events.
     pub(crate) events: Vec<Event>,
     /// The limit certificate.
@@ -129,6 +134,8 @@ pub(crate) struct CallCounts {
     pub(crate) due: u64,
     /// Calls with a 2xx or 3xx.
     pub(crate) success: u64,
+    /// Calls with a 2xx or 3xx that fails its check.
+    pub(crate) check_failed: u64,
     /// Calls with a complete response of any status.
     pub(crate) completed: u64,
     /// Calls that were sent and have no complete response.
@@ -185,6 +192,7 @@ impl Report {
                 0.0
             },
             rows: row::rows(summary, &outcome.timeline, &run.requests),
+            samples: outcome.samples,
             events: events(summary, &outcome.timeline, &run.requests),
             limits: summary.certificate.clone(),
             books: outcome.books,
@@ -213,6 +221,7 @@ impl CallCounts {
         Self {
             due: summary.calls,
             success: summary.count(|key| key.outcome.is_success()),
+            check_failed: summary.count(|key| key.outcome.failed_check().is_some()),
             completed,
             failed: summary
                 .count(|key| matches!(key.outcome, OutcomeKey::Failed(error) if error != CallError::NotSent)),
@@ -265,7 +274,7 @@ mod tests {
             (Some(429), None, 2),
         ];
         assert_eq!(rows, expected);
-        let counts = CallCounts { due: 7, success: 3, completed: 5, failed: 1, not_sent: 1 };
+        let counts = CallCounts { due: 7, success: 3, check_failed: 0, completed: 5, failed: 1, not_sent: 1 };
         assert_eq!(report.calls, counts);
         assert_eq!(report.bytes_received, 50);
         let csv = to_csv(&report);

@@ -1,6 +1,7 @@
 //! Scenarios: files that say what is called, how often, what happens meanwhile, and what must hold.
 
 mod builtin;
+mod check_spec;
 mod error;
 mod file;
 mod load;
@@ -8,6 +9,7 @@ mod load;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+pub(crate) use check_spec::{CheckSpec, OneOrMany};
 pub(crate) use error::ScenarioError;
 pub(crate) use file::{
     Action, EventSpec, KeyOrder, KeySource, KeysSpec, RequestSpec, Scenario, StepSpec, TruthSpec,

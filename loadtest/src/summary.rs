@@ -48,6 +48,18 @@ pub(crate) struct Group {
     pub(crate) latencies: Distribution,
     /// Responses with `Retry-After`.
     pub(crate) retry_after: u64,
+    pub(crate) streams: Streams,
+}
+
+/// The times of streams of server-sent events.
+#[derive(Debug, Default)]
+pub(crate) struct Streams {
+    /// The times from due to the first event.
+    pub(crate) first_event: Distribution,
+    /// The longest time between two events of each stream.
+    pub(crate) event_gap: Distribution,
+    /// The number of streams by their number of events.
+    pub(crate) by_events: BTreeMap<u32, u64>,
 }
 
 /// The summary of a run.
@@ -99,6 +111,7 @@ impl SummaryBuilder {
         let group = summary.groups.entry(key).or_insert_with(|| Group::new(compressed));
         group.calls += 1;
         group.latencies.record(record.latency());
+        group.streams.record(record);
         summary.send_lag.record(record.send_lag());
         summary.wake_lag.record(record.wake_lag());
         summary.connection_wait.record(record.waited);
@@ -139,13 +152,46 @@ impl SummaryBuilder {
     }
 }
 
+impl Streams {
+    fn record(&mut self, record: &CallRecord) {
+        let Some(stream) = record.stream() else { return };
+        *self.by_events.entry(stream.events).or_default() += 1;
+        if let Some(first) = record.first_event() {
+            self.first_event.record(first);
+        }
+        // A stream of one event has no time between two.
+        if stream.events > 1 {
+            self.event_gap.record(stream.gap);
+        }
+    }
+
+    /// Adds other streams.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.first_event.merge(&other.first_event);
+        self.event_gap.merge(&other.event_gap);
+        for (&events, &streams) in &other.by_events {
+            *self.by_events.entry(events).or_default() += streams;
+        }
+    }
+
+    fn compress(&mut self) {
+        self.first_event.compress();
+        self.event_gap.compress();
+    }
+}
+
 impl Group {
     fn new(compressed: bool) -> Self {
         let mut group = Self::default();
         if compressed {
-            group.latencies.compress();
+            group.compress();
         }
         group
+    }
+
+    fn compress(&mut self) {
+        self.latencies.compress();
+        self.streams.compress();
     }
 }
 
@@ -167,6 +213,13 @@ impl Summary {
     pub(crate) fn latencies(&self, select: impl Fn(&GroupKey) -> bool) -> Distribution {
         let mut merged = Distribution::default();
         self.groups(select).for_each(|(_, group)| merged.merge(&group.latencies));
+        merged
+    }
+
+    /// Returns the streams of the groups that `select` accepts.
+    pub(crate) fn streams(&self, select: impl Fn(&GroupKey) -> bool) -> Streams {
+        let mut merged = Streams::default();
+        self.groups(select).for_each(|(_, group)| merged.merge(&group.streams));
         merged
     }
 
@@ -194,7 +247,7 @@ impl Summary {
     fn compress(&mut self) {
         let lags = [&mut self.send_lag, &mut self.wake_lag, &mut self.connection_wait];
         lags.into_iter().for_each(Distribution::compress);
-        self.groups.values_mut().for_each(|group| group.latencies.compress());
+        self.groups.values_mut().for_each(Group::compress);
     }
 
     /// Returns true if quantiles are those of histograms.
@@ -228,7 +281,15 @@ pub(crate) mod tests {
 
     /// Returns an outcome without a problem code.
     pub(crate) const fn status(status: u16) -> CallOutcome {
-        CallOutcome::Completed { status, code: None, retry_after: status == 429, bytes: 10, minute_quota: 0 }
+        CallOutcome::Completed {
+            status,
+            code: None,
+            retry_after: status == 429,
+            bytes: 10,
+            minute_quota: 0,
+            failed_check: None,
+            stream: None,
+        }
     }
 
     /// Returns the summary of calls.

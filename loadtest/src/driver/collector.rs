@@ -145,7 +145,7 @@ impl State {
         for record in batch {
             self.summary.record(record, &timeline);
             let count = match record.status() {
-                Some(..400) => &self.counts.success,
+                _ if record.is_success() => &self.counts.success,
                 Some(429) => &self.counts.limited,
                 _ => &self.counts.other,
             };

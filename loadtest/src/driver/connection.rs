@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -16,6 +16,7 @@ use super::options::DriverOptions;
 use super::response::CallResponse;
 use super::send_once::RequestError;
 use super::sender::{SendError, Sender};
+use crate::plan::Wanted;
 use crate::record::CallError;
 
 /// The maximum number of bytes kept of a problem's body. Other bodies are counted and dropped.
@@ -62,10 +63,16 @@ impl Connection {
     ///
     /// # Errors
     /// Returns an error if there is no complete response.
-    pub(super) async fn call(&mut self, request: Request<Full<Bytes>>) -> Result<CallResponse, CallError> {
+    pub(super) async fn call(
+        &mut self,
+        request: Request<Full<Bytes>>,
+        wanted: Wanted,
+    ) -> Result<CallResponse, CallError> {
+        let sent = Instant::now();
         let response = self.send(request).await?;
         let is_problem = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == problem::MEDIA_TYPE);
-        let response = CallResponse::read(response, if is_problem { MAX_PROBLEM_BYTES } else { 0 }).await;
+        let wanted = if is_problem { Wanted { body: MAX_PROBLEM_BYTES, hash: false } } else { wanted };
+        let response = CallResponse::read(response, wanted, sent).await;
         if response.is_err() {
             self.abandon();
         }

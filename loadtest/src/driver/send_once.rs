@@ -1,7 +1,7 @@
 //! Requests outside of the load, each on its own connection.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use super::response::CallResponse;
 use super::sender::Sender;
 use super::tls::TlsOptions;
+use crate::plan::Wanted;
 use crate::record::CallError;
 use crate::target::Target;
 
@@ -64,8 +65,9 @@ pub(crate) async fn send_once(
     let call = async {
         let connected = Sender::open(target, tls, false).await;
         let mut sender = connected.map_err(|source| RequestError::Connect { target: name(), source })?;
+        let sent = Instant::now();
         let response = sender.send_first(request).await.map_err(failed)?;
-        CallResponse::read(response, MAX_BODY_BYTES).await.map_err(failed)
+        CallResponse::read(response, Wanted { body: MAX_BODY_BYTES, hash: false }, sent).await.map_err(failed)
     };
     let timed_out = |_elapsed| Err(RequestError::TimedOut { target: name(), timeout: TIMEOUT });
     timeout(TIMEOUT, call).await.unwrap_or_else(timed_out)

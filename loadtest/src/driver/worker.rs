@@ -5,13 +5,10 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use async_channel::{Receiver, RecvError};
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::Request;
 
 use super::connection::Connection;
 use super::stop_flag::StopFlag;
-use crate::plan::CallPlan;
+use crate::plan::{CallPlan, PlannedCall};
 use crate::record::{CallError, CallOutcome, CallRecord};
 
 /// A call that has become due.
@@ -99,16 +96,17 @@ impl Worker {
     /// Makes a call, and returns its record.
     async fn record(&mut self, nth: u64, due: Duration, sent: Duration) -> Option<CallRecord> {
         let call = self.plan.call(nth)?;
+        let (request, key) = (call.index, call.key);
         let outcome = if sent > self.send_deadline() {
             CallOutcome::Failed(CallError::NotSent)
         } else {
-            self.call(call.request).await
+            self.call(nth, call).await
         };
         // A connection that was free when the call was due did not keep it waiting.
         let waited = self.free_since.saturating_sub(due);
         let done = self.start.elapsed();
         self.free_since = done;
-        Some(CallRecord { request: call.index, key: call.key, due, sent, waited, done, outcome })
+        Some(CallRecord { request, key, due, sent, waited, done, outcome })
     }
 
     /// Returns the time, counted from `start`, after which due calls are no longer sent.
@@ -117,9 +115,14 @@ impl Worker {
         stopped.map_or(self.end, |stopped| stopped.min(self.end)) + DRAIN_TIMEOUT
     }
 
-    async fn call(&mut self, request: Request<Full<Bytes>>) -> CallOutcome {
-        match tokio::time::timeout(self.timeout, self.connection.call(request)).await {
-            Ok(Ok(response)) => response.outcome(),
+    async fn call(&mut self, nth: u64, call: PlannedCall) -> CallOutcome {
+        let response = self.connection.call(call.request, call.wanted);
+        match tokio::time::timeout(self.timeout, response).await {
+            // A refusal is judged by its status alone.
+            Ok(Ok(response)) if response.status.as_u16() >= 400 => response.outcome(None),
+            Ok(Ok(response)) => {
+                response.outcome(self.plan.failed_check(call.index, nth, &response.observed()))
+            }
             Ok(Err(error)) => CallOutcome::Failed(error),
             Err(_elapsed) => {
                 // A late response must not be mistaken for that of the next call.

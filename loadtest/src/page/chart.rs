@@ -44,6 +44,7 @@ pub(super) enum Paint {
     Warning,
     Bad,
     Failed,
+    Wrong,
 }
 
 impl Paint {
@@ -61,6 +62,7 @@ impl Paint {
             Self::Warning => "var(--warning)",
             Self::Bad => "var(--bad)",
             Self::Failed => "var(--failed)",
+            Self::Wrong => "var(--wrong)",
         }
     }
 }

@@ -52,11 +52,12 @@ type Count = fn(&Second) -> u32;
 /// Returns areas that lie on each other, by the second in which calls were due: the last one covers
 /// the lowest part. The line above them is that of responses, by the second in which they were complete.
 fn outcomes(report: &Report) -> Vec<Series> {
-    let counts: [(&'static str, Paint, Count); 5] = [
+    let counts: [(&'static str, Paint, Count); 6] = [
         ("2xx, 3xx", Paint::Good, |second| second.success),
         ("429", Paint::Limited, |second| second.limited),
         ("other 4xx", Paint::Warning, |second| second.client_errors),
         ("5xx", Paint::Bad, |second| second.server_errors),
+        ("failed check", Paint::Wrong, |second| second.check_failed),
         ("no response", Paint::Failed, |second| second.failed),
     ];
     let used = counts

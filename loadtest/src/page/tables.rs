@@ -48,6 +48,47 @@ pub(super) fn rows(report: &Report) -> Markup {
     }
 }
 
+/// Returns the times of server-sent events.
+pub(super) fn streams(report: &Report) -> Markup {
+    let texts = [Text("request"), Text("phase"), Text("outcome"), Text("events each")];
+    let names = ["first p50", "first p99", "first max", "gap p50", "gap p99", "gap max"].map(Number);
+    let columns: Vec<Column> = texts.into_iter().chain(names).collect();
+    let rows: Vec<Vec<String>> = report
+        .rows
+        .iter()
+        .filter_map(|row| {
+            let events = row.events.as_ref()?;
+            let (first, gap) = (&events.first_ms, &events.gap_ms);
+            let texts = [row.request.clone(), row.phase.clone(), row.outcome(), events.count()];
+            let times = [first.p50, first.p99, first.max, gap.p50, gap.p99, gap.max].map(millis);
+            Some(texts.into_iter().chain(times).collect())
+        })
+        .collect();
+    html! {
+        @if !rows.is_empty() {
+            section {
+                h2 { "Server-sent events" }
+                (table("Server-sent events", &columns, rows.into_iter()))
+                p.note { "From the due time to the first event, and the longest time between two events of a stream." }
+            }
+        }
+    }
+}
+
+/// Returns the first response that failed each check.
+pub(super) fn samples(report: &Report) -> Markup {
+    let columns = ["request", "check", "first response that fails it"].map(Text);
+    let rows = report
+        .samples
+        .iter()
+        .map(|sample| vec![sample.request.clone(), sample.check.clone(), sample.found.clone()]);
+    html! {
+        @if !report.samples.is_empty() {
+            section { h2 { "Failed checks of responses" } (table("Failed checks", &columns, rows)) }
+        }
+    }
+}
+
 pub(super) fn events(report: &Report) -> Markup {
     let time =
         |seconds: Option<f64>| seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{seconds:.2} s"));

@@ -30,6 +30,12 @@ pub(crate) enum PlanErrorReason {
     Keys { name: String, known: String },
     #[error("`{{{{{0}}}}}` is neither a variable nor one of n, uuid, hex(8), random(1,100), pick(a|b)")]
     Field(String),
+    #[error(
+        "check `json = {text}`: {reason}; expected a JSON path, or one and what it selects, for example $.a == 1"
+    )]
+    JsonCheck { text: String, reason: String },
+    #[error("check `sha256 = {0}`: expected 64 hexadecimal digits")]
+    Digest(String),
     #[error("weight 0 for all requests: expected at least one above 0")]
     Weight,
 }

@@ -1,7 +1,7 @@
 //! The mix of requests.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -9,9 +9,11 @@ use hyper::Request;
 
 use super::error::{PlanError, PlanErrorReason};
 use super::request::PlannedRequest;
+use super::response_check::{Observed, ResponseCheck, Wanted};
 use super::template::Variables;
 use crate::keys::KeyPool;
 use crate::random;
+use crate::record::{CheckKind, CheckSample};
 use crate::scenario::RequestSpec;
 use crate::target::Target;
 
@@ -22,6 +24,8 @@ pub(crate) struct PlannedCall {
     pub(crate) index: u16,
     /// The number of the key, or `NO_KEY`.
     pub(crate) key: u32,
+    /// What is kept of the response.
+    pub(crate) wanted: Wanted,
 }
 
 /// The requests of a run with their weights.
@@ -29,6 +33,8 @@ pub(crate) struct CallPlan {
     requests: Vec<PlannedRequest>,
     /// The sum of weights up to each request.
     cumulative: Vec<u64>,
+    /// The first response that failed each check, by request and check.
+    samples: Mutex<BTreeMap<(u16, CheckKind), String>>,
 }
 
 impl CallPlan {
@@ -43,7 +49,7 @@ impl CallPlan {
         variables: &Variables,
         pools: &BTreeMap<String, Arc<KeyPool>>,
     ) -> Result<Self, PlanError> {
-        let mut plan = Self { requests: Vec::new(), cumulative: Vec::new() };
+        let mut plan = Self { requests: Vec::new(), cumulative: Vec::new(), samples: Mutex::default() };
         let mut sum = 0;
         for spec in specs {
             let planned = pool_of(spec, pools)
@@ -70,8 +76,32 @@ impl CallPlan {
         let sum = *self.cumulative.last()?;
         let at = (u64::from(random::spread(nth)) * sum) >> 32;
         let index = self.cumulative.partition_point(|&until| until <= at);
-        let (request, key) = self.requests.get(index)?.render(nth);
-        Some(PlannedCall { request, index: u16::try_from(index).unwrap_or(u16::MAX), key })
+        let planned = self.requests.get(index)?;
+        let (request, key) = planned.render(nth);
+        let wanted = planned.check.as_ref().map(ResponseCheck::wanted).unwrap_or_default();
+        Some(PlannedCall { request, index: u16::try_from(index).unwrap_or(u16::MAX), key, wanted })
+    }
+
+    /// Returns the check that the response to call number `nth` of a request fails, and keeps the first
+    /// such response for the report.
+    pub(crate) fn failed_check(&self, index: u16, nth: u64, response: &Observed<'_>) -> Option<CheckKind> {
+        let check = self.requests.get(usize::from(index))?.check.as_ref()?;
+        let failure = check.failure(nth, response)?;
+        let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        samples.entry((index, failure.kind)).or_insert(failure.found);
+        Some(failure.kind)
+    }
+
+    /// Takes the first response that failed each check.
+    pub(crate) fn take_samples(&self) -> Vec<CheckSample> {
+        let samples = std::mem::take(&mut *self.samples.lock().unwrap_or_else(PoisonError::into_inner));
+        let name = |index: u16| self.requests.get(usize::from(index)).map(|request| request.name.clone());
+        let sample = |((index, kind), found): ((u16, CheckKind), String)| CheckSample {
+            request: name(index).unwrap_or_default(),
+            check: kind.to_string(),
+            found,
+        };
+        samples.into_iter().map(sample).collect()
     }
 }
 

@@ -11,6 +11,7 @@ use serde::de::IgnoredAny;
 use shared::headers::API_KEY;
 
 use super::error::PlanErrorReason;
+use super::response_check::ResponseCheck;
 use super::template::{Template, Variables};
 use crate::keys::{KeyPool, PickedKey};
 use crate::record::NO_KEY;
@@ -29,6 +30,7 @@ pub(crate) struct PlannedRequest {
     changing_headers: Vec<(HeaderName, Template)>,
     body: PlannedBody,
     keys: Option<Arc<KeyPool>>,
+    pub(super) check: Option<ResponseCheck>,
 }
 
 enum PlannedBody {
@@ -62,6 +64,7 @@ impl PlannedRequest {
             changing_headers: Vec::new(),
             body: body(spec, variables)?,
             keys,
+            check: spec.check.as_ref().map(|check| ResponseCheck::new(check, variables)).transpose()?,
         };
         if !http2 && let Ok(host) = HeaderValue::from_str(target.authority()) {
             planned.headers.insert(HOST, host);

@@ -1,6 +1,6 @@
 //! The raw log of a run: a header, all calls, and a trailer.
 //!
-//! The file begins with `utgload2`. Frames follow: a type (1 header, 2 calls, 3 trailer), the size
+//! The file begins with `utgload3`. Frames follow: a type (1 header, 2 calls, 3 trailer), the size
 //! in four little-endian bytes, and the content. Header and trailer are JSON. A log without a
 //! trailer is that of a run that was killed, and still has its calls.
 
@@ -16,7 +16,7 @@ use thiserror::Error;
 use super::CallRecord;
 use super::packed::{RECORD_BYTES, pack, unpack};
 
-const MAGIC: &[u8; 8] = b"utgload2";
+const MAGIC: &[u8; 8] = b"utgload3";
 const HEADER: u8 = 1;
 const CALLS: u8 = 2;
 const TRAILER: u8 = 3;
@@ -131,7 +131,7 @@ impl<T: DeserializeOwned> LogReader<T> {
             return Err(format("the file is empty"));
         }
         if magic != MAGIC {
-            return Err(format("the file does not begin with `utgload2`"));
+            return Err(format("the file does not begin with `utgload3`"));
         }
         let header = read_frame(&mut file).map_err(|_cut| format("the file ends within its header"))?;
         let (kind, content) = header.ok_or_else(|| format("the file has no header"))?;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::summary::{Quantiles, Summary};
+use crate::summary::{Quantiles, Streams, Summary};
 use crate::timeline::Timeline;
 
 /// The calls with the same request, phase and outcome.
@@ -20,6 +20,42 @@ pub(crate) struct Row {
     pub(crate) calls: u64,
     /// The latencies, counted from the due time of each call.
     pub(crate) latency_ms: Quantiles,
+    /// The times of server-sent events, if the responses are streams of them.
+    pub(crate) events: Option<EventRow>,
+}
+
+/// The times of the server-sent events of a row.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct EventRow {
+    /// The least number of events of a stream.
+    pub(crate) least: u32,
+    /// The greatest number of events of a stream.
+    pub(crate) most: u32,
+    /// The times to the first event, counted from the due time of each call.
+    pub(crate) first_ms: Quantiles,
+    /// The longest time between two events of each stream.
+    pub(crate) gap_ms: Quantiles,
+}
+
+impl EventRow {
+    fn new(streams: &Streams) -> Option<Self> {
+        let (least, most) = (streams.by_events.keys().next()?, streams.by_events.keys().last()?);
+        Some(Self {
+            least: *least,
+            most: *most,
+            first_ms: streams.first_event.quantiles(),
+            gap_ms: streams.event_gap.quantiles(),
+        })
+    }
+
+    /// Returns the number of events of a stream.
+    pub(crate) fn count(&self) -> String {
+        if self.least == self.most {
+            self.least.to_string()
+        } else {
+            format!("{} to {}", self.least, self.most)
+        }
+    }
 }
 
 impl Row {
@@ -46,6 +82,7 @@ pub(super) fn rows(summary: &Summary, timeline: &Timeline, requests: &[String]) 
         code: key.outcome.code(),
         calls: group.calls,
         latency_ms: group.latencies.quantiles(),
+        events: EventRow::new(&group.streams),
     });
     rows.collect()
 }

@@ -18,7 +18,11 @@ impl fmt::Display for Report {
             "{} due: {} completed, {} failed, {} not sent",
             calls.due, calls.completed, calls.failed, calls.not_sent
         );
-        writeln!(f, "calls     {counts}")?;
+        let wrong = match calls.check_failed {
+            0 => String::new(),
+            wrong => format!(", {wrong} with a response that fails its check"),
+        };
+        writeln!(f, "calls     {counts}{wrong}")?;
         let (sent, completed) = (self.achieved_rate, self.completed_rate);
         let bytes = self.bytes_received;
         writeln!(f, "achieved  {sent:.1}/s sent, {completed:.1}/s completed, {bytes} bytes received")?;
@@ -27,6 +31,8 @@ impl fmt::Display for Report {
         writeln!(f, "          the driver woke up late: {}", times(&self.wake_lag_ms))?;
         writeln!(f, "          no connection was free: {}\n", times(&self.connection_wait_ms))?;
         self.write_rows(f)?;
+        self.write_streams(f)?;
+        self.write_samples(f)?;
         self.write_events(f)?;
         self.write_limits(f)?;
         self.write_books(f)?;
@@ -50,6 +56,25 @@ impl Report {
         }
         if self.quantile_error > 0.0 {
             writeln!(f, "latencies are those of histograms, at most {} % off", self.quantile_error * 100.0)?;
+        }
+        Ok(())
+    }
+
+    fn write_streams(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for row in &self.rows {
+            let Some(events) = &row.events else { continue };
+            let times = |times: &Quantiles| format!("{:.2} ms p50, {:.2} ms p99", times.p50, times.p99);
+            let (first, gap) = (times(&events.first_ms), times(&events.gap_ms));
+            writeln!(f, "\nstreams   {}: {} events each", row.label(), events.count())?;
+            writeln!(f, "          first event after {first}; longest gap {gap}")?;
+        }
+        Ok(())
+    }
+
+    fn write_samples(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for sample in &self.samples {
+            write!(f, "\nwrong     {}: the first response that fails `{}`", sample.request, sample.check)?;
+            writeln!(f, "\n          {}", sample.found)?;
         }
         Ok(())
     }

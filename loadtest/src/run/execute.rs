@@ -108,7 +108,8 @@ async fn conclude(
         checks.extend(truths.await?);
     }
     run_steps(&scenario.after, &player.gateway, &player.pools, &mut player.variables.clone()).await?;
-    let outcome = RunOutcome { timeline, checks, books, costs, end };
+    let samples = prepared.plan.take_samples();
+    let outcome = RunOutcome { timeline, checks, books, costs, end, samples };
     if let Some(log) = log {
         log.finish(&outcome)?;
     }

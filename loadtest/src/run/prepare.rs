@@ -148,6 +148,7 @@ fn own_request(path: &str, arguments: &Arguments) -> RequestSpec {
         body_file,
         body_bytes: None,
         keys: None,
+        check: None,
     }
 }
 

@@ -61,7 +61,8 @@ pub(super) fn merge(paths: &[PathBuf], output: &Path) -> Result<Report, SavedErr
         costs: None,
     };
     let checks = verdict::judge(&whole.criteria.parse()?, &evidence);
-    let outcome = RunOutcome { timeline, checks, end, ..RunOutcome::default() };
+    let samples = outcomes.iter().flat_map(|outcome| outcome.samples.clone()).collect();
+    let outcome = RunOutcome { timeline, checks, end, samples, ..RunOutcome::default() };
     writer.finish(&outcome)?;
     Ok(Report::new(whole, outcome, &summary))
 }

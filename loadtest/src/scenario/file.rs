@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::check_spec::CheckSpec;
+
 /// A scenario.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -109,6 +111,8 @@ pub(crate) struct RequestSpec {
     pub(crate) body_bytes: Option<u32>,
     /// Name of the pool of keys.
     pub(crate) keys: Option<String>,
+    /// What a 2xx or 3xx must be beside its status.
+    pub(crate) check: Option<CheckSpec>,
 }
 
 /// An event while calls are made.

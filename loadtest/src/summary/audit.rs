@@ -182,8 +182,15 @@ mod tests {
     fn record(key: u32, at_ms: u64, admitted: bool, quota: u32) -> CallRecord {
         let sent = Duration::from_millis(at_ms);
         let (status, code) = if admitted { (200, None) } else { (429, Some(codes::QUOTA_EXCEEDED)) };
-        let outcome =
-            CallOutcome::Completed { status, code, retry_after: !admitted, bytes: 0, minute_quota: quota };
+        let outcome = CallOutcome::Completed {
+            status,
+            code,
+            retry_after: !admitted,
+            bytes: 0,
+            minute_quota: quota,
+            failed_check: None,
+            stream: None,
+        };
         let (waited, done) = (Duration::ZERO, sent + Duration::from_millis(1));
         CallRecord { request: 0, key, due: sent, sent, waited, done, outcome }
     }

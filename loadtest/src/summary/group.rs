@@ -2,7 +2,7 @@
 
 use shared::problem::Code;
 
-use crate::record::{CallError, CallOutcome};
+use crate::record::{CallError, CallOutcome, CheckKind};
 use crate::timeline::PhaseId;
 
 /// The common properties of the calls of a group.
@@ -27,14 +27,16 @@ pub(crate) enum OutcomeKey {
         status: u16,
         /// The code of the gateway's problem.
         code: Option<&'static str>,
+        /// The check that the response fails.
+        failed_check: Option<CheckKind>,
     },
 }
 
 impl OutcomeKey {
     pub(crate) fn new(outcome: CallOutcome) -> Self {
         match outcome {
-            CallOutcome::Completed { status, code, .. } => {
-                Self::Completed { status, code: code.map(Code::as_str) }
+            CallOutcome::Completed { status, code, failed_check, .. } => {
+                Self::Completed { status, code: code.map(Code::as_str), failed_check }
             }
             CallOutcome::Failed(error) => Self::Failed(error),
         }
@@ -48,16 +50,25 @@ impl OutcomeKey {
         }
     }
 
-    /// Returns the code of the problem, or the reason why there was no complete response.
+    /// Returns the check that the response fails.
+    pub(crate) const fn failed_check(self) -> Option<CheckKind> {
+        match self {
+            Self::Completed { failed_check, .. } => failed_check,
+            Self::Failed(_) => None,
+        }
+    }
+
+    /// Returns the code of the problem, the check that failed, or the reason why there was no complete response.
     pub(crate) fn code(self) -> Option<String> {
         match self {
+            Self::Completed { failed_check: Some(check), .. } => Some(format!("check {check} failed")),
             Self::Completed { code, .. } => code.map(str::to_owned),
             Self::Failed(error) => Some(error.to_string()),
         }
     }
 
-    /// Returns true if the status is 2xx or 3xx.
+    /// Returns true if the status is 2xx or 3xx and the response passes its check.
     pub(crate) fn is_success(self) -> bool {
-        self.status().is_some_and(|status| status < 400)
+        self.failed_check().is_none() && self.status().is_some_and(|status| status < 400)
     }
 }

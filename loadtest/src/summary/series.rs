@@ -27,6 +27,8 @@ pub(crate) struct Second {
     pub(crate) server_errors: u32,
     /// Calls without a complete response.
     pub(crate) failed: u32,
+    /// Calls with a 2xx or 3xx that fails its check.
+    pub(crate) check_failed: u32,
     /// The median latency in milliseconds.
     pub(crate) p50_ms: f64,
     /// The 99th percentile of latencies in milliseconds.
@@ -82,7 +84,8 @@ impl Series {
         open.counts.second = second;
         open.counts.due += 1;
         let count = match record.outcome {
-            CallOutcome::Completed { status: ..400, .. } => &mut open.counts.success,
+            CallOutcome::Completed { status: ..400, failed_check: None, .. } => &mut open.counts.success,
+            CallOutcome::Completed { status: ..400, .. } => &mut open.counts.check_failed,
             CallOutcome::Completed { status: 429, .. } => &mut open.counts.limited,
             CallOutcome::Completed { status: ..500, .. } => &mut open.counts.client_errors,
             CallOutcome::Completed { .. } => &mut open.counts.server_errors,
@@ -148,6 +151,7 @@ impl Second {
         self.client_errors += late.client_errors;
         self.server_errors += late.server_errors;
         self.failed += late.failed;
+        self.check_failed += late.check_failed;
         self.max_ms = self.max_ms.max(late.max_ms);
     }
 }

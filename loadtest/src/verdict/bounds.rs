@@ -18,6 +18,12 @@ pub(super) fn of(
             let times = measure::latencies(*status, filter, evidence);
             Some(times.percentile_bounds(*percent, remaining))
         }
+        Metric::FirstEvent(percent) => {
+            Some(measure::streams(filter, evidence).first_event.percentile_bounds(*percent, remaining))
+        }
+        Metric::EventGap(percent) => {
+            Some(measure::streams(filter, evidence).event_gap.percentile_bounds(*percent, remaining))
+        }
         Metric::SendLag(cause, percent) => {
             Some(cause.times(evidence.summary).percentile_bounds(*percent, remaining))
         }
@@ -38,6 +44,7 @@ pub(super) fn of(
             Some((missing as f64, (missing + remaining) as f64))
         }
         Metric::MeanLatency(_)
+        | Metric::Events
         | Metric::Rate
         | Metric::Admitted
         | Metric::Usable

@@ -5,7 +5,7 @@ use strum::EnumString;
 use super::bounds;
 use super::error::ConditionError;
 use super::filter::Filter;
-use super::measure::{CallSelector, Measured, Metric};
+use super::measure::{self, CallSelector, Measured, Metric};
 use super::{Check, Evidence};
 
 /// The purpose of a condition: it must hold, or it must not.
@@ -96,6 +96,9 @@ impl Condition {
 
     /// Evaluates the condition.
     pub(crate) fn evaluate(&self, evidence: &Evidence<'_>) -> Check {
+        if self.metric == Metric::Events {
+            return self.evaluate_events(evidence);
+        }
         let found = self.metric.measure(&self.filter, evidence, &self.value);
         let check = self.expectation();
         let Some(found) = found else {
@@ -104,6 +107,23 @@ impl Condition {
         let holds = self.comparison.holds(found.number(), self.value.number());
         let passed = holds == (self.purpose == Purpose::Expect);
         Check { check, passed, found: found.to_string() }
+    }
+
+    /// Evaluates the condition for each stream: all must have such a number of events, or none may.
+    fn evaluate_events(&self, evidence: &Evidence<'_>) -> Check {
+        let streams = measure::streams(&self.filter, evidence).by_events;
+        let wanted = |events: u32| {
+            self.comparison.holds(events.into(), self.value.number()) == (self.purpose == Purpose::Expect)
+        };
+        let wrong: u64 = streams.iter().filter(|(events, _)| !wanted(**events)).map(|(_, calls)| calls).sum();
+        let all: u64 = streams.values().sum();
+        let list: Vec<String> = streams.keys().map(u32::to_string).collect();
+        let found = match (all, wrong) {
+            (0, _) => "no streams of events".to_owned(),
+            (_, 0) => format!("{} in each of {all} streams", list.join(", ")),
+            _ => format!("{wrong} of {all} streams have another number: {}", list.join(", ")),
+        };
+        Check { check: self.expectation(), passed: all > 0 && wrong == 0, found }
     }
 
     /// Returns true if the condition fails whatever the outcomes of `remaining` more calls are.

@@ -45,7 +45,16 @@ fn responses_are_expected(criteria: &Criteria, evidence: &Evidence<'_>) -> Check
     let found = if evidence.summary.calls == 0 {
         "no calls".to_owned()
     } else if unexpected.is_empty() {
-        format!("all {}", evidence.summary.calls)
+        let errors =
+            evidence.summary.count(|key| is_error(key.outcome) && !is_tolerated(key, criteria, evidence));
+        match errors {
+            0 => format!("all {}", evidence.summary.calls),
+            errors => format!(
+                "{} of {}, and conditions judge the other {errors}",
+                evidence.summary.calls - errors,
+                evidence.summary.calls
+            ),
+        }
     } else {
         let list: Vec<String> =
             unexpected.iter().map(|(outcome, calls)| format!("{calls} × {}", label(*outcome))).collect();
@@ -60,15 +69,22 @@ fn unexpected(criteria: &Criteria, evidence: &Evidence<'_>) -> BTreeMap<OutcomeK
     let judged_apart = criteria.conditions.iter().any(super::condition::Condition::is_about_errors);
     let is_expected = |key: &GroupKey| {
         let outcome = key.outcome;
-        outcome.is_success()
-            || (judged_apart && outcome.status().is_none_or(|status| status >= 500))
-            || criteria.tolerances.iter().any(|tolerance| tolerance.covers(key, evidence))
+        outcome.is_success() || (judged_apart && is_error(outcome)) || is_tolerated(key, criteria, evidence)
     };
     let mut unexpected: BTreeMap<OutcomeKey, u64> = BTreeMap::new();
     for (key, group) in evidence.summary.groups(|key| !is_expected(key)) {
         *unexpected.entry(key.outcome).or_default() += group.calls;
     }
     unexpected
+}
+
+/// Returns true if a condition on errors or success judges the outcome.
+fn is_error(outcome: OutcomeKey) -> bool {
+    outcome.failed_check().is_some() || outcome.status().is_none_or(|status| status >= 500)
+}
+
+fn is_tolerated(key: &GroupKey, criteria: &Criteria, evidence: &Evidence<'_>) -> bool {
+    criteria.tolerances.iter().any(|tolerance| tolerance.covers(key, evidence))
 }
 
 /// A cause of send lag, which must be short.

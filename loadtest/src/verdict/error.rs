@@ -13,7 +13,7 @@ pub(crate) enum ConditionError {
     /// The metric is unknown.
     #[error(
         "invalid condition `{text}`: unknown metric `{metric}`: expected p50 to p99.99, max, mean, lag.p99, wake.p99, wait.p99, errors, \
-         success, status(503), code(quota-exceeded), failed, calls, rate, admitted, usable, books, cost, recovery, \
+         success, status(503), code(quota-exceeded), failed, check_failed, first_event.p99, event_gap.p99, events, calls, rate, admitted, usable, books, cost, recovery, \
          first_good, last_failure or missing_retry_after"
     )]
     Metric {

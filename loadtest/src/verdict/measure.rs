@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::Evidence;
 use super::filter::Filter;
-use crate::summary::{Distribution, GroupKey, OutcomeKey, Recovery, Summary};
+use crate::record::CheckKind;
+use crate::summary::{Distribution, GroupKey, OutcomeKey, Recovery, Streams, Summary};
 
 /// A metric of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +15,12 @@ pub(super) enum Metric {
     Latency(f64, Option<StatusFilter>),
     /// The mean latency.
     MeanLatency(Option<StatusFilter>),
+    /// A percentile of the times to the first event of streams.
+    FirstEvent(f64),
+    /// A percentile of the longest times between two events of streams.
+    EventGap(f64),
+    /// The number of events of every stream.
+    Events,
     /// A percentile of send lags.
     SendLag(LagCause, f64),
     /// Calls with an outcome.
@@ -41,7 +48,7 @@ pub(super) enum Metric {
 /// The outcomes that a count is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CallSelector {
-    /// A 5xx, or no complete response.
+    /// A 5xx, no complete response, or one that fails its check.
     Errors,
     /// A 2xx or 3xx.
     Success,
@@ -51,6 +58,8 @@ pub(super) enum CallSelector {
     Code(String),
     /// No complete response, of all causes or of one.
     Failed(Option<String>),
+    /// A response that fails its check, any part of it or one.
+    CheckFailed(Option<CheckKind>),
     /// Any outcome.
     All,
 }
@@ -136,11 +145,13 @@ impl Metric {
         match self {
             Self::Latency(..)
             | Self::MeanLatency(_)
+            | Self::FirstEvent(_)
+            | Self::EventGap(_)
             | Self::SendLag(..)
             | Self::Recovery
             | Self::FirstGood
             | Self::LastFailure => matches!(value, Measured::Time(_)),
-            Self::Calls(CallSelector::All) | Self::MissingRetryAfter | Self::Cost => {
+            Self::Calls(CallSelector::All) | Self::MissingRetryAfter | Self::Cost | Self::Events => {
                 matches!(value, Measured::Number(_))
             }
             Self::Calls(_) => matches!(value, Measured::Share(_) | Measured::Number(_)),
@@ -166,6 +177,11 @@ impl Metric {
             Self::MeanLatency(status) => {
                 let times = latencies(*status, filter, evidence);
                 (!times.is_empty()).then(|| Measured::Time(times.mean()))
+            }
+            Self::FirstEvent(percent) => at(&streams(filter, evidence).first_event, *percent),
+            Self::EventGap(percent) => at(&streams(filter, evidence).event_gap, *percent),
+            Self::Events => {
+                streams(filter, evidence).by_events.keys().next().map(|&least| Measured::Number(least.into()))
             }
             Self::SendLag(cause, percent) => {
                 Some(Measured::Time(cause.times(summary).percentiles([*percent])[0]))
@@ -195,7 +211,9 @@ impl Metric {
 impl CallSelector {
     fn has(&self, outcome: OutcomeKey) -> bool {
         match self {
-            Self::Errors => outcome.status().is_none_or(|status| status >= 500),
+            Self::Errors => {
+                outcome.failed_check().is_some() || outcome.status().is_none_or(|status| status >= 500)
+            }
             Self::Success => outcome.is_success(),
             Self::Status(wanted) => outcome.status().is_some_and(|status| wanted.has(status)),
             Self::Code(wanted) => {
@@ -205,6 +223,8 @@ impl CallSelector {
             Self::Failed(Some(cause)) => {
                 matches!(outcome, OutcomeKey::Failed(error) if error.to_string() == *cause)
             }
+            Self::CheckFailed(None) => outcome.failed_check().is_some(),
+            Self::CheckFailed(kind) => outcome.failed_check() == *kind,
             Self::All => true,
         }
     }
@@ -241,6 +261,15 @@ pub(super) fn latencies(
         Some(wanted) => key.outcome.status().is_some_and(|status| wanted.has(status)),
     };
     evidence.summary.latencies(|key| has_status(key) && filter.has(key, evidence))
+}
+
+/// Returns the streams of all calls that the filter has.
+pub(super) fn streams(filter: &Filter, evidence: &Evidence<'_>) -> Streams {
+    evidence.summary.streams(|key| filter.has(key, evidence))
+}
+
+fn at(times: &Distribution, percent: f64) -> Option<Measured> {
+    (!times.is_empty()).then(|| Measured::Time(times.percentiles([percent])[0]))
 }
 
 /// Returns the number of 429 without `Retry-After`.

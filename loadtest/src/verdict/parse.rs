@@ -56,8 +56,11 @@ fn metric(text: &str) -> Option<Metric> {
         ("mean", _) => Metric::MeanLatency(status()?),
         ("status", Some(_)) => Metric::Calls(CallSelector::Status(status()??)),
         ("code", Some(code)) => Metric::Calls(CallSelector::Code(code.to_owned())),
+        ("check_failed", None) => Metric::Calls(CallSelector::CheckFailed(None)),
+        ("check_failed", Some(kind)) => Metric::Calls(CallSelector::CheckFailed(Some(kind.parse().ok()?))),
         ("failed", cause) => Metric::Calls(CallSelector::Failed(cause.map(str::to_owned))),
         (_, Some(_)) => return None,
+        ("events", None) => Metric::Events,
         ("errors", None) => Metric::Calls(CallSelector::Errors),
         ("success", None) => Metric::Calls(CallSelector::Success),
         ("calls", None) => Metric::Calls(CallSelector::All),
@@ -71,14 +74,17 @@ fn metric(text: &str) -> Option<Metric> {
         ("last_failure", None) => Metric::LastFailure,
         ("missing_retry_after", None) => Metric::MissingRetryAfter,
         _ => {
-            let (cause, percent) = name.split_once('.')?;
+            let (cause, percent) = name.split_once(['.', ' '])?;
+            let percent = if percent == "max" { 100.0 } else { percentile(percent)? };
             let cause = match cause {
+                "first_event" => return Some(Metric::FirstEvent(percent)),
+                "event_gap" => return Some(Metric::EventGap(percent)),
                 "lag" => LagCause::Any,
                 "wake" => LagCause::Wake,
                 "wait" => LagCause::Connection,
                 _ => return None,
             };
-            Metric::SendLag(cause, if percent == "max" { 100.0 } else { percentile(percent)? })
+            Metric::SendLag(cause, percent)
         }
     })
 }

@@ -65,7 +65,8 @@ impl Tolerance {
     /// Returns true if the limit of a key may refuse calls of a request, in any phase.
     pub(super) fn allows_limit(&self, request: &str) -> bool {
         let code = Some(codes::QUOTA_EXCEEDED.as_str());
-        self.covers_outcome(OutcomeKey::Completed { status: 429, code }) && self.filter.is_about(request)
+        self.covers_outcome(OutcomeKey::Completed { status: 429, code, failed_check: None })
+            && self.filter.is_about(request)
     }
 
     fn covers_outcome(&self, outcome: OutcomeKey) -> bool {
@@ -73,7 +74,7 @@ impl Tolerance {
             (ToleratedOutcome::Failed, OutcomeKey::Failed(_)) => true,
             (
                 ToleratedOutcome::Status { status: wanted, code: wanted_code },
-                OutcomeKey::Completed { status, code },
+                OutcomeKey::Completed { status, code, failed_check: None },
             ) => {
                 // A class never covers a wrong key or path.
                 let is_named = *wanted == StatusFilter::One(status) || !matches!(status, 401 | 404);

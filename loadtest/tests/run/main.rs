@@ -7,6 +7,10 @@ mod driver;
 #[cfg(test)]
 mod gateway;
 #[cfg(test)]
+mod honest;
+#[cfg(test)]
+mod liars;
+#[cfg(test)]
 mod loadtest_run;
 #[cfg(test)]
 mod scenarios;
