@@ -32,6 +32,7 @@ pub(crate) fn render(report: &Report) -> String {
                         h1 { (run.scenario) " " span class={ "badge " (verdict) } { (verdict) } }
                         @match &report.end {
                             RunEnd::Planned => {}
+                            RunEnd::Broken(error) => { p.warning { "The run ended early, because of an error: " (error) } }
                             RunEnd::Interrupted => { p.warning { "The run was stopped early, so its checks prove nothing." } }
                             RunEnd::Aborted(check) => { p.warning { "The run ended early, because a check could no longer pass: " (check) } }
                         }
@@ -159,7 +160,7 @@ mod tests {
             requests: vec!["main".to_owned()],
             ..RunInfo::default()
         };
-        let check = Check { check: "p99<=1ms".to_owned(), passed: false, found: "2 ms".to_owned() };
+        let check = Check::new("p99<=1ms", false, "2 ms");
         let outcome = RunOutcome { checks: vec![check], ..RunOutcome::default() };
         render(&Report::new(run, outcome, &summary(records, &Timeline::default())))
     }

@@ -208,6 +208,7 @@ impl Report {
     pub(crate) fn verdict(&self) -> Verdict {
         match &self.end {
             RunEnd::Interrupted => Verdict::Interrupted,
+            RunEnd::Broken(_) => Verdict::Broken,
             RunEnd::Planned if self.passed => Verdict::Passed,
             RunEnd::Planned | RunEnd::Aborted(_) => Verdict::Failed,
         }

@@ -11,6 +11,7 @@ mod progress;
 mod signals;
 
 use std::error::Error;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 pub use arguments::Arguments;
@@ -18,8 +19,10 @@ use error::RunError;
 
 use prepare::Prepared;
 
+use crate::report::RunEnd;
+
 /// Runs a scenario and writes its reports. Returns exit code 0 if all checks pass, 3 if one fails,
-/// and 130 if a signal ended the run early.
+/// 130 if a signal ended the run early, and 1 if an error did.
 ///
 /// # Errors
 /// Returns an error if the arguments are inconsistent, the target is unreachable, or an event
@@ -35,9 +38,14 @@ async fn run_scenario(arguments: Arguments) -> Result<ExitCode, RunError> {
         Some(range) => knee::find(&prepared, &arguments, range).await,
         None => execute::execute(&prepared, &arguments, &prepared.stages, arguments.log.as_deref()).await,
     };
+    // The reports come first: a gateway that is gone makes each revocation wait.
+    let written = report.and_then(|report| output::write(&report, &arguments).map(|()| report));
     // Keys that were issued for the run are revoked whatever its result.
     prepared.revoke_issued_keys().await;
-    let report = report?;
-    output::write(&report, &arguments)?;
+    let report = written?;
+    if let RunEnd::Broken(error) = &report.end {
+        // There is nowhere left to say that it fails.
+        let _written = writeln!(io::stderr(), "loadtest: {error}");
+    }
     Ok(report.verdict().into())
 }

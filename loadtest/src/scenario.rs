@@ -12,9 +12,15 @@ use std::process::ExitCode;
 pub(crate) use check_spec::{CheckSpec, OneOrMany};
 pub(crate) use error::ScenarioError;
 pub(crate) use file::{
-    Action, EventSpec, KeyOrder, KeySource, KeysSpec, RequestSpec, Scenario, StepSpec, TruthSpec,
+    Action, EventSpec, KeyOrder, KeySource, KeysSpec, RequestSpec, Scenario, StepSpec, ToolChange, TruthSpec,
 };
 pub(crate) use load::load;
+
+/// Returns the names of the built-in scenarios.
+#[cfg(test)]
+pub(crate) fn builtin_names() -> impl Iterator<Item = &'static str> {
+    builtin::BUILTIN.iter().map(|(name, _)| *name)
+}
 
 /// Prints the names of the built-in scenarios with what they prove, or the file of one.
 ///

@@ -11,8 +11,12 @@ use crate::verdict::Check;
 /// Checks that the simulated tools were not the bottleneck. Returns no check if they were not
 /// asked.
 ///
-/// Their timers may be as late as the driver may, and at least 5 ms.
-pub(crate) async fn check(control: Option<&HttpClient>, max_send_lag: Duration) -> Option<Check> {
+/// If `is_judged` is false, lateness is a warning. Their timers may be as late as the driver may, and at least 5 ms.
+pub(crate) async fn check(
+    control: Option<&HttpClient>,
+    max_send_lag: Duration,
+    is_judged: bool,
+) -> Option<Check> {
     let overview = control?.send(Method::GET, "/", None, &[]).await.ok()?;
     let load = overview.get("load")?;
     let late = load.get("timer_late_p99_ms").and_then(Value::as_f64)?;
@@ -23,5 +27,5 @@ pub(crate) async fn check(control: Option<&HttpClient>, max_send_lag: Duration) 
     } else {
         format!("their timers are {late:.1} ms late (p99): latencies are those of the simulator")
     };
-    Some(Check { check: "the simulated tools keep up".to_owned(), passed, found })
+    Some(Check::of_times("the simulated tools keep up", passed, found, is_judged))
 }

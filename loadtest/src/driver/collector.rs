@@ -26,7 +26,7 @@ pub(crate) struct LiveCounts {
 
 /// A running collector.
 pub(crate) struct Collector {
-    thread: JoinHandle<Result<Collected, LogError>>,
+    thread: JoinHandle<Collected>,
 }
 
 /// The result of a run.
@@ -35,6 +35,8 @@ pub(crate) struct Collected {
     pub(crate) timeline: Timeline,
     /// The raw log, which waits for its trailer.
     pub(crate) log: Option<LogWriter>,
+    /// The reason why the raw log ended early.
+    pub(crate) log_error: Option<LogError>,
     /// The check that ended the run early, because it could no longer pass.
     pub(crate) lost_check: Option<String>,
 }
@@ -58,6 +60,7 @@ struct State {
     summary: SummaryBuilder,
     timeline: LiveTimeline,
     log: Option<LogWriter>,
+    log_error: Option<LogError>,
     counts: Arc<LiveCounts>,
     recent: Vec<u64>,
     find_lost_check: Option<FindLostCheck>,
@@ -82,53 +85,44 @@ impl Collector {
             summary: SummaryBuilder::new(length, timeout),
             timeline,
             log,
+            log_error: None,
             counts,
             recent: Vec::new(),
             find_lost_check,
             lost_check: None,
-            stop: stop.clone(),
+            stop,
         };
-        let thread = thread::spawn(move || {
-            let collected = state.collect(&records, start);
-            if collected.is_err() {
-                stop.set();
-            }
-            collected
-        });
+        let thread = thread::spawn(move || state.collect(&records, start));
         Ok((sender, Self { thread }))
     }
 
     /// Waits until all senders are dropped. Returns `None` if the thread panicked.
-    pub(crate) fn finish(self) -> Option<Result<Collected, LogError>> {
+    pub(crate) fn finish(self) -> Option<Collected> {
         self.thread.join().ok()
     }
 }
 
 impl State {
-    fn collect(
-        mut self,
-        records: &mpsc::Receiver<Vec<CallRecord>>,
-        start: Instant,
-    ) -> Result<Collected, LogError> {
+    fn collect(mut self, records: &mpsc::Receiver<Vec<CallRecord>>, start: Instant) -> Collected {
         const TICK: Duration = Duration::from_secs(1);
         let mut tick = TICK;
         loop {
             match records.recv_timeout(tick.saturating_sub(start.elapsed())) {
-                Ok(batch) => self.add(&batch)?,
+                Ok(batch) => self.add(&batch),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if start.elapsed() >= tick {
                 self.summary.record_memory(tick.as_secs() - 1, resident_memory());
                 self.publish_latency();
-                self.log.as_mut().map_or(Ok(()), LogWriter::flush)?;
+                self.write_log(LogWriter::flush);
                 self.abort_if_lost();
                 tick += TICK;
             }
         }
         let timeline = self.timeline.snapshot();
-        let Self { log, lost_check, .. } = self;
-        Ok(Collected { summary: self.summary.finish(), timeline, log, lost_check })
+        let Self { log, log_error, lost_check, .. } = self;
+        Collected { summary: self.summary.finish(), timeline, log, log_error, lost_check }
     }
 
     /// Ends the run if a check can no longer pass. A run that was stopped otherwise is left alone.
@@ -140,7 +134,14 @@ impl State {
         }
     }
 
-    fn add(&mut self, batch: &[CallRecord]) -> Result<(), LogError> {
+    /// Writes to the raw log. If that fails, the run ends, and its calls are still summed up.
+    fn write_log(&mut self, write: impl FnOnce(&mut LogWriter) -> Result<(), LogError>) {
+        let Some(Err(error)) = self.log.as_mut().map(write) else { return };
+        (self.log, self.log_error) = (None, Some(error));
+        self.stop.set();
+    }
+
+    fn add(&mut self, batch: &[CallRecord]) {
         let timeline = self.timeline.snapshot();
         for record in batch {
             self.summary.record(record, &timeline);
@@ -152,7 +153,7 @@ impl State {
             count.fetch_add(1, Ordering::Relaxed);
             self.recent.push(u64::try_from(record.latency().as_micros()).unwrap_or(u64::MAX));
         }
-        self.log.as_mut().map_or(Ok(()), |log| log.write(batch))
+        self.write_log(|log| log.write(batch));
     }
 
     fn publish_latency(&mut self) {

@@ -20,6 +20,30 @@ pub(crate) enum EventError {
         /// The time.
         at: String,
     },
+    /// An event is invalid.
+    #[error("event `{phase}`: {reason}")]
+    Invalid {
+        /// The phase.
+        phase: String,
+        /// What is wrong, and what was expected.
+        reason: String,
+    },
+    /// A request outside of the load is invalid.
+    #[error("request {request}: {reason}")]
+    Step {
+        /// Method and path.
+        request: String,
+        /// What is wrong, and what was expected.
+        reason: String,
+    },
+    /// A count of others is invalid.
+    #[error("truth `{truth}`: {reason}")]
+    Truth {
+        /// The name.
+        truth: String,
+        /// What is wrong, and what was expected.
+        reason: String,
+    },
     /// There is no control API.
     #[error("event `{0}` changes a simulated tool: expected --control with the URL of the control API")]
     NoControl(String),

@@ -19,7 +19,7 @@ use crate::duration;
 use crate::http::HttpClient;
 use crate::keys::{KeyAdmin, KeyPools};
 use crate::plan::{Variables, substitute};
-use crate::scenario::{Action, EventSpec};
+use crate::scenario::{Action, EventSpec, ToolChange};
 use crate::timeline::LiveTimeline;
 
 /// An event with its time.
@@ -72,7 +72,7 @@ pub(crate) fn plan_events(
 impl Player {
     fn check(&self, spec: &EventSpec) -> Result<(), EventError> {
         match &spec.action {
-            Action::Tool { .. } if self.control.is_none() => Err(EventError::NoControl(spec.phase.clone())),
+            Action::Tool(_) if self.control.is_none() => Err(EventError::NoControl(spec.phase.clone())),
             Action::Hook(hook) if !self.hooks.contains_key(hook) => {
                 Err(EventError::NoHook { phase: spec.phase.clone(), hook: hook.clone() })
             }
@@ -113,14 +113,16 @@ impl Player {
 
     async fn undo(&self, spec: &EventSpec) -> Result<(), EventError> {
         match &spec.action {
-            Action::Tool { command: Some(command), .. } if command != "stop" => self.act(spec).await,
+            Action::Tool(ToolChange { command: Some(command), .. }) if command != "stop" => {
+                self.act(spec).await
+            }
             _ => Ok(()),
         }
     }
 
     async fn act(&self, spec: &EventSpec) -> Result<(), EventError> {
         match &spec.action {
-            Action::Tool { name, command, set } => {
+            Action::Tool(ToolChange { name, command, set }) => {
                 let name = substitute(name, &self.variables);
                 self.change_tool(&name, command.as_deref(), set.as_ref()).await
             }

@@ -18,34 +18,69 @@ use crate::verdict::{Check, Condition, Evidence, Purpose};
 /// The pause between two reads of a count.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Reads each count until it equals the driver's own, within its time.
-///
-/// # Errors
-/// Returns an error if a count cannot be read.
+/// Reads each count until it equals the driver's own, within its time. A count that cannot be read is a
+/// failed check, so that the run keeps its report.
 pub(crate) async fn await_truths(
     truths: &[TruthSpec],
     gateway: &HttpClient,
     pools: &KeyPools,
     variables: &Variables,
     evidence: &Evidence<'_>,
-) -> Result<Vec<Check>, EventError> {
+) -> Vec<Check> {
     let mut checks = Vec::new();
     for truth in truths {
-        let client = server(truth.url.as_deref(), gateway, variables).await?;
-        let path = substitute(&truth.path, variables);
-        let deadline = Instant::now() + duration::parse(&truth.within).unwrap_or(Duration::from_secs(30));
-        let check = loop {
-            let response = send(&client, Method::GET, &path, None, truth.keys.as_deref(), pools).await?;
-            let found = response.pointer(&truth.pointer).and_then(Value::as_f64);
-            let check = compare(truth, found, evidence);
-            if check.passed || Instant::now() >= deadline {
-                break check;
-            }
-            tokio::time::sleep(INTERVAL).await;
-        };
-        checks.push(check);
+        let check = await_truth(truth, gateway, pools, variables, evidence).await;
+        checks.push(check.unwrap_or_else(|error| Check::new(truth.name.clone(), false, error.to_string())));
     }
-    Ok(checks)
+    checks
+}
+
+async fn await_truth(
+    truth: &TruthSpec,
+    gateway: &HttpClient,
+    pools: &KeyPools,
+    variables: &Variables,
+    evidence: &Evidence<'_>,
+) -> Result<Check, EventError> {
+    let client = server(truth.url.as_deref(), gateway, variables).await?;
+    let path = substitute(&truth.path, variables);
+    let deadline = Instant::now() + duration::parse(&truth.within).unwrap_or(Duration::from_secs(30));
+    loop {
+        let response = send(&client, Method::GET, &path, None, truth.keys.as_deref(), pools).await?;
+        let found = response.pointer(&truth.pointer).and_then(Value::as_f64);
+        let check = compare(truth, found, evidence);
+        if check.passed || Instant::now() >= deadline {
+            return Ok(check);
+        }
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+/// Checks that what each count must equal is a metric, and that the time is one.
+///
+/// # Errors
+/// Returns an error that says what was expected.
+pub(crate) fn check_truths(
+    truths: &[TruthSpec],
+    requests: &[String],
+    phases: &[String],
+) -> Result<(), EventError> {
+    for truth in truths {
+        let invalid = |reason: String| EventError::Truth { truth: truth.name.clone(), reason };
+        if duration::parse(&truth.within).is_none() {
+            return Err(invalid(format!("`within = {}`: expected a duration such as 30s", truth.within)));
+        }
+        match (&truth.equals, truth.at_most) {
+            (Some(metric), None) => {
+                let condition = Condition::parse(Purpose::Expect, &format!("{metric}=0"));
+                let checked = condition.and_then(|condition| condition.validate(requests, phases));
+                checked.map_err(|error| invalid(error.to_string()))?;
+            }
+            (None, Some(_)) => {}
+            _ => return Err(invalid("expected one of `equals` and `at_most`".to_owned())),
+        }
+    }
+    Ok(())
 }
 
 /// Compares a count with a metric, as the condition `metric=count`, or with a bound.
@@ -55,16 +90,16 @@ fn compare(truth: &TruthSpec, found: Option<f64>, evidence: &Evidence<'_>) -> Ch
         (None, bound) => format!("{} is at most {}", truth.name, bound.unwrap_or(0.0)),
     };
     let Some(count) = found else {
-        return Check { check, passed: false, found: format!("no number at {}", truth.pointer) };
+        return Check::new(check, false, format!("no number at {}", truth.pointer));
     };
     let Some(metric) = &truth.equals else {
-        return Check { check, passed: count <= truth.at_most.unwrap_or(0.0), found: count.to_string() };
+        return Check::new(check, count <= truth.at_most.unwrap_or(0.0), count.to_string());
     };
     match Condition::parse(Purpose::Expect, &format!("{metric}={count}")) {
         Ok(condition) => {
             let Check { passed, found: own, .. } = condition.evaluate(evidence);
-            Check { check, passed, found: format!("{count}, and the driver counted {own}") }
+            Check::new(check, passed, format!("{count}, and the driver counted {own}"))
         }
-        Err(error) => Check { check, passed: false, found: error.to_string() },
+        Err(error) => Check::new(check, false, error.to_string()),
     }
 }

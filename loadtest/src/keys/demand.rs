@@ -108,7 +108,7 @@ fn share(scenario: &Scenario, pool: Option<&str>, allows_limit: impl Fn(&str) ->
 fn is_in_events(scenario: &Scenario, pool: &KeysSpec) -> bool {
     scenario.events.iter().any(|event| match &event.action {
         Action::RotateKey(name) | Action::RevokeKey(name) => *name == pool.name,
-        Action::Tool { .. } | Action::Hook(_) | Action::Request(_) => false,
+        Action::Tool(_) | Action::Hook(_) | Action::Request(_) => false,
     })
 }
 

@@ -14,7 +14,7 @@ pub(super) fn checks(report: &Report) -> Markup {
             h2 { "Checks" }
             ul.checks {
                 @for check in &report.checks {
-                    @let result = if check.passed { "passed" } else { "failed" };
+                    @let result = check.result();
                     li class=(result) { span.mark { (result) } span { strong { (check.check) } br; (check.found) } }
                 }
             }

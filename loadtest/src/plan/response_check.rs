@@ -283,7 +283,7 @@ mod tests {
         for (check, named) in [
             ("json = '.a == 1'", "`json = .a == 1`"),
             ("json = '$.a == x'", "`x` is no JSON value"),
-            ("sha256 = 'abc'", "`abc`"),
+            ("sha256 = 'abc'", "`sha256 = abc`"),
             ("header = { 'a b' = 'c' }", "`a b: c`"),
             ("contains = '{{nobody}}'", "{{nobody}}"),
         ] {

@@ -14,6 +14,8 @@ pub(crate) enum RunEnd {
     Planned,
     /// A signal or the death of the driver ended it before.
     Interrupted,
+    /// An event, the log or a connection failed.
+    Broken(String),
     /// This check could no longer pass (`--abort-on-fail`).
     Aborted(String),
 }
@@ -23,7 +25,7 @@ impl RunEnd {
     pub(crate) const fn is_early(&self) -> bool {
         match self {
             Self::Planned => false,
-            Self::Interrupted | Self::Aborted(_) => true,
+            Self::Interrupted | Self::Broken(_) | Self::Aborted(_) => true,
         }
     }
 }
@@ -38,6 +40,8 @@ pub(crate) enum Verdict {
     Failed,
     /// The run ended early, so that its checks prove nothing.
     Interrupted,
+    /// An error ended the run early.
+    Broken,
 }
 
 impl From<Verdict> for ExitCode {
@@ -46,6 +50,7 @@ impl From<Verdict> for ExitCode {
             Verdict::Passed => Self::SUCCESS,
             Verdict::Failed => Self::from(3),
             Verdict::Interrupted => Self::from(130),
+            Verdict::Broken => Self::FAILURE,
         }
     }
 }

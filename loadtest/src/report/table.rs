@@ -13,6 +13,9 @@ impl fmt::Display for Report {
         if let RunEnd::Aborted(check) = &self.end {
             writeln!(f, "aborted   a check can no longer pass: {check}")?;
         }
+        if let RunEnd::Broken(error) = &self.end {
+            writeln!(f, "broken    the run ended early: {error}")?;
+        }
         writeln!(f, "load      {} over {} connections", run.stages.join(", "), run.connections)?;
         let counts = format!(
             "{} due: {} completed, {} failed, {} not sent",
@@ -152,7 +155,11 @@ impl Report {
             writeln!(f, "step      {step}")?;
         }
         for check in &self.checks {
-            let result = if check.passed { "PASS" } else { "FAIL" };
+            let result = match check.result() {
+                "passed" => "PASS",
+                "warning" => "WARN",
+                _ => "FAIL",
+            };
             writeln!(f, "{result}  {}: {}", check.check, check.found)?;
         }
         Ok(())

@@ -116,8 +116,9 @@ pub struct Arguments {
     #[arg(long, value_name = "RESPONSE", help_heading = "Verdict")]
     pub(super) allow: Vec<String>,
     /// Maximum send lag (p99) of each cause: the driver woke up late, or no connection was free.
-    #[arg(long, default_value = "1ms", value_parser = duration::argument, help_heading = "Verdict")]
-    pub(super) max_send_lag: Duration,
+    /// By default 1ms, and judged if a condition is about times or if there are 100 calls.
+    #[arg(long, value_parser = duration::argument, help_heading = "Verdict")]
+    pub(super) max_send_lag: Option<Duration>,
     /// End the run as soon as a check can no longer pass.
     #[arg(long, help_heading = "Verdict")]
     pub(super) abort_on_fail: bool,
@@ -156,4 +157,11 @@ pub struct Arguments {
     /// Show no progress.
     #[arg(long, short, help_heading = "Output")]
     pub(super) quiet: bool,
+}
+
+impl Arguments {
+    /// Returns true if keys of the caller take the place of the scenario's.
+    pub(super) const fn keys_are_given(&self) -> bool {
+        self.key_env.is_some() || self.key_file.is_some()
+    }
 }

@@ -17,7 +17,7 @@ use crate::report::{Report, RunEnd, RunInfo, RunOutcome};
 use crate::schedule::{Schedule, Shard, Stage};
 use crate::simulator;
 use crate::timeline::LiveTimeline;
-use crate::verdict::{self, Evidence};
+use crate::verdict::{self, Check, Evidence};
 
 /// Runs these stages, writes the raw log to `log` and returns the report.
 pub(super) async fn execute(
@@ -54,12 +54,15 @@ pub(super) async fn execute(
     );
     progress.abort();
     signals.abort();
-    let collected = collector.finish().ok_or(RunError::Collector)??;
-    played?;
-    let end = match &collected.lost_check {
-        Some(check) => RunEnd::Aborted(check.clone()),
-        None if stop.is_set() => RunEnd::Interrupted,
-        None => RunEnd::Planned,
+    let collected = collector.finish().ok_or(RunError::Collector)?;
+    // What was measured until an error is not lost with it.
+    let error = played.err().map(|error| error.to_string());
+    let error = error.or_else(|| collected.log_error.as_ref().map(ToString::to_string));
+    let end = match (error, &collected.lost_check) {
+        (Some(error), _) => RunEnd::Broken(error),
+        (None, Some(check)) => RunEnd::Aborted(check.clone()),
+        (None, None) if stop.is_set() => RunEnd::Interrupted,
+        (None, None) => RunEnd::Planned,
     };
     conclude(prepared, arguments, info, collected, before, end).await
 }
@@ -85,6 +88,7 @@ async fn conclude(
     end: RunEnd,
 ) -> Result<Report, RunError> {
     let Collected { summary, timeline, log, .. } = collected;
+    let judges_times = prepared.criteria.judges_times(summary.calls);
     let books = match &before {
         Some(before) => books::balance(&summary, &prepared.sources, before).await,
         None => None,
@@ -100,18 +104,26 @@ async fn conclude(
         costs: costs.as_ref(),
     };
     let mut checks = verdict::judge(&prepared.criteria, &evidence);
-    checks.extend(simulator::check(prepared.sources.control.as_ref(), prepared.criteria.max_send_lag).await);
+    let max_send_lag = prepared.criteria.max_send_lag;
+    checks.extend(simulator::check(prepared.sources.control.as_ref(), max_send_lag, judges_times).await);
     let (player, scenario) = (&prepared.player, &prepared.scenario);
     if !end.is_early() {
         let truths =
             await_truths(&scenario.truths, &player.gateway, &player.pools, &player.variables, &evidence);
-        checks.extend(truths.await?);
+        checks.extend(truths.await);
     }
-    run_steps(&scenario.after, &player.gateway, &player.pools, &mut player.variables.clone()).await?;
+    let mut variables = player.variables.clone();
+    let after = run_steps(&scenario.after, &player.gateway, &player.pools, &mut variables).await;
+    if let Err(error) = after {
+        checks.push(Check::new("the requests after the run succeed", false, error.to_string()));
+    }
     let samples = prepared.plan.take_samples();
-    let outcome = RunOutcome { timeline, checks, books, costs, end, samples };
+    let mut outcome = RunOutcome { timeline, checks, books, costs, end, samples };
     if let Some(log) = log {
-        log.finish(&outcome)?;
+        let finished = log.finish(&outcome);
+        if let Err(error) = finished {
+            outcome.end = RunEnd::Broken(error.to_string());
+        }
     }
     Ok(Report::new(info, outcome, &summary))
 }
@@ -146,7 +158,7 @@ fn run_info(prepared: &Prepared, arguments: &Arguments, stages: &[Stage], schedu
         scheduled: schedule.calls(),
         timeout_s: options.timeout.as_secs_f64(),
         started_unix_ms: 0,
-        shared_keys: arguments.key_env.is_some() || arguments.key_file.is_some(),
+        shared_keys: arguments.keys_are_given(),
         criteria: prepared.criteria_text.clone(),
     }
 }

@@ -69,12 +69,20 @@ pub(super) async fn find(
 ) -> Result<Report, RunError> {
     let duration = arguments.duration.unwrap_or(DEFAULT_STEP);
     let mut search = Search { range: *range, passed: None, failed: None };
-    let (mut best, mut last, mut steps, mut limited) = (None, None, Vec::new(), None);
+    let (mut best, mut last, mut steps, mut limited) = (None::<Report>, None, Vec::new(), None);
     while let Some(rate) = search.next() {
         let stage = Stage { duration, from: rate, to: rate, burst: false };
-        let StepRuns { step, mut report } =
-            run_step(prepared, arguments, rate, stage, steps.is_empty()).await?;
-        if report.end == RunEnd::Interrupted {
+        let run = run_step(prepared, arguments, rate, stage, steps.is_empty()).await;
+        let StepRuns { step, mut report } = match (run, &mut best) {
+            (Ok(run), _) => run,
+            // The steps so far are not lost with a gateway that is gone.
+            (Err(error), Some(best)) => {
+                best.end = RunEnd::Broken(error.to_string());
+                break;
+            }
+            (Err(error), None) => return Err(error),
+        };
+        if matches!(report.end, RunEnd::Interrupted | RunEnd::Broken(_)) {
             report.steps = steps;
             return Ok(report);
         }
@@ -89,6 +97,10 @@ pub(super) async fn find(
     }
     let mut report = best.or(last).ok_or(RunError::Collector)?;
     report.steps = steps;
+    if matches!(report.end, RunEnd::Broken(_)) {
+        report.passed = false;
+        return Ok(report);
+    }
     let found = match (&limited, search.passed) {
         (Some(limited), _) => limited.clone(),
         (None, Some(rate)) => format!("{rate}/s"),
@@ -96,7 +108,7 @@ pub(super) async fn find(
     };
     let passed = limited.is_none() && search.passed.is_some();
     let check = "the highest rate at which all checks pass".to_owned();
-    report.checks.push(Check { check, passed, found });
+    report.checks.push(Check::new(check, passed, found));
     report.passed = passed;
     Ok(report)
 }
@@ -124,7 +136,7 @@ async fn run_step(
             failed_check = check.map(|check| format!("{}: {}", check.check, check.found));
         }
         let is_decided = failed == 0 || passed * 2 > RUNS || failed * 2 > RUNS;
-        if !is_decided && report.end != RunEnd::Interrupted {
+        if !is_decided && !matches!(report.end, RunEnd::Interrupted | RunEnd::Broken(_)) {
             continue;
         }
         let step = KneeStep {

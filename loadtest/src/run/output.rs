@@ -21,16 +21,20 @@ pub(super) fn check(arguments: &Arguments) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Writes all requested reports.
+/// Writes all requested reports. One that cannot be written does not keep back the others.
 pub(super) fn write(report: &Report, arguments: &Arguments) -> Result<(), RunError> {
     let json = || serde_json::to_string_pretty(report).unwrap_or_default() + "\n";
     let text = if arguments.json { json() } else { report.to_string() };
-    io::stdout()
+    let printed = io::stdout()
         .write_all(text.as_bytes())
-        .map_err(|source| RunError::Report { place: "standard output".to_owned(), source })?;
-    write_file(arguments.json_file.as_deref(), json)?;
-    write_file(arguments.csv_file.as_deref(), || to_csv(report))?;
-    write_file(arguments.html_file.as_deref(), || page::render(report))
+        .map_err(|source| RunError::Report { place: "standard output".to_owned(), source });
+    let written = [
+        printed,
+        write_file(arguments.json_file.as_deref(), json),
+        write_file(arguments.csv_file.as_deref(), || to_csv(report)),
+        write_file(arguments.html_file.as_deref(), || page::render(report)),
+    ];
+    written.into_iter().collect()
 }
 
 fn write_file(path: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), RunError> {

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::arguments::Arguments;
 use super::error::RunError;
 use crate::books::CounterSources;
 use crate::driver::{DriverOptions, TlsOptions};
-use crate::events::{Player, run_steps};
+use crate::events::{Player, check_events, check_truths, run_steps};
 use crate::http::HttpClient;
 use crate::keys::{self, KeyAdmin, KeyPools, KeySources, LoadSize, read_keys, read_secret};
 use crate::plan::{CallPlan, Variables};
@@ -33,6 +34,8 @@ pub(super) struct Prepared {
 
 /// The number of connections unless scenario or command line says otherwise.
 const DEFAULT_CONNECTIONS: u16 = 32;
+/// The longest send lag (p99) unless the command line says otherwise.
+const DEFAULT_SEND_LAG: Duration = Duration::from_millis(1);
 
 impl Prepared {
     pub(super) async fn new(arguments: &Arguments) -> Result<Self, RunError> {
@@ -42,6 +45,8 @@ impl Prepared {
         let criteria = criteria_text.parse()?;
         let requests: Vec<String> = scenario.requests.iter().map(|request| request.name.clone()).collect();
         criteria.validate(&requests, &scenario.phases())?;
+        check_events(&scenario)?;
+        check_truths(&scenario.truths, &requests, &scenario.phases())?;
         let options = driver_options(&scenario, arguments).await?;
         let gateway = HttpClient::new(options.target.clone(), options.tls.clone());
         let sources = counter_sources(arguments, &options.tls).await?;
@@ -110,11 +115,11 @@ fn compose(arguments: &Arguments) -> Result<Scenario, RunError> {
     scenario.vars.extend(pairs("--var", &arguments.var, '=', "NAME=VALUE")?);
     if let Some(path) = &arguments.path {
         scenario.requests = vec![own_request(path, arguments)];
-        if !has_own_keys(arguments) && arguments.admin_env.is_none() {
+        if !arguments.keys_are_given() && arguments.admin_env.is_none() {
             scenario.keys.clear();
         }
     }
-    if has_own_keys(arguments) && scenario.keys.is_empty() {
+    if arguments.keys_are_given() && scenario.keys.is_empty() {
         scenario.keys.push(own_keys());
     }
     let first_pool = scenario.keys.first().map(|keys| keys.name.clone());
@@ -199,7 +204,8 @@ fn criteria_text(scenario: &Scenario, arguments: &Arguments) -> CriteriaText {
         expect: both(&scenario.expect, &arguments.expect),
         fail_if: both(&scenario.fail_if, &arguments.fail_if),
         allow: both(&scenario.allow, &arguments.allow),
-        max_send_lag_ms: arguments.max_send_lag.as_secs_f64() * 1000.0,
+        max_send_lag_ms: arguments.max_send_lag.unwrap_or(DEFAULT_SEND_LAG).as_secs_f64() * 1000.0,
+        judges_send_lag: arguments.max_send_lag.is_some(),
     }
 }
 
@@ -234,7 +240,7 @@ async fn counter_sources(arguments: &Arguments, tls: &TlsOptions) -> Result<Coun
 /// keys are given.
 fn load_size(stages: &[Stage], arguments: &Arguments) -> Result<LoadSize, RunError> {
     let shard = arguments.shard.as_deref().map_or(Ok(Shard::ALL), Shard::parse)?;
-    let drivers = if has_own_keys(arguments) { 1 } else { shard.of };
+    let drivers = if arguments.keys_are_given() { 1 } else { shard.of };
     let schedule = match &arguments.knee {
         // Steps follow each other within a minute.
         Some(range) => Schedule::new(&[range.fullest_minute()], Shard::ALL, true)?,
@@ -242,10 +248,6 @@ fn load_size(stages: &[Stage], arguments: &Arguments) -> Result<LoadSize, RunErr
     };
     let of_driver = |calls: f64| calls / f64::from(drivers);
     Ok(LoadSize { minute: of_driver(schedule.fullest_minute()), total: of_driver(schedule.calls() as f64) })
-}
-
-const fn has_own_keys(arguments: &Arguments) -> bool {
-    arguments.key_env.is_some() || arguments.key_file.is_some()
 }
 
 async fn prepare_keys(

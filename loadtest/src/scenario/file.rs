@@ -133,13 +133,8 @@ pub(crate) struct EventSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Action {
-    /// Changes a simulated tool: `stop`, `start`, `heal`, or settings.
-    Tool {
-        name: String,
-        #[serde(rename = "do")]
-        command: Option<String>,
-        set: Option<Value>,
-    },
+    /// Changes a simulated tool.
+    Tool(ToolChange),
     /// Runs a command that `--hook` gives.
     Hook(String),
     /// Rotates the first key of a pool. The old and the new key are used in turn.
@@ -148,6 +143,16 @@ pub(crate) enum Action {
     RevokeKey(String),
     /// Sends a request.
     Request(StepSpec),
+}
+
+/// A change of a simulated tool: `stop`, `start`, `heal`, or settings.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ToolChange {
+    pub(crate) name: String,
+    #[serde(rename = "do")]
+    pub(crate) command: Option<String>,
+    pub(crate) set: Option<Value>,
 }
 
 /// A request outside of the load.

@@ -94,6 +94,28 @@ impl Condition {
             && self.filter.is_empty()
     }
 
+    /// Returns true if the condition is about times, so that the driver must be in time.
+    pub(super) const fn is_about_times(&self) -> bool {
+        match self.metric {
+            Metric::Latency(..)
+            | Metric::MeanLatency(_)
+            | Metric::FirstEvent(_)
+            | Metric::EventGap(_)
+            | Metric::SendLag(..) => true,
+            Metric::Calls(_)
+            | Metric::Events
+            | Metric::Rate
+            | Metric::Admitted
+            | Metric::Usable
+            | Metric::Books
+            | Metric::Cost
+            | Metric::Recovery
+            | Metric::FirstGood
+            | Metric::LastFailure
+            | Metric::MissingRetryAfter => false,
+        }
+    }
+
     /// Evaluates the condition.
     pub(crate) fn evaluate(&self, evidence: &Evidence<'_>) -> Check {
         if self.metric == Metric::Events {
@@ -102,11 +124,11 @@ impl Condition {
         let found = self.metric.measure(&self.filter, evidence, &self.value);
         let check = self.expectation();
         let Some(found) = found else {
-            return Check { check, passed: false, found: "nothing to measure".to_owned() };
+            return Check::new(check, false, "nothing to measure");
         };
         let holds = self.comparison.holds(found.number(), self.value.number());
         let passed = holds == (self.purpose == Purpose::Expect);
-        Check { check, passed, found: found.to_string() }
+        Check::new(check, passed, found.to_string())
     }
 
     /// Evaluates the condition for each stream: all must have such a number of events, or none may.
@@ -123,7 +145,7 @@ impl Condition {
             (_, 0) => format!("{} in each of {all} streams", list.join(", ")),
             _ => format!("{wrong} of {all} streams have another number: {}", list.join(", ")),
         };
-        Check { check: self.expectation(), passed: all > 0 && wrong == 0, found }
+        Check::new(self.expectation(), all > 0 && wrong == 0, found)
     }
 
     /// Returns true if the condition fails whatever the outcomes of `remaining` more calls are.

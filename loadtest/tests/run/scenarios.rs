@@ -177,3 +177,76 @@ async fn knee_at_the_limit_of_keys_names_the_keys_needed() {
     assert_eq!(run_output(report.await.unwrap()).report()["calls"]["due"], 5);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
+
+/// An event that fails half-way ends the run, and what was measured until then is kept.
+#[tokio::test]
+async fn run_that_an_event_breaks_leaves_its_reports() {
+    let (gateway, folder) = (Gateway::start(1000, 1000).await, tempfile::tempdir().unwrap());
+    let path = scenario(
+        folder.path(),
+        "name = \"broken\"\nstages = [\"20m:20\"]\n[[request]]\nname = \"main\"\npath = \"/x\"\n\
+         [[event]]\nat = \"500ms\"\nphase = \"after\"\nhook = \"fail\"\n",
+    );
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let [log, json, html, csv] = ["run.bin", "run.json", "run.html", "run.csv"].map(file);
+    let reports = ["--log", &log, "--json-file", &json, "--html-file", &html, "--csv-file", &csv];
+    let around = ["--scenario", path.to_str().unwrap(), "--hook", "fail=echo no; exit 7"];
+    let run = loadtest_run(gateway.addr, &[&around[..], &reports].concat(), &[]).await;
+    assert_eq!(run.code, Some(1), "{}{}", run.stdout, run.stderr);
+    for text in [&run.stdout, &run.stderr] {
+        assert!(text.contains("hook `fail`") && text.contains("exit status: 7"), "{text}");
+    }
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    assert!(report["end"]["broken"].is_string() && report["calls"]["due"].as_u64() > Some(0), "{report:#}");
+    assert!(std::fs::read_to_string(&html).unwrap().contains("because of an error"));
+    assert!(std::fs::read_to_string(&csv).unwrap().lines().count() > 1);
+    let saved = Command::new(env!("CARGO_BIN_EXE_loadtest")).args(["report", &log, "--json"]).output();
+    let saved = run_output(saved.await.unwrap());
+    assert_eq!((saved.code, &saved.report()["calls"]), (Some(1), &report["calls"]), "{}", saved.stderr);
+}
+
+#[tokio::test]
+async fn wrong_event_is_found_before_the_first_call() {
+    let (gateway, folder) = (Gateway::start(1000, 1000).await, tempfile::tempdir().unwrap());
+    let control = format!("http://{}", gateway.addr);
+    for (action, named) in [
+        ("tool = { name = \"idee\", do = \"stop\" }", "unknown tool `idee`"),
+        ("tool = { name = \"idea\", do = \"stopp\" }", "`do = stopp`"),
+        ("tool = { name = \"idea\", set = { error_rat = 1 } }", "error_rat"),
+        ("request = { path = \"/x\", keys = \"nobody\" }", "unknown keys `nobody`"),
+    ] {
+        let text = format!(
+            "name = \"typo\"\nstages = [\"1s:5\"]\n[[keys]]\nname = \"main\"\n[[request]]\nname = \"main\"\n\
+             path = \"/x\"\nkeys = \"main\"\n[[event]]\nat = \"90%\"\nphase = \"late\"\n{action}\n"
+        );
+        let path = scenario(folder.path(), &text);
+        let options =
+            ["--scenario", path.to_str().unwrap(), "--key-env", "LT_KEY", "--control", control.as_str()];
+        let run = loadtest_run(gateway.addr, &options, &KEY).await;
+        assert!(run.code == Some(1) && run.stderr.contains(named), "{}{}", run.stdout, run.stderr);
+        assert!(run.stderr.contains("event `late`"), "{}", run.stderr);
+    }
+    assert_eq!(gateway.calls_with(OLD_KEY), 0);
+}
+
+/// Five calls that wait for the only connection are five good calls.
+#[tokio::test]
+async fn few_good_calls_of_a_slow_gateway_pass_with_a_warning() {
+    let running = tools::start(BindAddress::LOOPBACK).await.unwrap();
+    let slow = tools::Settings { latency: std::time::Duration::from_millis(300), ..Default::default() };
+    running.tool(Tool::Seo).set(slow);
+    let run = |options: &'static [&'static str]| {
+        let url = format!("http://{}", running.addr(Tool::Seo));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_loadtest"));
+        let load = ["--path", "/any", "--rate", "5", "--duration", "1s", "--connections", "1"];
+        command.args(["run", "--url", &url]).args(load).args(options);
+        async move { run_output(command.output().await.unwrap()) }
+    };
+    let few = run(&[]).await;
+    assert_eq!(few.code, Some(0), "{}{}", few.stdout, few.stderr);
+    assert!(few.stdout.contains("WARN  calls find a free connection"), "{}", few.stdout);
+    for judged in [&["--fail-if", "p99>60s"][..], &["--max-send-lag", "1ms"]] {
+        let judged = run(judged).await;
+        assert_eq!(judged.code, Some(3), "{}{}", judged.stdout, judged.stderr);
+    }
+}
