@@ -5,6 +5,7 @@
 //! opens a window that begins with the first call, and a burst lies around its end, which is a boundary
 //! of the clock too.
 
+mod certificate;
 mod policy;
 
 use std::error::Error;
@@ -16,17 +17,16 @@ use bytes::Bytes;
 use clap::Args;
 use http_body_util::Full;
 use hyper::header::{HOST, HeaderName, HeaderValue};
-use hyper::{Request, StatusCode, Uri};
+use hyper::{Request, Uri};
+use shared::headers::API_KEY;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, interval, sleep_until};
 
 use crate::driver::{CallResponse, TlsOptions, send_once};
-use crate::summary::fullest_window;
+use crate::keys::read_keys;
 use crate::target::Target;
+use certificate::{Call, Certificate};
 use policy::LimitPolicy;
-
-/// Exit code of a gateway that let more calls through than its limit.
-const EXCEEDED: u8 = 3;
 
 /// The arguments of `loadtest certify`.
 #[derive(Args, Debug)]
@@ -43,19 +43,19 @@ pub struct Arguments {
     /// Header of each call, as `name: value`. May be repeated.
     #[arg(long = "header")]
     headers: Vec<String>,
+    /// Environment variable with the API key, which is sent as `X-API-Key`. A key in a header of the command line
+    /// is in the list of processes.
+    #[arg(long, value_name = "NAME")]
+    key_env: Option<String>,
+    /// Show no progress.
+    #[arg(long, short)]
+    quiet: bool,
     /// Allow a target that is not on loopback. Ask its owner first.
     #[arg(long)]
     allow_remote: bool,
     /// Accept any certificate.
     #[arg(long)]
     insecure: bool,
-}
-
-/// An admitted or refused call.
-struct Call {
-    sent: Duration,
-    done: Duration,
-    status: Option<StatusCode>,
 }
 
 /// Calls the gateway for four to five windows, and prints the certificate.
@@ -71,8 +71,12 @@ pub async fn certify(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
         None => announced(&send_once(&target, &tls, request.build()).await?)?,
     };
     let began = Instant::now();
+    let schedule = policy.schedule(since_boundary(policy.window));
+    let (count, length) = (schedule.len(), schedule.last().copied().unwrap_or_default());
+    let progress = Progress { is_quiet: arguments.quiet, count, length };
+    progress.begin();
     let mut calls = JoinSet::new();
-    for due in policy.schedule(since_boundary(policy.window)) {
+    for due in schedule {
         let (target, tls, request) = (target.clone(), tls.clone(), request.build());
         calls.spawn(async move {
             sleep_until(began + due).await;
@@ -81,7 +85,46 @@ pub async fn certify(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
             Call { sent, done: began.elapsed(), status: response.ok().map(|response| response.status) }
         });
     }
-    Ok(report(policy, &calls.join_all().await)?)
+    let mut done = Vec::with_capacity(count);
+    let mut tick = interval(PROGRESS_INTERVAL);
+    tick.tick().await;
+    while !calls.is_empty() {
+        tokio::select! {
+            Some(call) = calls.join_next() => done.extend(call.ok()),
+            _ = tick.tick() => progress.show(done.len(), began.elapsed()),
+        }
+    }
+    let certificate = Certificate::new(policy, &done);
+    write!(io::stdout(), "{certificate}")?;
+    Ok(certificate.exit_code())
+}
+
+/// The time between two lines of progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Lines of progress on standard error, which may be a file: minutes of silence look like a hang.
+struct Progress {
+    is_quiet: bool,
+    count: usize,
+    length: Duration,
+}
+
+impl Progress {
+    fn begin(&self) {
+        self.say(&format!("{} calls over {} s", self.count, self.length.as_secs()));
+    }
+
+    fn show(&self, done: usize, since: Duration) {
+        let (now, all) = (since.as_secs(), self.length.as_secs());
+        self.say(&format!("{done} of {} calls after {now} of {all} s", self.count));
+    }
+
+    fn say(&self, text: &str) {
+        if !self.is_quiet {
+            // There is nowhere left to say that it fails.
+            let _written = writeln!(io::stderr(), "loadtest: {text}");
+        }
+    }
 }
 
 /// Returns the limit that a response announces.
@@ -101,36 +144,6 @@ fn since_boundary(window: Duration) -> Duration {
     Duration::from_millis(u64::try_from(since.as_millis() % window.as_millis().max(1)).unwrap_or_default())
 }
 
-/// Prints the certificate. Returns the exit code.
-fn report(policy: LimitPolicy, calls: &[Call]) -> io::Result<ExitCode> {
-    let admitted = |call: &&Call| call.status.is_some_and(|status| status.is_success());
-    let passed: Vec<_> = calls.iter().filter(admitted).map(|call| (call.sent, call.done)).collect();
-    let failed = calls.iter().filter(|call| call.status.is_none()).count();
-    let (fullest, from) = fullest_window(&passed, policy.window);
-    let share = fullest as f64 / f64::from(policy.calls);
-    let is_exact = share <= 1.0 && fullest > 0;
-    let mut out = io::stdout().lock();
-    writeln!(out, "limit            {policy}")?;
-    writeln!(
-        out,
-        "calls            {}: {} admitted, {} refused, {failed} failed",
-        calls.len(),
-        passed.len(),
-        calls.len() - passed.len() - failed
-    )?;
-    writeln!(
-        out,
-        "fullest window   {fullest} calls from {:.1} s: {share:.2} of the limit",
-        from.as_secs_f64()
-    )?;
-    writeln!(
-        out,
-        "certificate      {}",
-        if is_exact { "exact: no window held more than the limit" } else { "none" }
-    )?;
-    Ok(if is_exact { ExitCode::SUCCESS } else { ExitCode::from(EXCEEDED) })
-}
-
 /// The request that is sent again and again.
 struct Template {
     path: Uri,
@@ -140,6 +153,15 @@ struct Template {
 impl Template {
     fn parse(arguments: &Arguments, target: &Target) -> Result<Self, Box<dyn Error>> {
         let mut headers = vec![(HOST, HeaderValue::from_str(target.authority())?)];
+        if let Some(keys) = read_keys(arguments.key_env.as_deref(), None)? {
+            // The limit is that of one key.
+            let [key] = keys.as_slice() else {
+                return Err("expected one key in the variable of --key-env".into());
+            };
+            let mut value = HeaderValue::from_str(key)?;
+            value.set_sensitive(true);
+            headers.push((HeaderName::from_static(API_KEY), value));
+        }
         for text in &arguments.headers {
             let (name, value) = text.split_once(':').ok_or_else(|| {
                 format!("invalid header `{text}`: expected a name and a value, for example `x-api-key: abc`")

@@ -36,8 +36,9 @@ pub(crate) fn render(report: &Report) -> String {
                             RunEnd::Interrupted => { p.warning { "The run was stopped early, so its checks prove nothing." } }
                             RunEnd::Aborted(check) => { p.warning { "The run ended early, because a check could no longer pass: " (check) } }
                         }
+                        @for note in &report.notes { p.warning { (note) } }
                         p { (run.about) }
-                        @if !run.proves.is_empty() { p.proves { "Proves: " (run.proves) } }
+                        @if report.passed && !run.proves.is_empty() { p.proves { "Proves: " (run.proves) } }
                     }
                     (figures(report))
                     (tables::checks(report))
@@ -113,6 +114,10 @@ fn conditions(report: &Report) -> Markup {
         ("Received", format!("{} bytes", whole(report.bytes_received))),
         ("Memory of the driver", format!("at most {:.1} MB", memory as f64 / 1e6)),
         ("Driver", format!("loadtest {}, part {}", run.version, run.shard)),
+        ("Gateway", run.gateway_version.clone().unwrap_or_else(|| "unknown: --metrics names its version".to_owned())),
+        ("Machine of the driver", run.machine.clone()),
+        ("Command", run.command.clone()),
+        ("Requests", run.paths.join(", ")),
     ];
     html! {
         section {
@@ -163,6 +168,33 @@ mod tests {
         let check = Check::new("p99<=1ms", false, "2 ms");
         let outcome = RunOutcome { checks: vec![check], ..RunOutcome::default() };
         render(&Report::new(run, outcome, &summary(records, &Timeline::default())))
+    }
+
+    /// A run that failed proves nothing, and each of several requests has its charts.
+    #[test]
+    fn page_says_what_was_proven_only_if_it_was() {
+        let records = (0..100).map(|n| {
+            let mut record = call(n * 10, status(200));
+            record.request = u16::from(n % 2 == 0);
+            record
+        });
+        let run = RunInfo {
+            proves: "It holds.".to_owned(),
+            requests: vec!["one".to_owned(), "two".to_owned()],
+            command: "loadtest run --rate 5".to_owned(),
+            machine: "host".to_owned(),
+            gateway_version: Some("9.8.7 (abc)".to_owned()),
+            ..RunInfo::default()
+        };
+        let summary = summary(records, &Timeline::default());
+        let page = |passed: bool| {
+            let checks = vec![Check::new("errors=0", passed, "0")];
+            render(&Report::new(run.clone(), RunOutcome { checks, ..RunOutcome::default() }, &summary))
+        };
+        assert!(page(true).contains("Proves: It holds.") && !page(false).contains("Proves"));
+        for text in ["9.8.7 (abc)", "loadtest run --rate 5", "host", "of one", "of two"] {
+            assert!(page(true).contains(text), "{text}");
+        }
     }
 
     #[test]

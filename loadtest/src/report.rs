@@ -20,7 +20,8 @@ use crate::books::Books;
 use crate::costs::Costs;
 use crate::record::{CallError, CheckSample};
 use crate::summary::{
-    HISTOGRAM_DIGITS, LatencyRange, LimitCertificate, OutcomeKey, Quantiles, Second, Summary, latency_ranges,
+    Blocks, HISTOGRAM_DIGITS, LatencyRange, LimitCertificate, OutcomeKey, Quantiles, Second, Summary,
+    latency_ranges,
 };
 use crate::timeline::Timeline;
 use crate::verdict::{Check, CriteriaText};
@@ -62,6 +63,14 @@ pub(crate) struct RunInfo {
     pub(crate) shared_keys: bool,
     /// The criteria of the run.
     pub(crate) criteria: CriteriaText,
+    /// The method and the path of each request by index.
+    pub(crate) paths: Vec<String>,
+    /// The command line, without credentials.
+    pub(crate) command: String,
+    /// The machine of the driver.
+    pub(crate) machine: String,
+    /// The version of the gateway, if `--metrics` names it.
+    pub(crate) gateway_version: Option<String>,
 }
 
 /// The facts of a run that are known at its end, beside its calls. They are the trailer of the raw log.
@@ -75,6 +84,9 @@ pub(crate) struct RunOutcome {
     /// The first response of each request that failed a check.
     #[serde(default)]
     pub(crate) samples: Vec<CheckSample>,
+    /// What a reader must know of how the run was made, such as drivers that began apart.
+    #[serde(default)]
+    pub(crate) notes: Vec<String>,
 }
 
 /// The report of a run.
@@ -119,12 +131,27 @@ pub(crate) struct Report {
     pub(crate) books: Option<Books>,
     /// The operations and dollars of a local edge, if it was asked.
     pub(crate) costs: Option<Costs>,
+    /// What a reader must know of how the run was made.
+    pub(crate) notes: Vec<String>,
     /// The run second by second.
     pub(crate) series: Vec<Second>,
+    /// The seconds of each request, if there are several.
+    pub(crate) request_series: Vec<RequestSeries>,
+    /// The calls in blocks of time, for `compare`.
+    pub(crate) blocks: Option<Blocks>,
     /// The steps of a search for the knee.
     pub(crate) steps: Vec<KneeStep>,
     /// The end of the run.
     pub(crate) end: RunEnd,
+}
+
+/// The seconds of a request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RequestSeries {
+    /// The request.
+    pub(crate) request: String,
+    /// Its seconds.
+    pub(crate) series: Vec<Second>,
 }
 
 /// The number of calls by outcome. `due` is the sum of the others.
@@ -197,7 +224,10 @@ impl Report {
             limits: summary.certificate.clone(),
             books: outcome.books,
             costs: outcome.costs,
+            notes: outcome.notes,
             series: summary.series.clone(),
+            request_series: request_series(summary, &run.requests),
+            blocks: summary.blocks.clone(),
             steps: Vec::new(),
             end: outcome.end,
             run,
@@ -229,6 +259,16 @@ impl CallCounts {
             not_sent,
         }
     }
+}
+
+fn request_series(summary: &Summary, requests: &[String]) -> Vec<RequestSeries> {
+    let series = summary.request_series.iter();
+    series
+        .map(|(&index, series)| RequestSeries {
+            request: requests.get(usize::from(index)).cloned().unwrap_or_default(),
+            series: series.clone(),
+        })
+        .collect()
 }
 
 fn events(summary: &Summary, timeline: &Timeline, requests: &[String]) -> Vec<Event> {

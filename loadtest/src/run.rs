@@ -1,10 +1,13 @@
 //! `loadtest run`: runs a scenario and reports its results.
 
+mod against;
 mod arguments;
+mod command_line;
 mod error;
 mod execute;
 mod knee;
 mod knee_range;
+mod machine;
 mod output;
 mod prepare;
 mod progress;
@@ -28,7 +31,10 @@ use crate::report::RunEnd;
 /// Returns an error if the arguments are inconsistent, the target is unreachable, or an event
 /// fails.
 pub async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
-    Ok(run_scenario(arguments).await?)
+    Ok(match &arguments.against {
+        Some(other) => against::run(&arguments, other).await?,
+        None => run_scenario(arguments).await?,
+    })
 }
 
 async fn run_scenario(arguments: Arguments) -> Result<ExitCode, RunError> {

@@ -1,6 +1,5 @@
 //! Saved runs: raw logs and JSON reports, and the commands that read them.
 
-mod blocks;
 mod compare;
 mod conditions;
 mod error;
@@ -17,7 +16,7 @@ use clap::Args;
 
 use crate::page;
 use crate::report::{Verdict, to_csv};
-use compare::Noise;
+pub(crate) use compare::{Comparison, Noise};
 use error::SavedError;
 
 /// The options of `loadtest report`.
@@ -71,7 +70,7 @@ pub struct MergeArguments {
 /// # Errors
 /// Returns an error if the run cannot be read or the page cannot be written.
 pub fn report(arguments: &ReportArguments) -> Result<ExitCode, Box<dyn Error>> {
-    let report = read::run(&arguments.run)?.report;
+    let report = read::run(&arguments.run)?;
     let text = match arguments {
         ReportArguments { text: true, .. } => report.to_string(),
         ReportArguments { json: true, .. } => serde_json::to_string_pretty(&report)? + "\n",
@@ -93,12 +92,12 @@ pub fn report(arguments: &ReportArguments) -> Result<ExitCode, Box<dyn Error>> {
 pub fn compare(arguments: &CompareArguments) -> Result<ExitCode, Box<dyn Error>> {
     let (before, after) = (read::run(&arguments.before)?, read::run(&arguments.after)?);
     if !arguments.anyway {
-        conditions::check_same(&before.report.run, &after.report.run, &arguments.after)?;
+        conditions::check_same(&before.run, &after.run, &arguments.after)?;
     }
-    for warning in conditions::warnings(&before.report, &after.report) {
+    for warning in conditions::warnings(&before, &after) {
         writeln!(io::stderr(), "loadtest: {warning}")?;
     }
-    let comparison = compare::Comparison::new(&before, &after, arguments.noise);
+    let comparison = Comparison::new(&before, &after, arguments.noise);
     write!(io::stdout(), "{comparison}")?;
     let verdict = if comparison.is_worse() { Verdict::Failed } else { Verdict::Passed };
     Ok(verdict.into())

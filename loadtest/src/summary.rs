@@ -1,6 +1,7 @@
 //! The summary of a run: everything that reports and conditions need, computed call by call.
 
 mod audit;
+mod blocks;
 mod distribution;
 mod group;
 mod latency_ranges;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub(crate) use audit::{LimitCertificate, fullest_window};
+pub(crate) use blocks::{Blocks, Interval, Values, difference_intervals};
 pub(crate) use distribution::Quantiles;
 pub(crate) use series::Second;
 
@@ -38,6 +40,9 @@ pub(crate) struct SummaryBuilder {
     window: Duration,
     audit: LimitAudit,
     series: Series,
+    request_series: BTreeMap<u16, Series>,
+    timeout: Duration,
+    blocks: Option<Blocks>,
     recoveries: Recoveries,
 }
 
@@ -83,6 +88,10 @@ pub(crate) struct Summary {
     end: Duration,
     pub(crate) certificate: LimitCertificate,
     pub(crate) series: Vec<Second>,
+    /// The seconds of each request by its index, if there are several.
+    pub(crate) request_series: BTreeMap<u16, Vec<Second>>,
+    /// The calls in blocks of time, for comparisons.
+    pub(crate) blocks: Option<Blocks>,
     pub(crate) recoveries: Vec<Recovery>,
 }
 
@@ -94,6 +103,9 @@ impl SummaryBuilder {
             window,
             audit: LimitAudit::new(timeout),
             series: Series::new(timeout),
+            request_series: BTreeMap::new(),
+            timeout,
+            blocks: (window < Duration::MAX).then(|| Blocks::new(window)),
             recoveries: Recoveries::default(),
         }
     }
@@ -127,6 +139,11 @@ impl SummaryBuilder {
         }
         self.audit.record(record);
         self.series.record(record);
+        let own = self.request_series.entry(record.request);
+        own.or_insert_with(|| Series::new(self.timeout)).record(record);
+        if let Some(blocks) = &mut self.blocks {
+            blocks.record(record);
+        }
         self.recoveries.record(record, timeline);
     }
 
@@ -146,6 +163,12 @@ impl SummaryBuilder {
         Summary {
             certificate: self.audit.certificate(),
             series: self.series.finish(),
+            request_series: if self.request_series.len() > 1 {
+                self.request_series.into_iter().map(|(index, series)| (index, series.finish())).collect()
+            } else {
+                BTreeMap::new()
+            },
+            blocks: self.blocks,
             recoveries: self.recoveries.finish(),
             ..self.so_far
         }

@@ -52,6 +52,24 @@ impl CounterSources {
     }
 }
 
+impl CounterSources {
+    /// Returns the version and the commit of the gateway, if its metrics name them.
+    pub(crate) async fn gateway_version(&self) -> Option<String> {
+        let text = self.metrics.as_ref()?.text("/metrics").await.ok()?;
+        build_info(&text)
+    }
+}
+
+/// Reads `utg_build_info{commit="…",version="…"} 1`.
+fn build_info(metrics: &str) -> Option<String> {
+    let line = metrics.lines().find_map(|line| line.strip_prefix("utg_build_info{"))?;
+    let label = |name: &str| {
+        let (_, rest) = line.split_once(&format!("{name}=\""))?;
+        rest.split_once('"').map(|(value, _)| value)
+    };
+    Some(format!("{} ({})", label("version")?, label("commit").unwrap_or("unknown commit")))
+}
+
 impl Counters {
     /// Returns how far the counters have moved.
     pub(crate) fn since(&self, before: &Self) -> Self {
@@ -106,6 +124,14 @@ fn gateway_counts(text: &str) -> (BTreeMap<u16, u64>, BTreeMap<String, u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn version_of_the_gateway_is_that_of_its_metrics() {
+        let text = "# HELP utg_build_info x\nutg_build_info{commit=\"abc\",version=\"1.2.3\"} 1\n";
+        assert_eq!(build_info(text).as_deref(), Some("1.2.3 (abc)"));
+        assert_eq!(build_info("up 1\n"), None);
+    }
+
     use serde_json::json;
 
     #[test]

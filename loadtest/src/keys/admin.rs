@@ -1,12 +1,14 @@
 //! The key API of the gateway: issues keys for a run and revokes them at its end.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use hyper::Method;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
 use super::{KeysError, PickedKey};
+use crate::clock;
 use crate::http::{HttpClient, HttpError};
 use crate::scenario::KeysSpec;
 
@@ -17,12 +19,14 @@ const IN_FLIGHT: usize = 8;
 pub(crate) struct KeyAdmin {
     client: HttpClient,
     secret: Arc<str>,
+    /// The time after which keys expire by themselves, if they are never revoked.
+    lifetime: Duration,
     issued: Mutex<Vec<String>>,
 }
 
 impl KeyAdmin {
-    pub(crate) fn new(client: HttpClient, secret: String) -> Self {
-        Self { client, secret: secret.into(), issued: Mutex::default() }
+    pub(crate) fn new(client: HttpClient, secret: String, lifetime: Duration) -> Self {
+        Self { client, secret: secret.into(), lifetime, issued: Mutex::default() }
     }
 
     /// Issues the keys of a pool.
@@ -45,10 +49,13 @@ impl KeyAdmin {
 
     fn issue_body(&self, spec: &KeysSpec) -> Value {
         let name = format!("loadtest {}", spec.name);
+        let lifetime = u64::try_from(self.lifetime.as_millis()).unwrap_or(u64::MAX);
+        let expires_at = clock::rfc3339(clock::unix_millis().saturating_add(lifetime));
         let required = [
             ("email", json!("loadtest@example.com")),
             ("name", json!(name)),
             ("tier", json!(spec.tier)),
+            ("expires_at", json!(expires_at)),
             ("admin_secret", json!(*self.secret)),
         ];
         let limits = spec.minute.map(|minute| ("limits", json!({ "minute": minute })));

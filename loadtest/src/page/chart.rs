@@ -26,7 +26,7 @@ pub(super) struct Series {
 
 /// A chart over the seconds of a run.
 pub(super) struct Chart {
-    pub(super) title: &'static str,
+    pub(super) title: String,
     pub(super) series: Vec<Series>,
     /// Times of events.
     pub(super) marks: Vec<f64>,
@@ -74,7 +74,7 @@ impl Chart {
         if self.series.iter().all(|series| series.points.is_empty()) || self.draw(&mut svg, size).is_err() {
             return PreEscaped(String::new());
         }
-        for_page(svg, size, self.title)
+        for_page(svg, size, &self.title)
     }
 
     fn draw(&self, svg: &mut String, size: (u32, u32)) -> Result<(), Box<dyn Error>> {

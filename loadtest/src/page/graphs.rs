@@ -14,15 +14,10 @@ const MAX_POINTS: usize = 600;
 /// Returns all charts.
 pub(super) fn graphs(report: &Report) -> Markup {
     let marks: Vec<f64> = report.events.iter().map(|event| event.at_s).collect();
-    let charts = [
-        Chart {
-            title: "Calls a second by outcome, and completions a second",
-            series: outcomes(report),
-            marks: marks.clone(),
-            logarithmic: false,
-        },
-        Chart { title: "Latency in milliseconds", series: latencies(report), marks, logarithmic: true },
-    ];
+    let mut charts = charts(&report.series, &marks, "");
+    for request in &report.request_series {
+        charts.extend(self::charts(&request.series, &marks, &format!(" of {}", request.request)));
+    }
     html! {
         @for chart in &charts {
             section.chart {
@@ -46,12 +41,30 @@ pub(super) fn graphs(report: &Report) -> Markup {
     }
 }
 
+/// Returns the charts of all calls, or of those `of` a request.
+fn charts(seconds: &[Second], marks: &[f64], of: &str) -> Vec<Chart> {
+    vec![
+        Chart {
+            title: format!("Calls a second{of} by outcome, and completions a second"),
+            series: outcomes(seconds),
+            marks: marks.to_vec(),
+            logarithmic: false,
+        },
+        Chart {
+            title: format!("Latency{of} in milliseconds"),
+            series: latencies(seconds),
+            marks: marks.to_vec(),
+            logarithmic: true,
+        },
+    ]
+}
+
 /// A count of a second.
 type Count = fn(&Second) -> u32;
 
 /// Returns areas that lie on each other, by the second in which calls were due: the last one covers
 /// the lowest part. The line above them is that of responses, by the second in which they were complete.
-fn outcomes(report: &Report) -> Vec<Series> {
+fn outcomes(all: &[Second]) -> Vec<Series> {
     let counts: [(&'static str, Paint, Count); 6] = [
         ("2xx, 3xx", Paint::Good, |second| second.success),
         ("429", Paint::Limited, |second| second.limited),
@@ -60,16 +73,14 @@ fn outcomes(report: &Report) -> Vec<Series> {
         ("failed check", Paint::Wrong, |second| second.check_failed),
         ("no response", Paint::Failed, |second| second.failed),
     ];
-    let used = counts
-        .iter()
-        .enumerate()
-        .filter(|(_, (_, _, count))| report.series.iter().any(|second| count(second) > 0));
+    let used =
+        counts.iter().enumerate().filter(|(_, (_, _, count))| all.iter().any(|second| count(second) > 0));
     let mut areas: Vec<Series> = used
         .map(|(upto, &(name, color, _))| {
             let below = move |second: &Second| {
                 counts.iter().take(upto + 1).map(|(_, _, count)| f64::from(count(second))).sum()
             };
-            Series { name, color, points: points(report, &below, &|_| true), filled: true }
+            Series { name, color, points: points(all, &below, &|_| true), filled: true }
         })
         .collect();
     areas.reverse();
@@ -77,17 +88,17 @@ fn outcomes(report: &Report) -> Vec<Series> {
     areas.push(Series {
         name: "completed",
         color: Paint::Ink,
-        points: points(report, &completed, &|_| true),
+        points: points(all, &completed, &|_| true),
         filled: false,
     });
     areas
 }
 
-fn latencies(report: &Report) -> Vec<Series> {
+fn latencies(all: &[Second]) -> Vec<Series> {
     let line = |name, color, value: fn(&Second) -> f64| Series {
         name,
         color,
-        points: points(report, &value, &|second| second.due > 0),
+        points: points(all, &value, &|second| second.due > 0),
         filled: false,
     };
     vec![
@@ -101,11 +112,11 @@ fn latencies(report: &Report) -> Vec<Series> {
 
 /// Returns the highest value of each group of those seconds that `select` accepts.
 fn points(
-    report: &Report,
+    all: &[Second],
     value: &dyn Fn(&Second) -> f64,
     select: &dyn Fn(&Second) -> bool,
 ) -> Vec<(f64, f64)> {
-    let seconds: Vec<Second> = report.series.iter().filter(|second| select(second)).copied().collect();
+    let seconds: Vec<Second> = all.iter().filter(|second| select(second)).copied().collect();
     let group = seconds.len().div_ceil(MAX_POINTS).max(1);
     let highest = |seconds: &[Second]| {
         let at = seconds.first().map_or(0.0, |second| second.second as f64);

@@ -71,6 +71,11 @@ impl CallPlan {
         self.requests.iter().map(|request| request.name.clone()).collect()
     }
 
+    /// Returns the method and the path of the requests by index, as the scenario has them.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        self.requests.iter().map(|request| request.label.clone()).collect()
+    }
+
     /// Returns call number `nth`. Of any consecutive calls each request has about its share.
     pub(crate) fn call(&self, nth: u64) -> Option<PlannedCall> {
         let sum = *self.cumulative.last()?;

@@ -12,7 +12,7 @@ use shared::headers::API_KEY;
 
 use super::error::PlanErrorReason;
 use super::response_check::ResponseCheck;
-use super::template::{Template, Variables};
+use super::template::{Template, Variables, substitute};
 use crate::keys::{KeyPool, PickedKey};
 use crate::record::NO_KEY;
 use crate::scenario::RequestSpec;
@@ -21,6 +21,8 @@ use crate::target::Target;
 /// A request, as far as it is the same for every call.
 pub(crate) struct PlannedRequest {
     pub(crate) name: String,
+    /// Method and path with the fields of calls.
+    pub(super) label: String,
     method: Method,
     path: Template,
     /// The text before the path: nothing for HTTP/1.1, scheme and authority for HTTP/2.
@@ -56,6 +58,7 @@ impl PlannedRequest {
         let sample_uri = sample_uri.ok_or_else(|| PlanErrorReason::Path(sample.clone()))?;
         let mut planned = Self {
             name: spec.name.clone(),
+            label: format!("{method} {}", substitute(&spec.path, variables)),
             method,
             constant_uri: path.constant().is_some().then_some(sample_uri),
             path,

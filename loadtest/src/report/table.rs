@@ -16,6 +16,9 @@ impl fmt::Display for Report {
         if let RunEnd::Broken(error) = &self.end {
             writeln!(f, "broken    the run ended early: {error}")?;
         }
+        for note in &self.notes {
+            writeln!(f, "note      {note}")?;
+        }
         writeln!(f, "load      {} over {} connections", run.stages.join(", "), run.connections)?;
         let counts = format!(
             "{} due: {} completed, {} failed, {} not sent",

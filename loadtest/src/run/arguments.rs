@@ -7,9 +7,10 @@ use clap::Args;
 
 use super::knee_range::KneeRange;
 use crate::duration;
+use crate::saved::Noise;
 
 /// The options of `loadtest run`.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Arguments {
     /// Scenario: the name of a built-in one, or a .toml file. Several are composed in this order.
     #[arg(long, value_name = "NAME", default_value = "steady")]
@@ -17,6 +18,14 @@ pub struct Arguments {
     /// Base URL of the gateway: scheme, host and port.
     #[arg(long, default_value = "http://127.0.0.1:8787")]
     pub(super) url: String,
+
+    /// Base URL of another gateway, to compare with: of the calls every second one goes there, at the same
+    /// time and on connections of its own. Exit code 3: the other one is worse.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["shard", "start_at", "knee", "json", "control", "metrics", "edge_counters"])]
+    pub(super) against: Option<String>,
+    /// Difference that does not matter with --against, as a share of the value of the first gateway.
+    #[arg(long, default_value = "5%", value_parser = Noise::parse, requires = "against")]
+    pub(super) noise: Noise,
 
     /// Stage of the load, in place of the scenario's: 10s:100, 1m:100..2000 or 10s:100 burst. Stages
     /// follow each other.

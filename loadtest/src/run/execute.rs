@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::arguments::Arguments;
 use super::error::RunError;
 use super::prepare::Prepared;
-use super::{progress, signals};
+use super::{command_line, machine, progress, signals};
 use crate::books::{self, Counters};
 use crate::clock;
 use crate::costs::{self, Costs};
@@ -33,6 +33,7 @@ pub(super) async fn execute(
     let mut info = run_info(prepared, arguments, stages, &schedule);
     let driver = Driver::connect(prepared.options.clone()).await?;
     let before = prepared.sources.read().await;
+    info.gateway_version = prepared.sources.gateway_version().await;
     let start = wait_for_start(arguments).await?;
     info.started_unix_ms = clock::unix_millis();
 
@@ -118,7 +119,7 @@ async fn conclude(
         checks.push(Check::new("the requests after the run succeed", false, error.to_string()));
     }
     let samples = prepared.plan.take_samples();
-    let mut outcome = RunOutcome { timeline, checks, books, costs, end, samples };
+    let mut outcome = RunOutcome { timeline, checks, books, costs, end, samples, notes: Vec::new() };
     if let Some(log) = log {
         let finished = log.finish(&outcome);
         if let Err(error) = finished {
@@ -160,6 +161,10 @@ fn run_info(prepared: &Prepared, arguments: &Arguments, stages: &[Stage], schedu
         started_unix_ms: 0,
         shared_keys: arguments.keys_are_given(),
         criteria: prepared.criteria_text.clone(),
+        paths: prepared.plan.paths(),
+        command: command_line::text(std::env::args()),
+        machine: machine::describe(),
+        gateway_version: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The search for the knee: the highest rate at which all checks pass.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,11 +18,11 @@ use crate::schedule::Stage;
 use crate::verdict::Check;
 
 /// The growth of the rate while steps pass.
-const GROWTH: f64 = 1.5;
+const GROWTH: Range<f64> = 1.35..1.65;
 /// The width at which the search ends, in proportion to the rate.
 const PRECISION: f64 = 0.05;
 /// The duration of a step if none is given.
-const DEFAULT_STEP: Duration = Duration::from_secs(10);
+pub(super) const DEFAULT_STEP: Duration = Duration::from_secs(10);
 
 /// A search by rising steps and then bisection.
 #[derive(Debug)]
@@ -38,9 +39,14 @@ impl Search {
             (None, None) => Some(self.range.from),
             (None, Some(_)) => None,
             (Some(passed), None) if passed >= self.range.to => None,
-            (Some(passed), None) => Some((passed * GROWTH).min(self.range.to)),
+            (Some(passed), None) => {
+                Some(roundest(passed * GROWTH.start, passed * GROWTH.end).min(self.range.to))
+            }
             (Some(passed), Some(failed)) if failed - passed <= passed * PRECISION => None,
-            (Some(passed), Some(failed)) => Some(f64::midpoint(passed, failed).round()),
+            (Some(passed), Some(failed)) => {
+                let third = (failed - passed) / 3.0;
+                Some(roundest(passed + third, failed - third))
+            }
         }
     }
 
@@ -48,6 +54,32 @@ impl Search {
         let bound = if passed { &mut self.passed } else { &mut self.failed };
         *bound = Some(rate);
     }
+}
+
+/// Returns the roundest number of a range: limits are round numbers, and a search that tries only others
+/// ends beside them.
+fn roundest(from: f64, to: f64) -> f64 {
+    let mut unit = 10_f64.powf(to.log10().floor());
+    while unit > 1e-3 {
+        for step in [unit, unit / 2.0, unit / 5.0] {
+            let candidate = (from / step).ceil() * step;
+            if candidate <= to {
+                return candidate;
+            }
+        }
+        unit /= 10.0;
+    }
+    f64::midpoint(from, to)
+}
+
+/// Returns a failed check if latencies grow during a step. Connections that are free hide for a while that
+/// calls come faster than the gateway completes them.
+fn growing(report: &Report) -> Option<Check> {
+    const FACTOR: f64 = 2.0;
+    const FLOOR_MS: f64 = 20.0;
+    let (first, last) = report.blocks.as_ref()?.medians_of_thirds();
+    let found = format!("{first:.1} ms (p50) in the first third of the step, {last:.1} ms in the last");
+    (last > first * FACTOR + FLOOR_MS).then(|| Check::new("latencies do not grow", false, found))
 }
 
 /// The runs of a step, if the first one fails: a step that fails once by chance does not end the
@@ -127,7 +159,11 @@ async fn run_step(
     loop {
         progress::note(&format!("step of {rate}/s, run {}", passed + failed + 1), arguments.quiet);
         let log = arguments.log.as_deref().map(|log| log.with_added_extension("step"));
-        let report = execute::execute(prepared, arguments, &[stage], log.as_deref()).await?;
+        let mut report = execute::execute(prepared, arguments, &[stage], log.as_deref()).await?;
+        if let Some(growing) = growing(&report) {
+            report.checks.push(growing);
+            report.passed = false;
+        }
         if report.passed {
             passed += 1;
         } else {
@@ -196,7 +232,15 @@ mod tests {
             let (found, steps) = search(knee);
             let found = found.unwrap();
             assert!(found <= knee && found >= knee * 0.95, "{found} instead of {knee}");
-            assert!(steps <= 18, "{steps} steps");
+            assert!(steps <= 22, "{steps} steps");
+        }
+        // A round limit is found itself, from wherever the search comes.
+        for range in ["1..1000", "7..1000", "10..200", "30..101", "50..5000", "90..110"] {
+            let mut search = Search { range: KneeRange::parse(range).unwrap(), passed: None, failed: None };
+            while let Some(rate) = search.next() {
+                search.record(rate, rate <= 100.0);
+            }
+            assert_eq!(search.passed, Some(100.0), "{range}");
         }
         assert_eq!(search(50.0).0, None);
         assert_eq!(search(20_000.0).0, Some(10_000.0));

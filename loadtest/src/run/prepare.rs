@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use super::arguments::Arguments;
 use super::error::RunError;
+use super::knee;
 use crate::books::CounterSources;
+use crate::clock;
 use crate::driver::{DriverOptions, TlsOptions};
 use crate::events::{Player, check_events, check_truths, run_steps};
 use crate::http::HttpClient;
@@ -51,7 +53,7 @@ impl Prepared {
         let gateway = HttpClient::new(options.target.clone(), options.tls.clone());
         let sources = counter_sources(arguments, &options.tls).await?;
         let admin = read_secret("--admin-env", arguments.admin_env.as_deref())?
-            .map(|secret| KeyAdmin::new(gateway.clone(), secret));
+            .map(|secret| KeyAdmin::new(gateway.clone(), secret, lifetime(&stages, arguments)));
         let load = load_size(&stages, arguments)?;
         let ready = async {
             let keys = prepare_keys(&mut scenario, arguments, admin.as_ref(), &gateway, &criteria, load);
@@ -73,6 +75,21 @@ impl Prepared {
     pub(super) async fn revoke_issued_keys(&self) {
         revoke(self.admin.as_ref()).await;
     }
+}
+
+/// The time that issued keys outlive a run: events, books, costs and truths come after it.
+const KEYS_OUTLIVE: Duration = Duration::from_secs(30 * 60);
+/// The most steps of a search for the knee, with their repetitions.
+const KNEE_RUNS: u32 = 60;
+
+/// Returns the time after which issued keys expire by themselves: a run that is killed revokes none.
+fn lifetime(stages: &[Stage], arguments: &Arguments) -> Duration {
+    let length: Duration = match &arguments.knee {
+        Some(_) => arguments.duration.unwrap_or(knee::DEFAULT_STEP) * KNEE_RUNS,
+        None => stages.iter().map(|stage| stage.duration).sum(),
+    };
+    let wait = arguments.start_at.map_or(0, |at| at.saturating_sub(clock::unix_millis()));
+    length + Duration::from_millis(wait) + arguments.timeout + arguments.costs_wait + KEYS_OUTLIVE
 }
 
 async fn revoke(admin: Option<&KeyAdmin>) {

@@ -2,18 +2,17 @@
 
 use std::fmt;
 
-use super::blocks::{self, Interval, Values};
 use super::error::SavedError;
-use super::read::SavedRun;
 use crate::report::Report;
+use crate::summary::{Interval, Values, difference_intervals};
 
 /// The differences that do not matter: this share of the value before.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Noise(f64);
+pub(crate) struct Noise(f64);
 
 impl Noise {
     /// Parses `5%`.
-    pub(super) fn parse(text: &str) -> Result<Self, SavedError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, SavedError> {
         let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
         let valid = percent.filter(|percent| (0.0..=1000.0).contains(percent));
         valid.map(|percent| Self(percent / 100.0)).ok_or_else(|| SavedError::Noise(text.to_owned()))
@@ -22,7 +21,7 @@ impl Noise {
 
 /// The comparison of two runs.
 #[derive(Debug)]
-pub(super) struct Comparison {
+pub(crate) struct Comparison {
     lines: Vec<Line>,
     noise: Noise,
 }
@@ -76,10 +75,10 @@ const VALUES: [ComparedValue; 6] = [
 ];
 
 impl Comparison {
-    pub(super) fn new(before: &SavedRun, after: &SavedRun, noise: Noise) -> Self {
+    pub(crate) fn new(before: &Report, after: &Report, noise: Noise) -> Self {
         let blocks = before.blocks.as_ref().zip(after.blocks.as_ref());
-        let intervals = blocks.map(|(before, after)| blocks::difference_intervals(before, after));
-        let pairs = values(&before.report).into_iter().zip(values(&after.report));
+        let intervals = blocks.map(|(before, after)| difference_intervals(before, after));
+        let pairs = values(before).into_iter().zip(values(after));
         let lines = VALUES.iter().zip(pairs).enumerate().map(|(at, (value, (before, after)))| {
             let interval = intervals.and_then(|intervals| intervals.get(at).copied());
             Line { value, before, after, interval }
@@ -88,7 +87,7 @@ impl Comparison {
     }
 
     /// Returns true if a value is surely worse, and by more than noise.
-    pub(super) fn is_worse(&self) -> bool {
+    pub(crate) fn is_worse(&self) -> bool {
         self.lines.iter().any(|line| line.change(self.noise) == Change::Worse)
     }
 }
@@ -105,7 +104,7 @@ impl Line {
         if difference.abs() <= (self.before.abs() * noise.0).max(self.value.floor) {
             return Change::Noise;
         }
-        if self.interval.is_some_and(Interval::has_zero) {
+        if self.interval.is_none_or(Interval::has_zero) {
             return Change::Unclear;
         }
         let is_lower = difference < 0.0;
@@ -137,7 +136,10 @@ impl fmt::Display for Comparison {
         let noise = self.noise.0 * 100.0;
         writeln!(f, "differences up to {noise} % or {LATENCY_FLOOR_MS} ms do not matter")?;
         if self.lines.iter().all(|line| line.interval.is_none()) {
-            writeln!(f, "there are no intervals, because they need the raw logs (--log) of both runs")?;
+            writeln!(
+                f,
+                "there are no intervals, because a report is of another version of loadtest: nothing is clear"
+            )?;
         }
         Ok(())
     }
@@ -147,13 +149,9 @@ impl fmt::Display for Comparison {
 mod tests {
     use super::*;
     use crate::report::{RunInfo, RunOutcome};
-    use crate::summary::tests::{call, status, summary};
+    use crate::summary::tests::{call, status};
     use crate::timeline::Timeline;
     use std::time::Duration;
-
-    fn run(latency_ms: u64, failed: u64) -> SavedRun {
-        SavedRun { report: report(latency_ms, failed), blocks: None }
-    }
 
     fn report(latency_ms: u64, failed: u64) -> Report {
         let good = (0..1000 - failed).map(|n| {
@@ -161,28 +159,36 @@ mod tests {
             record.done = record.due + Duration::from_millis(latency_ms);
             record
         });
-        let bad = (0..failed).map(|n| call(n, status(503)));
+        let bad = (0..failed).map(|n| call(n * 1000 / failed, status(503)));
         Report::new(
             RunInfo { seconds: 2.0, ..RunInfo::default() },
             RunOutcome::default(),
-            &summary(good.chain(bad), &Timeline::default()),
+            &summary_of(good.chain(bad)),
         )
     }
 
-    fn is_worse(before: &SavedRun, after: &SavedRun, noise: &str) -> bool {
+    /// Calls of a second, with the blocks that intervals come from.
+    fn summary_of(records: impl Iterator<Item = crate::record::CallRecord>) -> crate::summary::Summary {
+        let second = Duration::from_secs(1);
+        let mut builder = crate::summary::SummaryBuilder::new(second, second);
+        records.for_each(|record| builder.record(&record, &Timeline::default()));
+        builder.finish()
+    }
+
+    fn is_worse(before: &Report, after: &Report, noise: &str) -> bool {
         Comparison::new(before, after, Noise::parse(noise).unwrap()).is_worse()
     }
 
     #[test]
     fn run_is_worse_beyond_noise_only() {
-        let before = run(100, 0);
+        let before = report(100, 0);
         assert!(!is_worse(&before, &before, "0%"));
-        assert!(!is_worse(&before, &run(104, 0), "5%"));
-        assert!(is_worse(&before, &run(106, 0), "5%"));
-        assert!(!is_worse(&before, &run(106, 0), "10%"));
-        assert!(!is_worse(&before, &run(50, 0), "5%"));
-        assert!(is_worse(&before, &run(100, 60), "5%"));
-        let text = Comparison::new(&before, &run(200, 0), Noise(0.05)).to_string();
+        assert!(!is_worse(&before, &report(104, 0), "5%"));
+        assert!(is_worse(&before, &report(106, 0), "5%"));
+        assert!(!is_worse(&before, &report(106, 0), "10%"));
+        assert!(!is_worse(&before, &report(50, 0), "5%"));
+        assert!(is_worse(&before, &report(100, 60), "5%"));
+        let text = Comparison::new(&before, &report(200, 0), Noise(0.05)).to_string();
         assert!(text.contains("+100.0%") && text.contains("WORSE"), "{text}");
         for text in ["5", "-1%", "a%"] {
             assert!(Noise::parse(text).is_err(), "{text}");
@@ -195,7 +201,8 @@ mod tests {
         let change = |low, high| line(Some(Interval { low, high })).change(Noise(0.05));
         assert_eq!(change(1.0, 3.0), Change::Worse);
         assert_eq!(change(-0.5, 4.0), Change::Unclear);
-        assert_eq!(line(None).change(Noise(0.05)), Change::Worse);
+        // Without evidence nothing is clear.
+        assert_eq!(line(None).change(Noise(0.05)), Change::Unclear);
         assert_eq!(line(Some(Interval { low: 1.0, high: 3.0 })).change(Noise(0.25)), Change::Noise);
     }
 }

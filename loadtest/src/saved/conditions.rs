@@ -10,6 +10,7 @@ pub(super) fn check_same(one: &RunInfo, other: &RunInfo, path: &Path) -> Result<
     let facts = [
         ("scenario", one.scenario.clone(), other.scenario.clone()),
         ("list of requests", one.requests.join(", "), other.requests.join(", ")),
+        ("list of paths", one.paths.join(", "), other.paths.join(", ")),
         ("load", one.stages.join(", "), other.stages.join(", ")),
     ];
     match facts.into_iter().find(|(_, one, other)| one != other) {
@@ -63,6 +64,9 @@ mod tests {
             check_same(&run(|_| ()), &other, Path::new("b.bin")).map_err(|error| error.to_string())
         };
         assert_eq!(check(run(|run| run.connections = 64)), Ok(()));
+        let paths = |path: &str| run(|run| run.paths = vec![format!("GET {path}")]);
+        let error = check_same(&paths("/a"), &paths("/b"), Path::new("b.bin")).unwrap_err().to_string();
+        assert_eq!(error, "b.bin: the list of paths is `GET /b`, and that of the other run `GET /a`");
         let error = check(run(|run| "ramp".clone_into(&mut run.scenario))).unwrap_err();
         assert_eq!(error, "b.bin: the scenario is `ramp`, and that of the other run `steady`");
         assert!(

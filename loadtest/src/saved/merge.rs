@@ -62,7 +62,8 @@ pub(super) fn merge(paths: &[PathBuf], output: &Path) -> Result<Report, SavedErr
     };
     let checks = verdict::judge(&whole.criteria.parse()?, &evidence);
     let samples = outcomes.iter().flat_map(|outcome| outcome.samples.clone()).collect();
-    let outcome = RunOutcome { timeline, checks, end, samples, ..RunOutcome::default() };
+    let notes = notes(&runs, &outcomes);
+    let outcome = RunOutcome { timeline, checks, end, samples, notes, ..RunOutcome::default() };
     writer.finish(&outcome)?;
     Ok(Report::new(whole, outcome, &summary))
 }
@@ -75,6 +76,30 @@ fn outcomes(paths: &[PathBuf]) -> Result<Vec<RunOutcome>, SavedError> {
         Ok(outcome.unwrap_or_else(killed))
     };
     paths.iter().map(outcome).collect()
+}
+
+/// The time between beginnings that does not matter.
+const TOGETHER: Duration = Duration::from_millis(50);
+
+/// Returns a sentence for each driver that began after the first one or ended early.
+fn notes(runs: &[RunInfo], outcomes: &[RunOutcome]) -> Vec<String> {
+    let first = runs.iter().map(|run| run.started_unix_ms).min().unwrap_or(0);
+    let notes = runs.iter().zip(outcomes).flat_map(|(run, outcome)| {
+        let late = Duration::from_millis(run.started_unix_ms.saturating_sub(first));
+        let apart = (late > TOGETHER).then(|| {
+            let seconds = late.as_secs_f64();
+            format!("shard {} began {seconds:.2} s after the first: give all drivers --start-at", run.shard)
+        });
+        let early = match &outcome.end {
+            RunEnd::Planned => None,
+            RunEnd::Interrupted => Some("it was interrupted".to_owned()),
+            RunEnd::Broken(error) => Some(error.clone()),
+            RunEnd::Aborted(check) => Some(format!("a check could no longer pass: {check}")),
+        };
+        let early = early.map(|reason| format!("shard {} ended early: {reason}", run.shard));
+        [apart, early]
+    });
+    notes.flatten().collect()
 }
 
 /// Returns the end of the whole run: it is complete if all parts are.
@@ -178,10 +203,11 @@ mod tests {
         let output = folder.path().join("whole.bin");
         let report = merge(&parts, &output).unwrap();
         assert_eq!((report.calls.due, report.passed), (1000, true), "{report}");
+        assert!(report.to_string().contains("shard 2/2 began 0.10 s after the first"), "{report}");
         // The second driver began 100 ms later.
         let due: Vec<u32> = report.series.iter().map(|second| second.due).collect();
         assert_eq!(due, [950, 50]);
-        let again = super::super::read::run(&output).unwrap().report;
+        let again = super::super::read::run(&output).unwrap();
         assert_eq!(again.to_string(), report.to_string());
         assert_eq!(again.run.shard, "1/1");
     }
@@ -217,5 +243,6 @@ mod tests {
         std::fs::write(&two, &whole[..whole.len() - 3]).unwrap();
         let report = merge(&[one, two], &folder.path().join("whole.bin")).unwrap();
         assert_eq!((report.verdict(), report.calls.due), (Verdict::Interrupted, 20));
+        assert_eq!(report.notes, ["shard 2/2 ended early: it was interrupted"]);
     }
 }

@@ -4,34 +4,25 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use super::blocks::Blocks;
 use super::error::SavedError;
 use crate::record::LogReader;
 use crate::report::{Report, RunEnd, RunInfo, RunOutcome};
 use crate::summary::SummaryBuilder;
 use crate::verdict::{self, Evidence};
 
-/// A saved run.
-pub(super) struct SavedRun {
-    pub(super) report: Report,
-    /// The calls in blocks of time. A JSON report has none.
-    pub(super) blocks: Option<Blocks>,
-}
-
 /// Reads a raw log or a JSON report.
-pub(super) fn run(path: &Path) -> Result<SavedRun, SavedError> {
+pub(super) fn run(path: &Path) -> Result<Report, SavedError> {
     let text = fs::read(path).map_err(|source| SavedError::Io { path: path.to_owned(), source })?;
     if text.starts_with(b"{") {
         let unknown = |reason| SavedError::Unknown { path: path.to_owned(), reason };
-        let report = serde_json::from_slice(&text).map_err(unknown)?;
-        return Ok(SavedRun { report, blocks: None });
+        return serde_json::from_slice(&text).map_err(unknown);
     }
     drop(text);
     from_log(path)
 }
 
 /// Computes the report of a raw log. A log without a trailer is judged by the criteria of its header.
-fn from_log(path: &Path) -> Result<SavedRun, SavedError> {
+fn from_log(path: &Path) -> Result<Report, SavedError> {
     // The events are at the end of the file, and phases depend on them.
     let outcome = LogReader::<RunInfo>::open(path)?.read::<RunOutcome>(drop)?;
     let is_killed = outcome.is_none();
@@ -41,11 +32,7 @@ fn from_log(path: &Path) -> Result<SavedRun, SavedError> {
     let run = log.run.clone();
     let length = Duration::from_secs_f64(run.seconds);
     let mut builder = SummaryBuilder::new(length, Duration::from_secs_f64(run.timeout_s));
-    let mut blocks = Blocks::new(length);
-    log.read::<RunOutcome>(|record| {
-        builder.record(&record, &outcome.timeline);
-        blocks.record(&record);
-    })?;
+    log.read::<RunOutcome>(|record| builder.record(&record, &outcome.timeline))?;
     let summary = builder.finish();
     if summary.calls == 0 {
         return Err(SavedError::Empty(path.to_owned()));
@@ -61,5 +48,5 @@ fn from_log(path: &Path) -> Result<SavedRun, SavedError> {
         };
         outcome.checks = verdict::judge(&run.criteria.parse()?, &evidence);
     }
-    Ok(SavedRun { report: Report::new(run, outcome, &summary), blocks: Some(blocks) })
+    Ok(Report::new(run, outcome, &summary))
 }

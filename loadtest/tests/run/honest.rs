@@ -166,6 +166,8 @@ fn respond(received: &Received, state: &mut State, lie: Lie) -> Reply {
     match (received.method.as_str(), segments.as_slice()) {
         ("POST", ["v1", "keys", "issue"]) => {
             state.issued += 1;
+            // A run that is killed revokes no key.
+            assert!(body()["expires_at"].as_str().is_some_and(|at| at.ends_with('Z')), "{}", body());
             let tier = body()["tier"].as_str().unwrap().to_owned();
             let key = format!("{tier}-{}", state.issued);
             reply(201, "application/json", json!({ "key": key, "id": key }).to_string())

@@ -13,4 +13,6 @@ mod liars;
 #[cfg(test)]
 mod loadtest_run;
 #[cfg(test)]
+mod saved;
+#[cfg(test)]
 mod scenarios;

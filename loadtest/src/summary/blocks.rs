@@ -7,29 +7,33 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rand::RngExt as _;
+use serde::{Deserialize, Serialize};
 
 use crate::random;
 use crate::record::CallRecord;
 
 /// Values that are compared: p50, p90, p99 and p99.9 in milliseconds, good responses in percent, and
 /// completed calls per second.
-pub(super) type Values = [f64; 6];
+pub(crate) type Values = [f64; 6];
 
 /// A confidence interval of a difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Interval {
-    pub(super) low: f64,
-    pub(super) high: f64,
+pub(crate) struct Interval {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
 }
 
 /// The calls of a run in blocks of time.
-#[derive(Debug)]
-pub(super) struct Blocks {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Blocks {
     length: Duration,
     blocks: Vec<Block>,
 }
 
-#[derive(Clone, Debug, Default)]
+/// A block. Its text is the numbers of calls, good responses and completed calls, and each bin with its
+/// number of calls, because a report has thousands of bins.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 struct Block {
     /// The number of calls by the bin of their latency.
     bins: BTreeMap<u16, u32>,
@@ -48,22 +52,49 @@ const BINS_PER_E: f64 = 100.0;
 /// The number of bins: the logarithm of the longest latency, 71 minutes in microseconds, is 22.2.
 const BINS: usize = 2300;
 
+impl From<Block> for String {
+    fn from(block: Block) -> Self {
+        let Block { bins, calls, success, completed } = block;
+        let bins: Self = bins.iter().map(|(bin, calls)| format!(" {bin}:{calls}")).collect();
+        format!("{calls} {success} {completed}{bins}")
+    }
+}
+
+impl TryFrom<String> for Block {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let invalid = || format!("invalid block `{text}`: expected three numbers and bins");
+        let mut words = text.split(' ');
+        let mut number = || words.next()?.parse::<u64>().ok();
+        let (calls, success, completed) = (number(), number(), number());
+        let counts = calls.zip(success).zip(completed).ok_or_else(invalid)?;
+        let bins = words.map(|word| {
+            let (bin, calls) = word.split_once(':')?;
+            Some((bin.parse().ok()?, calls.parse().ok()?))
+        });
+        let bins = bins.collect::<Option<_>>().ok_or_else(invalid)?;
+        let ((calls, success), completed) = counts;
+        Ok(Self { bins, calls, success, completed })
+    }
+}
+
 impl Interval {
     /// Returns true if no difference is within the interval.
-    pub(super) fn has_zero(self) -> bool {
+    pub(crate) fn has_zero(self) -> bool {
         self.low <= 0.0 && self.high >= 0.0
     }
 }
 
 impl Blocks {
     /// Returns empty blocks of a run in which calls become due for `length`.
-    pub(super) fn new(length: Duration) -> Self {
+    pub(crate) fn new(length: Duration) -> Self {
         let count = length.as_secs().clamp(MIN_BLOCKS, MAX_BLOCKS);
         Self { length, blocks: (0..count).map(|_| Block::default()).collect() }
     }
 
     /// Adds a call.
-    pub(super) fn record(&mut self, record: &CallRecord) {
+    pub(crate) fn record(&mut self, record: &CallRecord) {
         let at = record.due.as_secs_f64() / self.length.as_secs_f64().max(1e-9);
         let at = index(at, self.blocks.len());
         let Some(block) = self.blocks.get_mut(at) else { return };
@@ -71,6 +102,22 @@ impl Blocks {
         block.calls += 1;
         block.success += u64::from(record.is_success());
         block.completed += u64::from(record.status().is_some() && record.sent < self.length);
+    }
+
+    /// Returns the median latencies of the first and of the last third in milliseconds.
+    pub(crate) fn medians_of_thirds(&self) -> (f64, f64) {
+        let third = self.blocks.len() / 3;
+        let median = |blocks: &[Block]| {
+            let mut bins = vec![0_u64; BINS];
+            for (&bin, &count) in blocks.iter().flat_map(|block| &block.bins) {
+                if let Some(sum) = bins.get_mut(usize::from(bin)) {
+                    *sum += u64::from(count);
+                }
+            }
+            quantile(&bins, bins.iter().sum(), 0.5)
+        };
+        let (first, last) = (self.blocks.get(..third), self.blocks.get(self.blocks.len() - third..));
+        (median(first.unwrap_or_default()), median(last.unwrap_or_default()))
     }
 
     /// Returns the values of drawn blocks. Each draw is a place in the run from 0 to 1.
@@ -96,7 +143,7 @@ impl Blocks {
 }
 
 /// Returns the 95 % confidence intervals of the differences between two runs.
-pub(super) fn difference_intervals(before: &Blocks, after: &Blocks) -> [Interval; 6] {
+pub(crate) fn difference_intervals(before: &Blocks, after: &Blocks) -> [Interval; 6] {
     let mut differences: [Vec<f64>; 6] = Default::default();
     for nth in 0..RESAMPLES {
         let mut random = random::at(0xb007, nth);
@@ -171,6 +218,17 @@ mod tests {
         block.bins = BTreeMap::from([(bin(Duration::from_secs(1)), u32::try_from(block.calls).unwrap())]);
         let [.., p99, _, _, _] = difference_intervals(&run(10.0, 1), &stalled);
         assert!(p99.high > 500.0 && p99.has_zero(), "{p99:?}");
+    }
+
+    #[test]
+    fn blocks_of_a_report_are_read_back() {
+        let blocks = run(10.0, 1);
+        let text = serde_json::to_string(&blocks).unwrap();
+        let again: Blocks = serde_json::from_str(&text).unwrap();
+        assert_eq!((again.blocks, again.length), (blocks.blocks, blocks.length));
+        for text in ["", "1 2", "1 2 3 4", "a 2 3"] {
+            assert!(Block::try_from(text.to_owned()).is_err(), "{text}");
+        }
     }
 
     #[test]
