@@ -20,12 +20,18 @@ pub(crate) struct Recovery {
     pub(crate) first_bad: Option<Duration>,
     /// The time from the event to the moment at which the last failed call was sent.
     pub(crate) last_bad: Option<Duration>,
+    /// The time from the event to the moment at which the last good call was sent.
+    last_good: Option<Duration>,
 }
 
 impl Recovery {
-    /// Returns the time until calls succeed and no longer fail, or `None` if no call succeeded.
+    /// Returns the time until calls succeed and no longer fail, or `None` if no call succeeded after the last
+    /// one that failed: what fails to the end has not recovered.
     pub(crate) fn duration(&self) -> Option<Duration> {
         let good = self.first_good?;
+        if self.last_bad > self.last_good {
+            return None;
+        }
         Some(self.last_bad.map_or(Duration::ZERO, |bad| bad.max(good)))
     }
 }
@@ -47,6 +53,7 @@ impl Recoveries {
         let (sent, done) = (record.sent.saturating_sub(at), record.done.saturating_sub(at));
         if record.is_success() {
             recovery.first_good = Some(recovery.first_good.map_or(done, |first| first.min(done)));
+            recovery.last_good = recovery.last_good.max(Some(sent));
         } else {
             recovery.first_bad = Some(recovery.first_bad.map_or(done, |first| first.min(done)));
             recovery.last_bad = Some(recovery.last_bad.map_or(sent, |last| last.max(sent)));
@@ -77,6 +84,7 @@ mod tests {
         assert_eq!(recovery(&[(500, 503), (1500, 503), (3000, 200)]), Some(2001));
         assert_eq!(recovery(&[(1500, 503), (3000, 200), (9000, 503), (9001, 200)]), Some(8000));
         assert_eq!(recovery(&[(1500, 503), (2500, 503)]), None);
+        assert_eq!(recovery(&[(1500, 200), (2500, 503), (3500, 503)]), None);
         assert_eq!(recovery(&[(1500, 200), (2500, 200)]), Some(0));
         assert_eq!(recovery(&[(1500, 200), (2500, 429)]), Some(0));
     }
