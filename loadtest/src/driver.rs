@@ -110,7 +110,7 @@ fn send_due_calls(schedule: &Schedule, start: Instant, stop: &StopFlag, due_call
             }
             thread::sleep(remaining.min(STOP_CHECK_INTERVAL));
         }
-        if due_calls.try_send(DueCall { nth, due }).is_err() {
+        if due_calls.try_send(DueCall { nth, due, flow: None, next: due_calls.clone() }).is_err() {
             return;
         }
     }

@@ -18,6 +18,7 @@ mod edge_counters;
 mod events;
 mod http;
 mod keys;
+mod live_metrics;
 mod page;
 mod plan;
 mod random;

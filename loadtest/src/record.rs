@@ -74,6 +74,14 @@ impl CallRecord {
         matches!(self.outcome, CallOutcome::Completed { code: None, .. })
     }
 
+    /// Returns the size of the body, or 0 if the call failed.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self.outcome {
+            CallOutcome::Completed { bytes, .. } => bytes.into(),
+            CallOutcome::Failed(_) => 0,
+        }
+    }
+
     /// Returns the status of the response, or `None` if the call failed.
     pub(crate) const fn status(&self) -> Option<u16> {
         match self.outcome {
@@ -137,6 +145,8 @@ pub(crate) enum CheckKind {
     Header,
     /// The number of server-sent events.
     Events,
+    /// A value that a following step of a flow needs.
+    Capture,
 }
 
 /// The first response of a request that failed a check.

@@ -2,6 +2,7 @@
 
 mod csv;
 mod end;
+mod junit;
 mod knee_step;
 mod row;
 mod table;
@@ -14,6 +15,7 @@ pub(crate) use row::Row;
 
 pub(crate) use csv::to_csv;
 pub(crate) use end::{RunEnd, Verdict};
+pub(crate) use junit::to_junit;
 pub(crate) use knee_step::KneeStep;
 
 use crate::books::Books;

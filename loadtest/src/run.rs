@@ -3,6 +3,7 @@
 mod against;
 mod arguments;
 mod command_line;
+mod endpoint;
 mod error;
 mod execute;
 mod knee;

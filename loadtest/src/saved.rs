@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::page;
-use crate::report::{Verdict, to_csv};
+use crate::report::{Verdict, to_csv, to_junit};
 pub(crate) use compare::{Comparison, Noise};
 use error::SavedError;
 
@@ -33,6 +33,9 @@ pub struct ReportArguments {
     /// Print the report as JSON in place of a page.
     #[arg(long, conflicts_with = "csv")]
     json: bool,
+    /// Print the checks as JUnit XML in place of a page.
+    #[arg(long, conflicts_with_all = ["text", "json", "csv"])]
+    junit: bool,
     /// Print the run second by second in place of a page.
     #[arg(long)]
     csv: bool,
@@ -75,6 +78,7 @@ pub fn report(arguments: &ReportArguments) -> Result<ExitCode, Box<dyn Error>> {
         ReportArguments { text: true, .. } => report.to_string(),
         ReportArguments { json: true, .. } => serde_json::to_string_pretty(&report)? + "\n",
         ReportArguments { csv: true, .. } => to_csv(&report),
+        ReportArguments { junit: true, .. } => to_junit(&report),
         _ => {
             let path = arguments.output.clone().unwrap_or_else(|| arguments.run.with_extension("html"));
             write(&path, &page::render(&report))?;

@@ -4,6 +4,7 @@ mod builtin;
 mod check_spec;
 mod error;
 mod file;
+mod flow_spec;
 mod load;
 
 use std::io::{self, Write};
@@ -14,6 +15,7 @@ pub(crate) use error::ScenarioError;
 pub(crate) use file::{
     Action, EventSpec, KeyOrder, KeySource, KeysSpec, RequestSpec, Scenario, StepSpec, ToolChange, TruthSpec,
 };
+pub(crate) use flow_spec::{DataSpec, RowOrder};
 pub(crate) use load::load;
 
 /// Returns the names of the built-in scenarios.

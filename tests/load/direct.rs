@@ -33,6 +33,11 @@ fn soak_passes() {
 }
 
 #[test]
+fn user_flow_passes() {
+    balanced("user-flow", "10");
+}
+
+#[test]
 fn burst_passes() {
     balanced("burst", "30");
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::StopFlag;
+use crate::live_metrics::LiveMetrics;
 use crate::record::{CallRecord, LogError, LogWriter};
 use crate::summary::{Summary, SummaryBuilder};
 use crate::timeline::{LiveTimeline, Timeline};
@@ -51,6 +52,8 @@ pub(crate) struct CollectorOptions<'a, T> {
     pub(crate) timeout: Duration,
     /// Ends the run as soon as a check can no longer pass.
     pub(crate) find_lost_check: Option<FindLostCheck>,
+    /// Metrics that are read while the run is under way.
+    pub(crate) live: Option<LiveMetrics>,
 }
 
 /// Returns the check that can no longer pass, if there is one.
@@ -62,6 +65,7 @@ struct State {
     log: Option<LogWriter>,
     log_error: Option<LogError>,
     counts: Arc<LiveCounts>,
+    live: Option<LiveMetrics>,
     recent: Vec<u64>,
     find_lost_check: Option<FindLostCheck>,
     lost_check: Option<String>,
@@ -78,7 +82,7 @@ impl Collector {
         stop: StopFlag,
         counts: Arc<LiveCounts>,
     ) -> Result<(mpsc::Sender<Vec<CallRecord>>, Self), LogError> {
-        let CollectorOptions { log, length, timeout, find_lost_check } = options;
+        let CollectorOptions { log, length, timeout, find_lost_check, live } = options;
         let log = log.map(|(path, header)| LogWriter::create(path, header)).transpose()?;
         let (sender, records) = mpsc::channel();
         let state = State {
@@ -87,6 +91,7 @@ impl Collector {
             log,
             log_error: None,
             counts,
+            live,
             recent: Vec::new(),
             find_lost_check,
             lost_check: None,
@@ -145,6 +150,9 @@ impl State {
         let timeline = self.timeline.snapshot();
         for record in batch {
             self.summary.record(record, &timeline);
+            if let Some(live) = &self.live {
+                live.observe(record);
+            }
             let count = match record.status() {
                 _ if record.is_success() => &self.counts.success,
                 Some(429) => &self.counts.limited,

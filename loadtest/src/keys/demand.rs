@@ -95,13 +95,17 @@ pub(crate) async fn check_given(
 /// Returns the share of the calls that take a key of `pool`, or of any, and must not be refused
 /// because of its limit.
 fn share(scenario: &Scenario, pool: Option<&str>, allows_limit: impl Fn(&str) -> bool) -> f64 {
-    let sum = |of: &dyn Fn(&RequestSpec) -> bool| {
-        let requests = scenario.requests.iter().filter(|request| of(request));
-        requests.map(|request| f64::from(request.weight)).sum::<f64>()
-    };
+    // The rate is that of requests and of flows that begin, and each step of a flow is a call.
+    let steps = scenario.flows.iter().flat_map(|flow| flow.requests().map(|step| (flow.weight, step)));
+    let requests = scenario.requests.iter().map(|request| (request.weight, request.clone()));
+    let calls: Vec<(u32, RequestSpec)> = requests.chain(steps).collect();
+    let begun = scenario.requests.iter().map(|request| request.weight);
+    let begun: f64 = begun.chain(scenario.flows.iter().map(|flow| flow.weight)).map(f64::from).sum();
     let takes_key = |keys: Option<&str>| keys.is_some() && (pool.is_none() || keys == pool);
-    let limited = sum(&|request| takes_key(request.keys.as_deref()) && !allows_limit(&request.name));
-    limited / sum(&|_| true).max(1.0)
+    let is_limited =
+        |request: &RequestSpec| takes_key(request.keys.as_deref()) && !allows_limit(&request.name);
+    let limited = calls.iter().filter(|(_, request)| is_limited(request));
+    limited.map(|(weight, _)| f64::from(*weight)).sum::<f64>() / begun.max(1.0)
 }
 
 /// Returns true if an event changes a key of the pool, so that the number of keys matters.

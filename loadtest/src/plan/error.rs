@@ -28,7 +28,9 @@ pub(crate) enum PlanErrorReason {
     Json { body: String, source: serde_json::Error },
     #[error("unknown keys `{name}`: expected one of {known}")]
     Keys { name: String, known: String },
-    #[error("`{{{{{0}}}}}` is neither a variable nor one of n, uuid, hex(8), random(1,100), pick(a|b)")]
+    #[error(
+        "`{{{{{0}}}}}` is neither a variable, nor a column of data, nor captured by an earlier step, nor one of n, uuid, hex(8), random(1,100), pick(a|b)"
+    )]
     Field(String),
     #[error(
         "check `json = {text}`: {reason}; expected a JSON path, or one and what it selects, for example $.a == 1"
@@ -36,6 +38,14 @@ pub(crate) enum PlanErrorReason {
     JsonCheck { text: String, reason: String },
     #[error("check `sha256 = {0}`: expected 64 hexadecimal digits")]
     Digest(String),
+    #[error("capture `{0}`: expected a JSON Pointer (/id), a JSON path ($.id) or a header (header etag)")]
+    Capture(String),
+    #[error("think `{0}`: expected a duration or two, for example 1s or 1s..3s")]
+    Think(String),
+    #[error("`capture` and `think` are for the steps of a flow")]
+    NotInFlow,
+    #[error("a flow without steps: expected at least one [[flow.step]]")]
+    NoSteps,
     #[error("weight 0 for all requests: expected at least one above 0")]
     Weight,
 }

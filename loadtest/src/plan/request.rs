@@ -11,8 +11,9 @@ use serde::de::IgnoredAny;
 use shared::headers::API_KEY;
 
 use super::error::PlanErrorReason;
+use super::flow::StepEnd;
 use super::response_check::ResponseCheck;
-use super::template::{Template, Variables, substitute};
+use super::template::{Escape, Fields, Template, Variables, substitute};
 use crate::keys::{KeyPool, PickedKey};
 use crate::record::NO_KEY;
 use crate::scenario::RequestSpec;
@@ -33,6 +34,9 @@ pub(crate) struct PlannedRequest {
     body: PlannedBody,
     keys: Option<Arc<KeyPool>>,
     pub(super) check: Option<ResponseCheck>,
+    pub(super) end: StepEnd,
+    /// The index after that of the last step, if it is one of a flow, and otherwise that of the next request.
+    pub(super) flow_end: usize,
 }
 
 enum PlannedBody {
@@ -46,28 +50,30 @@ impl PlannedRequest {
         spec: &RequestSpec,
         target: &Target,
         http2: bool,
-        variables: &Variables,
+        fields: Fields<'_>,
         keys: Option<Arc<KeyPool>>,
     ) -> Result<Self, PlanErrorReason> {
         let method = Method::from_bytes(spec.method.as_bytes())
             .map_err(|_invalid| PlanErrorReason::Method(spec.method.clone()))?;
-        let path = Template::parse(&spec.path, variables)?;
+        let path = Template::parse(&spec.path, fields, Escape::Url)?;
         let base = if http2 { target.to_string() } else { String::new() };
-        let sample = path.render(0);
+        let sample = path.render(0, &Variables::new());
         let sample_uri = Uri::try_from(format!("{base}{sample}")).ok().filter(|_| sample.starts_with('/'));
         let sample_uri = sample_uri.ok_or_else(|| PlanErrorReason::Path(sample.clone()))?;
         let mut planned = Self {
             name: spec.name.clone(),
-            label: format!("{method} {}", substitute(&spec.path, variables)),
+            label: format!("{method} {}", substitute(&spec.path, fields.variables)),
             method,
             constant_uri: path.constant().is_some().then_some(sample_uri),
             path,
             base,
             headers: HeaderMap::new(),
             changing_headers: Vec::new(),
-            body: body(spec, variables)?,
+            body: body(spec, fields)?,
             keys,
-            check: spec.check.as_ref().map(|check| ResponseCheck::new(check, variables)).transpose()?,
+            end: StepEnd::new(spec)?,
+            flow_end: 0,
+            check: spec.check.as_ref().map(|check| ResponseCheck::new(check, fields)).transpose()?,
         };
         if !http2 && let Ok(host) = HeaderValue::from_str(target.authority()) {
             planned.headers.insert(HOST, host);
@@ -76,18 +82,18 @@ impl PlannedRequest {
             planned.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
         for (name, value) in &spec.headers {
-            planned.add_header(name, value, variables)?;
+            planned.add_header(name, value, fields)?;
         }
-        if !spec.headers.keys().any(|name| name.eq_ignore_ascii_case(CONTENT_TYPE.as_str())) {
+        if !has_own_type(spec) {
             planned.body.check_json()?;
         }
         Ok(planned)
     }
 
-    fn add_header(&mut self, name: &str, value: &str, variables: &Variables) -> Result<(), PlanErrorReason> {
+    fn add_header(&mut self, name: &str, value: &str, fields: Fields<'_>) -> Result<(), PlanErrorReason> {
         let invalid = || PlanErrorReason::Header(format!("{name}: {value}"));
         let header = HeaderName::try_from(name).map_err(|_invalid| invalid())?;
-        let template = Template::parse(value, variables)?;
+        let template = Template::parse(value, fields, Escape::None)?;
         match template.constant() {
             Some(text) => {
                 let value = HeaderValue::from_str(text).map_err(|_invalid| invalid())?;
@@ -98,29 +104,39 @@ impl PlannedRequest {
         Ok(())
     }
 
+    /// Returns the key of call number `nth`.
+    pub(super) fn pick_key(&self, nth: u64) -> Option<PickedKey> {
+        self.keys.as_ref().and_then(|keys| keys.pick(nth))
+    }
+
     /// Returns the request of call number `nth`, and the number of its key.
-    pub(crate) fn render(&self, nth: u64) -> (Request<Full<Bytes>>, u32) {
+    pub(super) fn render(
+        &self,
+        nth: u64,
+        key: Option<PickedKey>,
+        captured: &Variables,
+    ) -> (Request<Full<Bytes>>, u32) {
         let body = match &self.body {
             PlannedBody::Constant(bytes) => bytes.clone(),
-            PlannedBody::Changing(template) => template.render(nth).into(),
+            PlannedBody::Changing(template) => template.render(nth, captured).into(),
         };
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = self.method.clone();
-        *request.uri_mut() = self.uri(nth);
+        *request.uri_mut() = self.uri(nth, captured);
         *request.headers_mut() = self.headers.clone();
         for (name, template) in &self.changing_headers {
-            if let Ok(value) = HeaderValue::try_from(template.render(nth)) {
+            if let Ok(value) = HeaderValue::try_from(template.render(nth, captured)) {
                 request.headers_mut().insert(name, value);
             }
         }
-        let picked = self.keys.as_ref().and_then(|keys| keys.pick(nth));
-        let Some(PickedKey { value, number }) = picked else { return (request, NO_KEY) };
+        let Some(PickedKey { value, number }) = key else { return (request, NO_KEY) };
         request.headers_mut().insert(API_KEY, value);
         (request, number)
     }
 
-    fn uri(&self, nth: u64) -> Uri {
-        let render = || Uri::try_from(format!("{}{}", self.base, self.path.render(nth))).unwrap_or_default();
+    fn uri(&self, nth: u64, captured: &Variables) -> Uri {
+        let render =
+            || Uri::try_from(format!("{}{}", self.base, self.path.render(nth, captured))).unwrap_or_default();
         self.constant_uri.clone().unwrap_or_else(render)
     }
 }
@@ -132,7 +148,7 @@ impl PlannedBody {
         const SHOWN: usize = 60;
         let body = match self {
             Self::Constant(bytes) => bytes.clone(),
-            Self::Changing(template) => template.render(0).into(),
+            Self::Changing(template) => template.render(0, &Variables::new()).into(),
         };
         if body.is_empty() {
             return Ok(());
@@ -145,7 +161,12 @@ impl PlannedBody {
     }
 }
 
-fn body(spec: &RequestSpec, variables: &Variables) -> Result<PlannedBody, PlanErrorReason> {
+/// Returns true if a header says what the body is. Otherwise it is JSON.
+fn has_own_type(spec: &RequestSpec) -> bool {
+    spec.headers.keys().any(|name| name.eq_ignore_ascii_case(CONTENT_TYPE.as_str()))
+}
+
+fn body(spec: &RequestSpec, fields: Fields<'_>) -> Result<PlannedBody, PlanErrorReason> {
     if let Some(path) = &spec.body_file {
         let bytes = fs::read(path).map_err(|source| PlanErrorReason::Body { path: path.clone(), source })?;
         return Ok(PlannedBody::Constant(bytes.into()));
@@ -153,7 +174,9 @@ fn body(spec: &RequestSpec, variables: &Variables) -> Result<PlannedBody, PlanEr
     if let Some(size) = spec.body_bytes {
         return Ok(PlannedBody::Constant(json_string(size)));
     }
-    let template = Template::parse(spec.body.as_deref().unwrap_or_default(), variables)?;
+    let is_json = !has_own_type(spec);
+    let escape = if is_json { Escape::Json } else { Escape::None };
+    let template = Template::parse(spec.body.as_deref().unwrap_or_default(), fields, escape)?;
     Ok(match template.constant() {
         Some(text) => PlannedBody::Constant(text.to_owned().into()),
         None => PlannedBody::Changing(template),

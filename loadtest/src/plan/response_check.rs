@@ -5,12 +5,12 @@ use serde_json::Value;
 use serde_json_path::JsonPath;
 
 use super::error::PlanErrorReason;
-use super::template::{Template, Variables, substitute};
+use super::template::{Escape, Fields, Template, Variables, substitute};
 use crate::record::CheckKind;
 use crate::scenario::{CheckSpec, OneOrMany};
 
 /// The bytes of a body that texts and JSON are looked for in.
-const MAX_KEPT_BYTES: usize = 4 << 20;
+pub(super) const MAX_KEPT_BYTES: usize = 4 << 20;
 /// The characters of a body that a failure shows.
 const SHOWN: usize = 120;
 
@@ -71,24 +71,24 @@ impl ResponseCheck {
     ///
     /// # Errors
     /// Returns an error that names the part that is invalid.
-    pub(super) fn new(spec: &CheckSpec, variables: &Variables) -> Result<Self, PlanErrorReason> {
+    pub(super) fn new(spec: &CheckSpec, fields: Fields<'_>) -> Result<Self, PlanErrorReason> {
         let texts =
             |texts: &Option<OneOrMany>| texts.as_ref().map(OneOrMany::texts).unwrap_or_default().to_vec();
         let contains = texts(&spec.contains);
         let headers = spec.header.iter().map(|(name, value)| {
             let invalid = |_| PlanErrorReason::Header(format!("{name}: {value}"));
-            Ok((HeaderName::try_from(name).map_err(invalid)?, Template::parse(value, variables)?))
+            Ok((HeaderName::try_from(name).map_err(invalid)?, Template::parse(value, fields, Escape::None)?))
         });
         Ok(Self {
             body_bytes: spec.body_bytes,
             sha256: spec.sha256.as_deref().map(digest).transpose()?,
             contains: contains
                 .iter()
-                .map(|text| Template::parse(text, variables))
+                .map(|text| Template::parse(text, fields, Escape::None))
                 .collect::<Result<_, _>>()?,
             json: texts(&spec.json)
                 .iter()
-                .map(|text| JsonCheck::parse(&substitute(text, variables)))
+                .map(|text| JsonCheck::parse(&substitute(text, fields.variables), fields))
                 .collect::<Result<_, _>>()?,
             headers: headers.collect::<Result<_, PlanErrorReason>>()?,
             events: spec.events,
@@ -102,7 +102,12 @@ impl ResponseCheck {
     }
 
     /// Returns the first part that the response to call number `nth` fails.
-    pub(super) fn failure(&self, nth: u64, response: &Observed<'_>) -> Option<CheckFailure> {
+    pub(super) fn failure(
+        &self,
+        nth: u64,
+        captured: &Variables,
+        response: &Observed<'_>,
+    ) -> Option<CheckFailure> {
         let failure = |kind, found| Some(CheckFailure { kind, found });
         if let Some(expected) = self.body_bytes.filter(|&expected| expected != response.bytes) {
             return failure(CheckKind::BodyBytes, format!("{} bytes, expected {expected}", response.bytes));
@@ -115,7 +120,7 @@ impl ResponseCheck {
             );
         }
         for (name, expected) in &self.headers {
-            let expected = expected.render(nth);
+            let expected = expected.render(nth, captured);
             let values = response.headers.get_all(name);
             if !values.iter().any(|value| String::from_utf8_lossy(value.as_bytes()).contains(&expected)) {
                 let found: Vec<_> =
@@ -135,13 +140,13 @@ impl ResponseCheck {
                 format!("{found}, expected {}", self.events.unwrap_or_default()),
             );
         }
-        self.text_failure(nth, response.body)
+        self.text_failure(nth, captured, response.body)
     }
 
-    fn text_failure(&self, nth: u64, body: &[u8]) -> Option<CheckFailure> {
+    fn text_failure(&self, nth: u64, captured: &Variables, body: &[u8]) -> Option<CheckFailure> {
         let shown = || String::from_utf8_lossy(body).chars().take(SHOWN).collect::<String>();
         for expected in &self.contains {
-            let expected = expected.render(nth);
+            let expected = expected.render(nth, captured);
             if !contains(body, expected.as_bytes()) {
                 let found = format!("`{}`, expected `{expected}` in it", shown());
                 return Some(CheckFailure { kind: CheckKind::Contains, found });
@@ -154,14 +159,14 @@ impl ResponseCheck {
             let found = format!("`{}`, expected JSON", shown());
             return Some(CheckFailure { kind: CheckKind::Json, found });
         };
-        let failed = self.json.iter().find_map(|check| check.failure(nth, &value))?;
+        let failed = self.json.iter().find_map(|check| check.failure(nth, captured, &value))?;
         Some(CheckFailure { kind: CheckKind::Json, found: failed })
     }
 }
 
 impl JsonCheck {
     /// Parses `PATH`, `PATH == VALUE` or `PATH != VALUE`.
-    fn parse(text: &str) -> Result<Self, PlanErrorReason> {
+    fn parse(text: &str, fields: Fields<'_>) -> Result<Self, PlanErrorReason> {
         let whole = JsonPath::parse(text.trim());
         let invalid = |reason: String| PlanErrorReason::JsonCheck { text: text.to_owned(), reason };
         let error = match whole {
@@ -178,20 +183,20 @@ impl JsonCheck {
         let Some((path, sign, value)) = parsed.into_iter().next() else {
             return Err(invalid(error.to_string()));
         };
-        let value = Template::parse(&value, &Variables::new())?;
-        let sample = value.render(0);
+        let value = Template::parse(&value, fields, Escape::Json)?;
+        let sample = value.render(0, &Variables::new());
         serde_json::from_str::<Value>(&sample)
             .map_err(|_invalid| invalid(format!("`{sample}` is no JSON value")))?;
         Ok(Self { text: text.to_owned(), path, value: Some((sign, value)) })
     }
 
     /// Returns what was expected and found, if the check fails.
-    fn failure(&self, nth: u64, body: &Value) -> Option<String> {
+    fn failure(&self, nth: u64, captured: &Variables, body: &Value) -> Option<String> {
         let found = self.path.query(body).all();
         let Some((sign, value)) = &self.value else {
             return found.is_empty().then(|| format!("nothing at {}", self.text));
         };
-        let expected: Value = serde_json::from_str(&value.render(nth)).unwrap_or_default();
+        let expected: Value = serde_json::from_str(&value.render(nth, captured)).unwrap_or_default();
         let holds = |found: &&Value| is_same(found, &expected) == (*sign == Equality::Equal);
         if !found.is_empty() && found.iter().all(holds) {
             return None;
@@ -227,11 +232,13 @@ fn digest(text: &str) -> Result<String, PlanErrorReason> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::DataSets;
 
     fn failure(check: &str, body: &str) -> Option<(CheckKind, String)> {
         let spec: CheckSpec = toml::from_str(check).unwrap();
         let variables = Variables::from([("tool".to_owned(), "qr".to_owned())]);
-        let check = ResponseCheck::new(&spec, &variables).map_err(|error| error.to_string()).unwrap();
+        let fields = Fields { variables: &variables, data: &DataSets::new(), captured: &[] };
+        let check = ResponseCheck::new(&spec, fields).map_err(|error| error.to_string()).unwrap();
         let headers = HeaderMap::from_iter([(
             hyper::header::CONTENT_TYPE,
             hyper::header::HeaderValue::from_static("application/json"),
@@ -243,7 +250,7 @@ mod tests {
             sha256: None,
             events: None,
         };
-        check.failure(7, &response).map(|failure| (failure.kind, failure.found))
+        check.failure(7, &Variables::new(), &response).map(|failure| (failure.kind, failure.found))
     }
 
     #[test]
@@ -288,7 +295,8 @@ mod tests {
             ("contains = '{{nobody}}'", "{{nobody}}"),
         ] {
             let spec: CheckSpec = toml::from_str(check).unwrap();
-            let error = ResponseCheck::new(&spec, &Variables::new()).err().unwrap().to_string();
+            let fields = Fields { variables: &Variables::new(), data: &DataSets::new(), captured: &[] };
+            let error = ResponseCheck::new(&spec, fields).err().unwrap().to_string();
             assert!(error.contains(named), "{check}: {error}");
         }
         assert!(toml::from_str::<CheckSpec>("body_byte = 5").is_err());

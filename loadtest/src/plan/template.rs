@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rand::RngExt as _;
 
+use super::data::{DataSet, DataSets};
 use super::error::PlanErrorReason;
 use crate::random;
 
@@ -16,22 +19,54 @@ pub(crate) type Variables = BTreeMap<String, String>;
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     parts: Vec<Part>,
+    escape: Escape,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+/// The names that a text may use.
+#[derive(Clone, Copy)]
+pub(crate) struct Fields<'a> {
+    /// Values that are the same for every call.
+    pub(crate) variables: &'a Variables,
+    pub(crate) data: &'a DataSets,
+    /// Names that earlier steps of a flow capture.
+    pub(crate) captured: &'a [String],
+}
+
+/// How values of data and of responses are written, which may have any character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Escape {
+    /// As they are.
+    None,
+    /// In a path or query.
+    Url,
+    /// In a string of JSON, without its quotation marks.
+    Json,
+}
+
+/// The characters that a value must not bring into a path or query.
+const IN_URL: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+#[derive(Clone, Debug)]
 enum Part {
     Literal(String),
     Number,
-    Random { from: u64, to: u64 },
+    Random {
+        from: u64,
+        to: u64,
+    },
     Hex(usize),
     Uuid,
     Pick(Vec<String>),
+    /// A column of data.
+    Column(Arc<DataSet>, usize),
+    /// A value that an earlier step captured.
+    Captured(String),
 }
 
 impl Template {
     /// Parses a text. Fields that are variables become part of it.
-    pub(crate) fn parse(text: &str, variables: &Variables) -> Result<Self, PlanErrorReason> {
-        let text = substitute(text, variables);
+    pub(crate) fn parse(text: &str, fields: Fields<'_>, escape: Escape) -> Result<Self, PlanErrorReason> {
+        let text = substitute(text, fields.variables);
         let (mut parts, mut rest) = (Vec::new(), text.as_str());
         while let Some((literal, (field, after))) =
             rest.split_once("{{").and_then(|(literal, after)| Some((literal, after.split_once("}}")?)))
@@ -39,14 +74,15 @@ impl Template {
             if !literal.is_empty() {
                 parts.push(Part::Literal(literal.to_owned()));
             }
-            let part = Part::parse(field.trim()).ok_or_else(|| PlanErrorReason::Field(field.to_owned()))?;
+            let part =
+                Part::parse(field.trim(), fields).ok_or_else(|| PlanErrorReason::Field(field.to_owned()))?;
             parts.push(part);
             rest = after;
         }
         if !rest.is_empty() {
             parts.push(Part::Literal(rest.to_owned()));
         }
-        Ok(Self { parts })
+        Ok(Self { parts, escape })
     }
 
     /// Returns the text if it is the same for every call.
@@ -58,8 +94,8 @@ impl Template {
         }
     }
 
-    /// Returns the text of call number `nth`.
-    pub(crate) fn render(&self, nth: u64) -> String {
+    /// Returns the text of call number `nth`, with values that earlier steps of its flow captured.
+    pub(crate) fn render(&self, nth: u64, captured: &Variables) -> String {
         let mut random = random::at(0x7e3a, nth);
         let mut text = String::new();
         for part in &self.parts {
@@ -91,14 +127,40 @@ impl Template {
                     let choice = choices.get(random.random_range(0..choices.len().max(1)));
                     text.write_str(choice.map_or("", String::as_str))
                 }
+                Part::Column(data, column) => text.write_str(&self.escape.apply(data.value(*column, nth))),
+                // A sample before the run has a value that is text and number.
+                Part::Captured(name) => {
+                    text.write_str(&self.escape.apply(captured.get(name).map_or("0", String::as_str)))
+                }
             };
         }
         text
     }
 }
 
+impl Escape {
+    fn apply(self, value: &str) -> String {
+        match self {
+            Self::None => value.to_owned(),
+            Self::Url => utf8_percent_encode(value, IN_URL).to_string(),
+            Self::Json => {
+                let quoted = serde_json::Value::from(value).to_string();
+                let inner = quoted.strip_prefix('"').and_then(|quoted| quoted.strip_suffix('"'));
+                inner.unwrap_or_default().to_owned()
+            }
+        }
+    }
+}
+
 impl Part {
-    fn parse(field: &str) -> Option<Self> {
+    fn parse(field: &str, fields: Fields<'_>) -> Option<Self> {
+        if fields.captured.iter().any(|name| name == field) {
+            return Some(Self::Captured(field.to_owned()));
+        }
+        let column = field.split_once('.').and_then(|(name, column)| Some((fields.data.get(name)?, column)));
+        if let Some((data, column)) = column {
+            return data.column(column).map(|column| Self::Column(Arc::clone(data), column));
+        }
         match field.split_once('(') {
             None if field == "n" => Some(Self::Number),
             None if field == "uuid" => Some(Self::Uuid),
@@ -133,8 +195,24 @@ pub(crate) fn substitute(text: &str, variables: &Variables) -> String {
 mod tests {
     use super::*;
 
+    fn parse(text: &str, escape: Escape) -> Result<Template, PlanErrorReason> {
+        let variables = Variables::from([("tool".to_owned(), "qr".to_owned())]);
+        let (data, captured) = (DataSets::new(), ["id".to_owned()]);
+        Template::parse(text, Fields { variables: &variables, data: &data, captured: &captured }, escape)
+    }
+
     fn render(text: &str, nth: u64) -> String {
-        Template::parse(text, &Variables::from([("tool".to_owned(), "qr".to_owned())])).unwrap().render(nth)
+        parse(text, Escape::None).unwrap().render(nth, &Variables::new())
+    }
+
+    /// A value of a response may have any character, and is no part of the path or body around it.
+    #[test]
+    fn captured_value_is_escaped_where_it_stands() {
+        let captured = Variables::from([("id".to_owned(), "\"a\" b/c?d".to_owned())]);
+        let text = |text, escape| parse(text, escape).unwrap().render(0, &captured);
+        assert_eq!(text("/x/{{id}}?y=1", Escape::Url), "/x/%22a%22%20b%2Fc%3Fd?y=1");
+        assert_eq!(text(r#"{"id": "{{id}}"}"#, Escape::Json), r#"{"id": "\"a\" b/c?d"}"#);
+        assert_eq!(text("{{id}}", Escape::None), "\"a\" b/c?d");
     }
 
     #[test]
@@ -155,8 +233,8 @@ mod tests {
     #[test]
     fn unknown_field_is_error() {
         for text in ["{{m}}", "{{random(1)}}", "{{random(9,1)}}", "{{hex(0)}}", "{{hex(a)}}", "{{pick}}"] {
-            assert!(Template::parse(text, &Variables::new()).is_err(), "{text}");
+            assert!(parse(text, Escape::None).is_err(), "{text}");
         }
-        assert_eq!(Template::parse("{{", &Variables::new()).unwrap().render(0), "{{");
+        assert_eq!(render("{{", 0), "{{");
     }
 }

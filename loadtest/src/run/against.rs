@@ -77,6 +77,7 @@ fn side(arguments: &Arguments, url: &str, shard: &str, name: &str) -> Arguments 
         json_file: file(&arguments.json_file),
         csv_file: file(&arguments.csv_file),
         html_file: file(&arguments.html_file),
+        junit_file: file(&arguments.junit_file),
         ..arguments.clone()
     }
 }

@@ -1,5 +1,6 @@
 //! The options of `loadtest run`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -163,6 +164,12 @@ pub struct Arguments {
     /// File for the report as an HTML page.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) html_file: Option<PathBuf>,
+    /// File for the checks as JUnit XML.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) junit_file: Option<PathBuf>,
+    /// Address at which Prometheus reads /metrics while the run is under way, such as 127.0.0.1:9464.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "against", help_heading = "Output")]
+    pub(super) prometheus: Option<SocketAddr>,
     /// Show no progress.
     #[arg(long, short, help_heading = "Output")]
     pub(super) quiet: bool,

@@ -1,13 +1,14 @@
 //! The reasons why a run cannot start or fails.
 
 use std::io;
+use std::net::SocketAddr;
 
 use thiserror::Error;
 
 use crate::driver::{RequestError, TlsError};
 use crate::events::EventError;
 use crate::keys::KeysError;
-use crate::plan::PlanError;
+use crate::plan::{DataError, PlanError};
 use crate::record::LogError;
 use crate::scenario::ScenarioError;
 use crate::schedule::ScheduleError;
@@ -23,6 +24,9 @@ pub(crate) enum RunError {
     /// The stages are invalid.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
+    /// Data cannot be read.
+    #[error(transparent)]
+    Data(#[from] DataError),
     /// A request is invalid.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -57,6 +61,17 @@ pub(crate) enum RunError {
         /// The expected form.
         expected: &'static str,
     },
+    /// An address cannot be listened on.
+    #[error("cannot listen on {addr} for --prometheus: {source}")]
+    Listen {
+        /// The address.
+        addr: SocketAddr,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A metric is invalid.
+    #[error(transparent)]
+    Metrics(#[from] prometheus::Error),
     /// A start time is over.
     #[error("--start-at {0} is in the past")]
     Late(u64),

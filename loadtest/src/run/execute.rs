@@ -44,6 +44,7 @@ pub(super) async fn execute(
         log: log.map(|path| (path, &info)),
         length,
         timeout: prepared.options.timeout,
+        live: prepared.live.clone(),
         find_lost_check: arguments.abort_on_fail.then(|| find_lost_check(prepared, &info, &schedule)),
     };
     let (records, collector) =
@@ -71,7 +72,8 @@ pub(super) async fn execute(
 /// Returns the function that looks for a check that can no longer pass.
 fn find_lost_check(prepared: &Prepared, info: &RunInfo, schedule: &Schedule) -> FindLostCheck {
     let (criteria, requests) = (prepared.criteria.clone(), info.requests.clone());
-    let (calls, duration) = (schedule.own_calls(), schedule.duration());
+    let calls = schedule.own_calls() * prepared.plan.longest_flow();
+    let duration = schedule.duration();
     Box::new(move |summary, timeline| {
         let requests = &requests;
         let evidence = Evidence { summary, timeline, requests, duration, books: None, costs: None };

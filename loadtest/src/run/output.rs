@@ -7,12 +7,12 @@ use std::path::Path;
 use super::arguments::Arguments;
 use super::error::RunError;
 use crate::page;
-use crate::report::{Report, to_csv};
+use crate::report::{Report, to_csv, to_junit};
 
 /// Checks that all files of the run can be written, so that a run is not lost at its end.
 pub(super) fn check(arguments: &Arguments) -> Result<(), RunError> {
-    let Arguments { log, json_file, csv_file, html_file, .. } = arguments;
-    for path in [log, json_file, csv_file, html_file].into_iter().flatten() {
+    let Arguments { log, json_file, csv_file, html_file, junit_file, .. } = arguments;
+    for path in [log, json_file, csv_file, html_file, junit_file].into_iter().flatten() {
         let is_new = !path.exists();
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path).map(drop);
         let checked = opened.and_then(|()| if is_new { fs::remove_file(path) } else { Ok(()) });
@@ -33,6 +33,7 @@ pub(super) fn write(report: &Report, arguments: &Arguments) -> Result<(), RunErr
         write_file(arguments.json_file.as_deref(), json),
         write_file(arguments.csv_file.as_deref(), || to_csv(report)),
         write_file(arguments.html_file.as_deref(), || page::render(report)),
+        write_file(arguments.junit_file.as_deref(), || to_junit(report)),
     ];
     written.into_iter().collect()
 }

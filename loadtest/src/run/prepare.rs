@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::arguments::Arguments;
+use super::endpoint::Endpoint;
 use super::error::RunError;
 use super::knee;
 use crate::books::CounterSources;
@@ -15,7 +16,8 @@ use crate::driver::{DriverOptions, TlsOptions};
 use crate::events::{Player, check_events, check_truths, run_steps};
 use crate::http::HttpClient;
 use crate::keys::{self, KeyAdmin, KeyPools, KeySources, LoadSize, read_keys, read_secret};
-use crate::plan::{CallPlan, Variables};
+use crate::live_metrics::LiveMetrics;
+use crate::plan::{CallPlan, DataSets, Fields, Variables, read_data};
 use crate::scenario::{self, KeyOrder, KeySource, KeysSpec, RequestSpec, Scenario};
 use crate::schedule::{Schedule, Shard, Stage};
 use crate::target::Target;
@@ -31,6 +33,9 @@ pub(super) struct Prepared {
     pub(super) criteria: Criteria,
     pub(super) criteria_text: CriteriaText,
     pub(super) sources: CounterSources,
+    /// Metrics that are read while the run is under way.
+    pub(super) live: Option<LiveMetrics>,
+    _endpoint: Option<Endpoint>,
     admin: Option<KeyAdmin>,
 }
 
@@ -45,7 +50,8 @@ impl Prepared {
         let stages = stages(&scenario, arguments)?;
         let criteria_text = criteria_text(&scenario, arguments);
         let criteria = criteria_text.parse()?;
-        let requests: Vec<String> = scenario.requests.iter().map(|request| request.name.clone()).collect();
+        let requests = scenario.request_names();
+        let data = read_data(&scenario.data)?;
         criteria.validate(&requests, &scenario.phases())?;
         check_events(&scenario)?;
         check_truths(&scenario.truths, &requests, &scenario.phases())?;
@@ -55,14 +61,34 @@ impl Prepared {
         let admin = read_secret("--admin-env", arguments.admin_env.as_deref())?
             .map(|secret| KeyAdmin::new(gateway.clone(), secret, lifetime(&stages, arguments)));
         let load = load_size(&stages, arguments)?;
+        let (live, endpoint) = match arguments.prometheus {
+            Some(addr) => {
+                let live = LiveMetrics::new(&scenario.name, &options.target.to_string(), requests)?;
+                (Some(live.clone()), Some(Endpoint::start(addr, live).await?))
+            }
+            None => (None, None),
+        };
         let ready = async {
             let keys = prepare_keys(&mut scenario, arguments, admin.as_ref(), &gateway, &criteria, load);
             let pools = keys.await?;
-            connect_parts(&scenario, arguments, &options, &gateway, &sources, pools).await
+            connect_parts(&scenario, arguments, &options, &data, &sources, pools).await
         };
         match ready.await {
             Ok((plan, player)) => {
-                Ok(Self { scenario, stages, options, plan, player, criteria, criteria_text, sources, admin })
+                let _endpoint = endpoint;
+                Ok(Self {
+                    scenario,
+                    stages,
+                    options,
+                    plan,
+                    player,
+                    criteria,
+                    criteria_text,
+                    sources,
+                    live,
+                    _endpoint,
+                    admin,
+                })
             }
             Err(error) => {
                 revoke(admin.as_ref()).await;
@@ -105,16 +131,18 @@ async fn connect_parts(
     scenario: &Scenario,
     arguments: &Arguments,
     options: &DriverOptions,
-    gateway: &HttpClient,
+    data: &DataSets,
     sources: &CounterSources,
     pools: KeyPools,
 ) -> Result<(Arc<CallPlan>, Player), RunError> {
+    let gateway = &HttpClient::new(options.target.clone(), options.tls.clone());
     let mut variables = scenario.vars.clone();
     if let Some(control) = &arguments.control {
         variables.insert("control".to_owned(), control.clone());
     }
     run_steps(&scenario.before, gateway, &pools, &mut variables).await?;
-    let plan = CallPlan::new(&scenario.requests, &options.target, options.http2, &variables, &pools)?;
+    let fields = Fields { variables: &variables, data, captured: &[] };
+    let plan = CallPlan::new(scenario, &options.target, options.http2, fields, &pools)?;
     let player = Player {
         gateway: gateway.clone(),
         control: sources.control.clone(),
@@ -132,6 +160,7 @@ fn compose(arguments: &Arguments) -> Result<Scenario, RunError> {
     scenario.vars.extend(pairs("--var", &arguments.var, '=', "NAME=VALUE")?);
     if let Some(path) = &arguments.path {
         scenario.requests = vec![own_request(path, arguments)];
+        scenario.flows.clear();
         if !arguments.keys_are_given() && arguments.admin_env.is_none() {
             scenario.keys.clear();
         }
@@ -143,7 +172,8 @@ fn compose(arguments: &Arguments) -> Result<Scenario, RunError> {
     if arguments.path.is_some() {
         scenario.requests.iter_mut().for_each(|request| request.keys.clone_from(&first_pool));
     }
-    for request in &mut scenario.requests {
+    let steps = scenario.flows.iter_mut().flat_map(|flow| &mut flow.steps);
+    for request in scenario.requests.iter_mut().chain(steps) {
         request.headers.extend(pairs("--header", &arguments.header, ':', "NAME: VALUE")?);
     }
     if let Some(count) = arguments.keys {
@@ -171,6 +201,8 @@ fn own_request(path: &str, arguments: &Arguments) -> RequestSpec {
         body_bytes: None,
         keys: None,
         check: None,
+        capture: BTreeMap::new(),
+        think: None,
     }
 }
 

@@ -7,13 +7,14 @@ macro_rules! builtin {
 }
 
 /// The built-in scenarios by name.
-pub(crate) const BUILTIN: [(&str, &str); 24] = builtin![
+pub(crate) const BUILTIN: [(&str, &str); 25] = builtin![
     "tour",
     "steady",
     "ramp",
     "spike",
     "burst",
     "soak",
+    "user-flow",
     "flood",
     "limit-audit",
     "million-keys",

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::check_spec::CheckSpec;
+use super::flow_spec::{DataSpec, FlowSpec};
 
 /// A scenario.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -30,6 +31,9 @@ pub(crate) struct Scenario {
     pub(crate) keys: Vec<KeysSpec>,
     #[serde(rename = "request")]
     pub(crate) requests: Vec<RequestSpec>,
+    #[serde(rename = "flow")]
+    pub(crate) flows: Vec<FlowSpec>,
+    pub(crate) data: Vec<DataSpec>,
     #[serde(rename = "event")]
     pub(crate) events: Vec<EventSpec>,
     /// Requests before the run, whose responses set variables.
@@ -113,6 +117,11 @@ pub(crate) struct RequestSpec {
     pub(crate) keys: Option<String>,
     /// What a 2xx or 3xx must be beside its status.
     pub(crate) check: Option<CheckSpec>,
+    /// Variables of the following steps of a flow, and where their values are in the response.
+    #[serde(default)]
+    pub(crate) capture: BTreeMap<String, String>,
+    /// The time until the next step of a flow: `1s`, or between two times as in `1s..3s`.
+    pub(crate) think: Option<String>,
 }
 
 /// An event while calls are made.
@@ -233,6 +242,8 @@ impl Scenario {
         self.streams = other.streams.or(self.streams);
         replace_by_name(&mut self.keys, other.keys, |keys| &keys.name);
         replace_by_name(&mut self.requests, other.requests, |request| &request.name);
+        replace_by_name(&mut self.flows, other.flows, |flow| &flow.name);
+        replace_by_name(&mut self.data, other.data, |data| &data.name);
         self.events.extend(other.events);
         self.before.extend(other.before);
         self.after.extend(other.after);
@@ -240,6 +251,12 @@ impl Scenario {
         self.allow.extend(other.allow);
         self.expect.extend(other.expect);
         self.fail_if.extend(other.fail_if);
+    }
+
+    /// Returns the names of all requests and steps, in the order of the plan.
+    pub(crate) fn request_names(&self) -> Vec<String> {
+        let steps = self.flows.iter().flat_map(FlowSpec::requests);
+        self.requests.iter().cloned().chain(steps).map(|request| request.name).collect()
     }
 
     /// Returns the names of the phases that its events begin.

@@ -22,8 +22,12 @@ fn load_one(name: &str, within: &mut Vec<String>) -> Result<Scenario, ScenarioEr
         return Err(ScenarioError::Circle(name.to_owned()));
     }
     let text = text(name)?;
-    let scenario: Scenario = toml::from_str(&text)
+    let mut scenario: Scenario = toml::from_str(&text)
         .map_err(|source| ScenarioError::Syntax { name: name.to_owned(), source: Box::new(source) })?;
+    for data in &mut scenario.data {
+        let folder = Path::new(name).parent().filter(|_| is_path(name));
+        data.file = folder.unwrap_or(Path::new("")).join(&data.file).display().to_string();
+    }
     within.push(name.to_owned());
     let mut composed = Scenario::default();
     for base in &scenario.extends {
@@ -74,11 +78,10 @@ mod tests {
         for (name, _) in BUILTIN {
             let scenario = load(&[name.to_owned()]).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(scenario.name, name);
+            let requests = scenario.request_names();
             assert!(!scenario.about.is_empty() && !scenario.proves.is_empty(), "{name}");
-            assert!(!scenario.requests.is_empty() && !scenario.stages.is_empty(), "{name}");
+            assert!(!requests.is_empty() && !scenario.stages.is_empty(), "{name}");
             assert!(scenario.stages.iter().all(|stage| Stage::parse(stage).is_ok()), "{name}");
-            let requests: Vec<String> =
-                scenario.requests.iter().map(|request| request.name.clone()).collect();
             let phases = scenario.phases();
             for text in &scenario.expect {
                 Condition::parse(Purpose::Expect, text).unwrap().validate(&requests, &phases).unwrap();

@@ -67,6 +67,12 @@ impl OutcomeKey {
         }
     }
 
+    /// Returns the status and the code, or the failure.
+    pub(crate) fn label(self) -> String {
+        let status = self.status().map(|status| status.to_string());
+        [status, self.code()].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
     /// Returns true if the status is 2xx or 3xx and the response passes its check.
     pub(crate) fn is_success(self) -> bool {
         self.failed_check().is_none() && self.status().is_some_and(|status| status < 400)

@@ -57,7 +57,7 @@ fn responses_are_expected(criteria: &Criteria, evidence: &Evidence<'_>) -> Check
         }
     } else {
         let list: Vec<String> =
-            unexpected.iter().map(|(outcome, calls)| format!("{calls} × {}", label(*outcome))).collect();
+            unexpected.iter().map(|(outcome, calls)| format!("{calls} × {}", outcome.label())).collect();
         format!("{} of {}: {}", unexpected.values().sum::<u64>(), evidence.summary.calls, list.join(", "))
     };
     let passed = evidence.summary.calls > 0 && unexpected.is_empty();
@@ -127,10 +127,4 @@ impl Lag {
 
 fn limit_ms(criteria: &Criteria) -> f64 {
     criteria.max_send_lag.as_secs_f64() * 1000.0
-}
-
-/// Returns the status and the code, or the failure.
-pub(super) fn label(outcome: OutcomeKey) -> String {
-    let status = outcome.status().map(|status| status.to_string());
-    [status, outcome.code()].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }

@@ -303,7 +303,7 @@ fn tool_reply(received: &Received, tool: &str, action: &str, lie: Lie) -> Reply 
         _ => {
             let sent = serde_json::from_slice::<Value>(&received.body).unwrap_or_default();
             let sent = if lie == Lie::OtherAnswer { json!({ "prompt": "other" }) } else { sent };
-            reply(200, "application/json", json!({ "tool": tool, "body": sent }).to_string())
+            reply(200, "application/json", json!({ "tool": tool, "body": { "json": sent } }).to_string())
         }
     }
 }

@@ -69,6 +69,15 @@ const CASES: &[Case] = &[
         ],
     },
     Case {
+        scenario: "user-flow",
+        load: SHORT,
+        lies: &[
+            (Lie::OtherAnswer, "user/idea: 200 check json failed"),
+            (Lie::SometimesUnavailable, "FAIL  success=100%"),
+            (Lie::Empty, "user/idea: 200 check json failed"),
+        ],
+    },
+    Case {
         scenario: "uploads",
         load: SHORT,
         lies: &[(Lie::Empty, "200 check body_bytes failed"), (Lie::LastByte, "200 check sha256 failed")],

@@ -5,6 +5,8 @@ mod certify;
 #[cfg(test)]
 mod driver;
 #[cfg(test)]
+mod flows;
+#[cfg(test)]
 mod gateway;
 #[cfg(test)]
 mod honest;
