@@ -107,7 +107,7 @@ impl State {
         Ok(Self {
             mode: Mode::new(&config.callers)?,
             limits: ClientLimits::default(),
-            metrics: Metrics::new(&pools)?,
+            metrics: Metrics::new(&pools, &config.server.data_centre)?,
             access_log: AccessLog::new(config.log),
             spans: SpanQueue::default(),
             changes,

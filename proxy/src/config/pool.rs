@@ -72,6 +72,16 @@ pub enum DisabledUntil {
     FurtherNotice,
 }
 
+impl DisabledUntil {
+    /// Returns true if the tool is still disabled.
+    pub(crate) fn is_after(self, now: UnixMillis) -> bool {
+        match self {
+            Self::Moment(until) => now < until,
+            Self::FurtherNotice => true,
+        }
+    }
+}
+
 /// The settings that `[defaults]` has for every pool and a pool can override.
 #[derive(Clone, Debug)]
 pub struct PoolSettings {

@@ -13,7 +13,7 @@ use shared::headers::KEY_ID;
 use tokio::time::timeout;
 
 use super::metrics::{Sources, open_metrics};
-use crate::config::{AdminState, FailedPart, ReloadReport};
+use crate::config::{FailedPart, ReloadReport};
 use crate::control::ControlResponse;
 use crate::control::controller::{Controller, MAX_REQUEST, PATIENCE};
 use crate::state::{Mode, State};
@@ -198,11 +198,7 @@ fn show(pool: &Pool, now: Monotonic) -> Value {
             "last_ejection": upstream.last_ejection().map(|ejection| show_ejection(&ejection, now)),
             "weight": upstream.config.weight,
             "backup": upstream.config.backup,
-            "duty": match upstream.config.admin_state {
-                AdminState::Active => "calls",
-                AdminState::Draining => "draining",
-                AdminState::Off => "off",
-            },
+            "duty": upstream.config.admin_state.into_str(),
             "being_tried": upstream.has_trial_call(),
             "in_flight": upstream.in_flight(),
             "next_probe_in_ms": upstream.next_probe().since(now),

@@ -71,20 +71,20 @@ const OVERHEAD: &str = "utg_proxy_overhead_seconds";
 const OVERHEAD_SECONDS: [f64; 10] =
     [0.000_025, 0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.005, 0.025, 0.1, 1.0];
 
-/// Registers the metric that names the build.
-fn register_build(register: &Register<'_>) -> Result<(), Error> {
-    let help = "Always 1, labeled with version and commit of the build.";
-    let build = register.gauges("utg_build_info", help, &["version", "commit"])?;
-    build.with_label_values(&[version::VERSION, version::COMMIT]).set(1);
+/// Registers the metric that names the build and the site that runs it.
+fn register_build(register: &Register<'_>, data_centre: &str) -> Result<(), Error> {
+    let help = "Always 1, labeled with version and commit of the build, and with server.data_centre.";
+    let build = register.gauges("utg_build_info", help, &["version", "commit", "data_centre"])?;
+    build.with_label_values(&[version::VERSION, version::COMMIT, data_centre]).set(1);
     Ok(())
 }
 
 impl Metrics {
-    /// Registers all metrics, with the series of every tool.
+    /// Registers all metrics of a proxy in a data center, with the series of every tool.
     ///
     /// # Errors
     /// Returns an error if two metrics have the same name.
-    pub fn new(pools: &Pools) -> Result<Self, Error> {
+    pub fn new(pools: &Pools, data_centre: &str) -> Result<Self, Error> {
         let registry = Registry::new();
         // Metrics `process_*` come from /proc.
         #[cfg(target_os = "linux")]
@@ -100,7 +100,7 @@ impl Metrics {
             "Error responses of the proxy itself, by problem code.",
             &["code"],
         )?;
-        register_build(&register)?;
+        register_build(&register, data_centre)?;
         Ok(Self {
             calls: PerTool::from_fn(|tool| {
                 Tier::ALL.map(|tier| {

@@ -100,7 +100,11 @@ async fn metrics_show_process_version_and_limits() {
     for series in ["process_open_fds", "process_resident_memory_bytes", "process_start_time_seconds"] {
         assert!(proxy.metric(series).await.is_some_and(|value| value > 0.0), "{series}");
     }
-    let version = format!(r#"utg_build_info{{commit="{}",version="{}"}}"#, version::COMMIT, version::VERSION);
+    let version = format!(
+        r#"utg_build_info{{commit="{}",data_centre="test",version="{}"}}"#,
+        version::COMMIT,
+        version::VERSION
+    );
     proxy.logs(&format!("starting: version={} commit={}", version::VERSION, version::COMMIT)).await;
     assert_eq!(proxy.metric(&version).await, Some(1.0));
     assert_eq!(proxy.metric(r#"utg_calls_in_flight_limit{tool="qr"}"#).await, Some(256.0));

@@ -109,6 +109,33 @@ async fn operator_drains_enables_and_weights_a_server() {
 }
 
 #[tokio::test]
+async fn drained_pool_and_disabled_tool_are_in_the_metrics() {
+    let (operator, one, other, proxy) = two().await;
+    let servers = [&one, &other].map(|tool| tool.address.to_string());
+    let counts = async || {
+        let of_duty = async |duty| {
+            let series = format!(r#"utg_pool_upstreams{{duty="{duty}",tool="qr"}}"#);
+            proxy.metric(&series).await.unwrap()
+        };
+        let disabled = proxy.metric(r#"utg_tool_disabled{tool="qr"}"#).await.unwrap();
+        [of_duty("calls").await, of_duty("draining").await, of_duty("off").await, disabled]
+    };
+    assert_eq!(counts().await, [2.0, 0.0, 0.0, 0.0]);
+    operator.done(&["drain", "qr", &servers[0]]);
+    assert_eq!(counts().await, [1.0, 1.0, 0.0, 0.0]);
+    operator.done(&["drain", "qr", &servers[1]]);
+    assert_eq!(counts().await, [0.0, 2.0, 0.0, 0.0]);
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 503);
+    operator.done(&["reset"]);
+    operator.done(&["off", "qr"]);
+    assert_eq!(counts().await, [2.0, 0.0, 0.0, 1.0]);
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 503);
+    operator.done(&["on", "qr"]);
+    assert_eq!(counts().await, [2.0, 0.0, 0.0, 0.0]);
+    assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
+}
+
+#[tokio::test]
 async fn server_that_an_operator_ejects_stays_out_until_unejected() {
     let (operator, one, other, proxy) = two().await;
     let server = one.address.to_string();

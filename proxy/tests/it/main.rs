@@ -13,6 +13,7 @@
 mod aborted;
 mod access_log;
 mod admin;
+mod alert_rules;
 mod bad_files;
 mod bad_servers;
 mod bodies;

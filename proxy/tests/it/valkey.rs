@@ -1,7 +1,6 @@
 //! Servers of each kind, with a user who may do what `conf/README.md` says and no more, through a
 //! failover.
 
-mod alert_rules;
 mod probe;
 
 use std::time::{Duration, Instant};

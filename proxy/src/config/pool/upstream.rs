@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
+use strum::{IntoStaticStr, VariantArray};
+
 use crate::config::reader::{Entry, ValueError, values};
 
 /// One server of a pool.
@@ -21,10 +23,12 @@ pub struct UpstreamConfig {
     pub admin_state: AdminState,
 }
 
-/// The administrative state of an upstream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The administrative state of an upstream. Its name is that in metrics and on `/pools`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, VariantArray, IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum AdminState {
     /// It gets calls.
+    #[strum(serialize = "calls")]
     Active,
     /// It gets no new calls and finishes those in flight.
     Draining,

@@ -7,7 +7,7 @@ use strum::{IntoStaticStr, VariantArray};
 use super::register::{Register, signed};
 use crate::config::AdminState;
 use crate::upstreams::{EjectReason, Ejection, FailureKind, Pools, STATUS_CLASSES, Series};
-use transport::clock::Monotonic;
+use transport::clock::{self, Monotonic};
 use transport::record::Aborted;
 
 pub(crate) struct PoolMetrics {
@@ -19,6 +19,8 @@ pub(crate) struct PoolMetrics {
     retries: IntCounterVec,
     ejections: IntCounterVec,
     healthy: IntGaugeVec,
+    configured: IntGaugeVec,
+    disabled: IntGaugeVec,
     in_flight: IntGaugeVec,
     in_flight_limit: IntGaugeVec,
     queued: IntGaugeVec,
@@ -106,6 +108,16 @@ impl PoolMetrics {
                 "utg_upstream_healthy",
                 "1 if the upstream gets calls, else 0: it is healthy, and not ejected unless no other is left. Absent for drained and disabled ones.",
                 &["tool", "upstream"],
+            )?,
+            configured: register.gauges(
+                "utg_pool_upstreams",
+                "Upstreams of the pool by what an operator has them do: calls, draining or off. Without any that gets calls, each call gets 503.",
+                &["tool", "duty"],
+            )?,
+            disabled: register.gauges(
+                "utg_tool_disabled",
+                "1 while an operator has switched the tool off, so that each call gets 503, else 0.",
+                &["tool"],
             )?,
             in_flight: register.gauges("utg_calls_in_flight", "Calls currently in flight.", &["tool"])?,
             in_flight_limit: register.gauges(
@@ -200,7 +212,7 @@ impl PoolMetrics {
 
     /// Copies the state of the pools.
     pub(super) fn update(&self, pools: &Pools) {
-        let now = Monotonic::now();
+        let (now, time) = (Monotonic::now(), clock::now());
         // Removes the series of upstreams that are not configured any more.
         self.healthy.reset();
         for pool in pools.iter() {
@@ -212,6 +224,13 @@ impl PoolMetrics {
             self.panic.with_label_values(&[tool]).set(i64::from(pool.is_panicking(now)));
             let has_failed = pool.config.upstreams_file_error.is_some();
             self.file_failed.with_label_values(&[tool]).set(i64::from(has_failed));
+            let is_disabled = pool.config.settings.disabled.is_some_and(|until| until.is_after(time));
+            self.disabled.with_label_values(&[tool]).set(i64::from(is_disabled));
+            for duty in AdminState::VARIANTS {
+                let count =
+                    pool.upstreams.iter().filter(|upstream| upstream.config.admin_state == *duty).count();
+                self.configured.with_label_values(&[tool, duty.into_str()]).set(signed(count));
+            }
             // Drained and disabled upstreams are not missed.
             for upstream in
                 pool.upstreams.iter().filter(|upstream| upstream.config.admin_state == AdminState::Active)
