@@ -5,6 +5,7 @@
 
 mod character_references;
 mod content;
+mod currency;
 mod download;
 mod encoding;
 mod feed;
@@ -12,6 +13,7 @@ mod feed_error;
 mod format;
 mod items;
 mod json;
+mod number_format;
 mod parse;
 mod price;
 mod product;
@@ -29,6 +31,8 @@ pub use download::{Download, DownloadStep};
 pub use feed::{Feed, FeedFault, MAX_FEED_PRODUCTS};
 pub use feed_error::FeedError;
 pub use format::{FeedFormat, FormatChoice};
+pub use number_format::NumberFormat;
+pub use price::PriceRules;
 pub use product::{FeedProduct, ProductError};
 pub use publish::{products_json, products_xml};
 pub use selection::{Order, ProductFilter, Selection};

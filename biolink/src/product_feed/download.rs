@@ -5,6 +5,8 @@ use super::{
     feed::{Feed, MAX_FEED_PRODUCTS},
     feed_error::FeedError,
     format::FeedFormat,
+    number_format::NumberFormat,
+    price::PriceRules,
 };
 
 /// Products on a full page of Shopify's list.
@@ -21,6 +23,7 @@ pub struct Download {
     choice: FormatChoice,
     base: Option<String>,
     currency: Option<String>,
+    numbers: NumberFormat,
     feed: Option<Feed>,
 }
 
@@ -41,9 +44,15 @@ pub enum DownloadStep {
 
 impl Download {
     /// Begins the download of the feed at `url`. `base` is where the shop is, if it is elsewhere, and
-    /// `currency` that of prices without one.
+    /// `rules` say how its prices are read.
     #[must_use]
-    pub fn new(url: &str, choice: FormatChoice, base: Option<&str>, currency: Option<&str>) -> Self {
+    pub fn new<'a>(
+        url: &str,
+        choice: FormatChoice,
+        base: Option<&str>,
+        rules: impl Into<PriceRules<'a>>,
+    ) -> Self {
+        let PriceRules { currency, numbers } = rules.into();
         let path = url.split(['?', '#']).next().unwrap_or_default();
         let is_bare = path.splitn(4, '/').nth(3).is_none_or(str::is_empty);
         let store = path.trim_end_matches('/');
@@ -59,7 +68,7 @@ impl Download {
             _ => (url.to_owned(), None),
         };
         let (base, currency) = (base.map(str::to_owned), currency.map(str::to_owned));
-        Self { url, paging, page: 1, choice, base, currency, feed: None }
+        Self { url, paging, page: 1, choice, base, currency, numbers, feed: None }
     }
 
     /// Returns the URL of the next response.
@@ -90,7 +99,8 @@ impl Download {
         let url = self.url();
         let is_shopify = self.paging == Some(Paging::Shopify);
         let base = self.base.as_deref().unwrap_or(&url);
-        let part = Feed::parse(body, self.choice, base, self.currency.as_deref());
+        let rules = PriceRules { currency: self.currency.as_deref(), numbers: self.numbers };
+        let part = Feed::parse(body, self.choice, base, rules);
         let part = part.map_err(|error| match error {
             FeedError::WebPage if is_shopify => FeedError::NotShopify,
             error => error,

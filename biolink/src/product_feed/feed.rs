@@ -1,9 +1,14 @@
 //! A feed that was read: its products, and the faults of those that were not.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    mem::discriminant,
+};
 
 use super::{
     format::FeedFormat,
+    number_format::NumberFormat,
+    price::{Evidence, PriceRules},
     product::{Draft, FeedProduct, ProductError},
 };
 
@@ -27,6 +32,8 @@ pub struct Feed {
     pub faults: Vec<FeedFault>,
     /// Whether it has more products than are read.
     pub truncated: bool,
+    /// What its prices say about their number format.
+    evidence: Evidence,
     /// The place of the first product of each group.
     groups: HashMap<String, usize>,
     ids: HashSet<String>,
@@ -43,6 +50,13 @@ pub struct FeedFault {
     pub error: ProductError,
 }
 
+impl FeedFault {
+    /// Returns true if the other one is of the same kind.
+    fn is_like(&self, other: &Self) -> bool {
+        discriminant(&self.error) == discriminant(&other.error)
+    }
+}
+
 impl Feed {
     pub(super) fn new(format: FeedFormat) -> Self {
         Self {
@@ -52,27 +66,28 @@ impl Feed {
             faulty: 0,
             faults: Vec::new(),
             truncated: false,
+            evidence: Evidence::default(),
             groups: HashMap::new(),
             ids: HashSet::new(),
         }
     }
 
-    /// Adds an item. Of items that share an id or a group, the first one stays, a group with the lowest
-    /// price of its variants.
-    pub(super) fn add(&mut self, draft: Draft, currency: Option<&str>) {
+    /// Adds an item. Of items that share an id or a group, the first one stays, a group with
+    /// what its variants offer.
+    pub(super) fn add(&mut self, draft: Draft, rules: &PriceRules<'_>) {
         self.items = self.items.saturating_add(1);
+        draft.show_numbers(&mut self.evidence, rules);
         if self.products.len() >= MAX_FEED_PRODUCTS {
             self.truncated = true;
             return;
         }
         let (id, group) = (draft.id.clone(), draft.group.clone());
-        let read = draft.product(currency);
+        let read = draft.product(rules);
         let first = group.as_ref().and_then(|group| self.groups.get(group));
-        if let (Ok(variant), Some(first)) = (&read, first.and_then(|at| self.products.get_mut(*at))) {
-            first.add_variant(variant);
-            return;
-        }
         match read {
+            Ok(variant) if let Some(first) = first.and_then(|at| self.products.get_mut(*at)) => {
+                first.add_variant(variant);
+            }
             Ok(product) if self.ids.insert(product.external_id.clone()) => {
                 self.groups.extend(group.map(|group| (group, self.products.len())));
                 self.products.push(product);
@@ -88,6 +103,7 @@ impl Feed {
         let before = self.items;
         self.items = self.items.saturating_add(next.items);
         self.faulty = self.faulty.saturating_add(next.faulty);
+        self.evidence = self.evidence.and(next.evidence);
         let space = MAX_FAULTS.saturating_sub(self.faults.len());
         let faults = next.faults.into_iter().take(space);
         self.faults
@@ -102,6 +118,31 @@ impl Feed {
         self
     }
 
+    /// Returns the number format that its prices show, all together; `Auto` if they show none.
+    #[must_use]
+    pub const fn numbers(&self) -> NumberFormat {
+        self.evidence.format()
+    }
+
+    /// Returns up to `max` faults in the order of their items, with the first of each kind among them: what
+    /// one setting cures is not hidden behind twenty items without a title.
+    #[must_use]
+    pub fn main_faults(&self, max: usize) -> Vec<&FeedFault> {
+        let (mut first, mut more) = (Vec::<&FeedFault>::new(), Vec::new());
+        for fault in &self.faults {
+            let list = if first.iter().any(|other| other.is_like(fault)) { &mut more } else { &mut first };
+            list.push(fault);
+        }
+        let mut chosen: Vec<&FeedFault> = first.into_iter().chain(more).take(max).collect();
+        chosen.sort_by_key(|fault| fault.item);
+        chosen
+    }
+
+    /// Returns true if a price is read otherwise, or only, in the format that all of them show.
+    pub(super) const fn is_open(&self) -> bool {
+        self.evidence.is_open() && !matches!(self.numbers(), NumberFormat::Auto)
+    }
+
     /// Returns true if the feed has a product with this name.
     #[must_use]
     pub fn has(&self, external_id: &str) -> bool {
@@ -110,9 +151,23 @@ impl Feed {
 
     fn refuse(&mut self, id: Option<String>, error: ProductError) {
         self.faulty = self.faulty.saturating_add(1);
+        let id = id.map(|id| id.chars().take(FeedProduct::MAX_ID).collect());
+        let fault = FeedFault { item: self.items, id, error };
         if self.faults.len() < MAX_FAULTS {
-            let id = id.map(|id| id.chars().take(FeedProduct::MAX_ID).collect());
-            self.faults.push(FeedFault { item: self.items, id, error });
+            self.faults.push(fault);
+        } else if self.faults.iter().all(|kept| !kept.is_like(&fault)) {
+            // A kind that comes late is told of in place of one that is there twice.
+            let is_repeat = |at: &usize| {
+                self.faults
+                    .iter()
+                    .take(*at)
+                    .zip(self.faults.get(*at))
+                    .any(|(before, fault)| before.is_like(fault))
+            };
+            if let Some(at) = (0..self.faults.len()).rev().find(is_repeat) {
+                self.faults.remove(at);
+                self.faults.push(fault);
+            }
         }
     }
 }

@@ -6,14 +6,16 @@ use super::{
     FeedFormat, FeedProduct, ProductError,
     feed::Feed,
     json::{sale_dates, text, words},
+    number_format::NumberFormat,
+    price::{Evidence, PriceRules},
     product::{Cost, Draft, availability},
 };
 
 /// Reads a list of items.
-pub(super) fn read(list: &[Value], currency: Option<&str>) -> Feed {
+pub(super) fn read(list: &[Value], rules: &PriceRules<'_>) -> Feed {
     let mut feed = Feed::new(FeedFormat::Items);
     for item in list {
-        feed.add(draft(item), currency);
+        feed.add(draft(item), rules);
     }
     feed
 }
@@ -21,10 +23,20 @@ pub(super) fn read(list: &[Value], currency: Option<&str>) -> Feed {
 /// Reads the products and the names of a push, each with the error of those that cannot be shown.
 pub(crate) fn read_push(
     body: &Value,
-    currency: Option<&str>,
+    rules: PriceRules<'_>,
 ) -> (Vec<Result<FeedProduct, ProductError>>, Vec<String>) {
     let list = |name: &str| body.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let upserts = list("upsert").iter().map(|item| draft(item).product(currency)).collect();
+    let drafts: Vec<Draft> = list("upsert").iter().map(draft).collect();
+    let mut evidence = Evidence::default();
+    drafts.iter().for_each(|draft| draft.show_numbers(&mut evidence, &rules));
+    // What the push shows by itself is nearer than what the feed showed.
+    let rules = match evidence.format() {
+        numbers @ (NumberFormat::Dot | NumberFormat::Comma) if rules.numbers == NumberFormat::Auto => {
+            PriceRules { numbers, ..rules }
+        }
+        _ => rules,
+    };
+    let upserts = drafts.into_iter().map(|draft| draft.product(&rules)).collect();
     let name = |value: &Value| match value {
         Value::String(id) => Some(id.clone()),
         Value::Number(id) => Some(id.to_string()),
@@ -36,12 +48,15 @@ pub(crate) fn read_push(
 fn draft(item: &Value) -> Draft {
     let cost = |name: &str| match item.get(name) {
         Some(Value::String(text)) => Cost::of_text(text.clone()),
-        Some(Value::Object(_)) => {
-            let price = item.get(name).unwrap_or(&Value::Null);
-            let amount = text(price, "amount").unwrap_or_default();
-            Cost::of_text(format!("{amount} {}", text(price, "currency").unwrap_or_default()))
+        Some(Value::Object(price)) => {
+            let currency = price.get("currency").and_then(Value::as_str).unwrap_or_default();
+            match price.get("amount") {
+                Some(Value::Number(number)) => Cost::of_number(format!("{number} {currency}")),
+                Some(Value::String(amount)) => Cost::of_text(format!("{amount} {currency}")),
+                _ => Cost::of_text(currency),
+            }
         }
-        Some(Value::Number(number)) => Cost::of_text(number.to_string()),
+        Some(Value::Number(number)) => Cost::of_number(number.to_string()),
         _ => Cost::None,
     };
     let image = item.get("image").unwrap_or(&Value::Null);

@@ -6,20 +6,24 @@ use super::{
     feed::Feed,
     feed_error::FeedError,
     format::{FeedFormat, FormatChoice},
-    items, shopify, table, woocommerce, xml,
+    items,
+    number_format::NumberFormat,
+    price::PriceRules,
+    shopify, table, woocommerce, xml,
 };
 
 impl Feed {
-    /// Reads a response. `base` is its URL, and `currency` that of prices without one.
+    /// Reads a response. `base` is its URL, and `rules` say how its prices are read.
     ///
     /// # Errors
     /// Returns an error if it is no feed, or not in the chosen format.
-    pub fn parse(
+    pub fn parse<'a>(
         body: &[u8],
         choice: FormatChoice,
         base: &str,
-        currency: Option<&str>,
+        rules: impl Into<PriceRules<'a>>,
     ) -> Result<Self, FeedError> {
+        let rules = rules.into();
         let text = encoding::text_of(body)?;
         let text = text.trim_start_matches('\u{feff}').trim();
         let is_shopify = matches!(choice, FormatChoice::Only(FeedFormat::Shopify));
@@ -34,13 +38,22 @@ impl Feed {
         {
             return Err(FeedError::OtherFormat { found: format, expected });
         }
-        match content {
-            Content::Xml(text) => xml::read(text, currency),
-            Content::Table(text) => table::read(text, currency),
-            Content::Shopify(products) => shopify::read(&products, base, currency),
-            Content::WooCommerce(products) => Ok(woocommerce::read(&products)),
-            Content::Items(list) => Ok(items::read(&list, currency)),
+        let feed = read(&content, base, &rules)?;
+        // Read once more for the few feeds of which one price shows how another one is meant.
+        if rules.numbers == NumberFormat::Auto && feed.is_open() {
+            return read(&content, base, &PriceRules { numbers: feed.numbers(), ..rules });
         }
+        Ok(feed)
+    }
+}
+
+fn read(content: &Content<'_>, base: &str, rules: &PriceRules<'_>) -> Result<Feed, FeedError> {
+    match content {
+        Content::Xml(text) => xml::read(text, rules),
+        Content::Table(text) => table::read(text, rules),
+        Content::Shopify(products) => shopify::read(products, base, rules),
+        Content::WooCommerce(products) => Ok(woocommerce::read(products, rules)),
+        Content::Items(list) => Ok(items::read(list, rules)),
     }
 }
 

@@ -1,35 +1,181 @@
 //! Prices of shops, exactly: no floating-point number is involved.
 
+use super::{
+    currency::{self, Name},
+    number_format::{MAX_FRACTION, Number, NumberFormat},
+    product::ProductError,
+    texts::one_line,
+};
 use crate::page::document::Price;
 
-/// Most digits before the point.
-const MAX_WHOLE: usize = 9;
-/// Most digits behind the point.
-const MAX_FRACTION: usize = 3;
+/// The longest text of a price in an error, in characters.
+const SHOWN: usize = 40;
 
-/// Symbols of currencies. One of several currencies stands for that of the source.
-const SYMBOLS: [(char, Option<&str>); 4] =
-    [('\u{20ac}', Some("EUR")), ('\u{a3}', Some("GBP")), ('$', None), ('\u{a5}', None)];
+/// How the prices of a source are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PriceRules<'a> {
+    /// The currency of prices without one.
+    pub currency: Option<&'a str>,
+    /// Their number format.
+    pub numbers: NumberFormat,
+}
 
-/// Reads a price such as `15.00 EUR`, `EUR 15.00`, `15,00 €` or `15.00`; the latter in `currency`. Returns
-/// `None` for anything else, and for a price without a currency.
-pub(super) fn price(text: &str, currency: Option<&str>) -> Option<Price> {
-    let text = text.trim();
-    for (symbol, code) in SYMBOLS {
-        let amount = text.strip_prefix(symbol).or_else(|| text.strip_suffix(symbol));
-        if let Some(amount) = amount {
-            let currency = code.or(currency)?.to_ascii_uppercase();
-            return Some(Price { amount: decimal(amount.trim())?, currency });
+/// What the prices of a feed say about its number format, all together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Evidence {
+    /// A price can be read with a point only.
+    dot: bool,
+    /// A price can be read with a comma only.
+    comma: bool,
+    /// A price has as many digits behind its point as its currency, which are three.
+    three_digits: bool,
+    /// A price can be read with both.
+    is_open: bool,
+}
+
+/// A price, with its number as it is written.
+struct Written<'a> {
+    number: Number,
+    currency: &'a str,
+}
+
+impl<'a> From<Option<&'a str>> for PriceRules<'a> {
+    fn from(currency: Option<&'a str>) -> Self {
+        Self { currency, numbers: NumberFormat::Auto }
+    }
+}
+
+impl<'a> PriceRules<'a> {
+    /// Returns the rules for numbers that a program wrote: JSON numbers, and the prices of shops' APIs.
+    pub(super) const fn of_programs(self) -> Self {
+        Self { numbers: NumberFormat::Dot, ..self }
+    }
+
+    /// Reads a price such as `15.00 EUR`, `EUR 15.00`, `15,00 €` or `15.00`.
+    pub(super) fn read(&self, text: &str) -> Result<Price, ProductError> {
+        let Written { number, currency } = self.written(text)?;
+        let price = || one_line(text, SHOWN);
+        let amount = match (self.numbers, number) {
+            (_, Number::Plain(amount))
+            | (NumberFormat::Auto | NumberFormat::Dot, Number::Dot(amount))
+            | (NumberFormat::Auto | NumberFormat::Comma, Number::Comma(amount)) => amount,
+            (NumberFormat::Dot, Number::Comma(_)) | (NumberFormat::Comma, Number::Dot(_)) => {
+                return Err(ProductError::OtherNumberFormat { price: price(), format: self.numbers });
+            }
+            (NumberFormat::Dot, Number::Either { is_point, fraction, groups }) => {
+                if is_point {
+                    fraction
+                } else {
+                    groups
+                }
+            }
+            (NumberFormat::Comma, Number::Either { is_point, fraction, groups }) => {
+                if is_point {
+                    groups
+                } else {
+                    fraction
+                }
+            }
+            (NumberFormat::Auto, Number::Either { is_point, fraction, groups }) => {
+                match currency::digits(&currency.to_ascii_uppercase()) {
+                    0 => groups,
+                    3 if is_point => fraction,
+                    _ => {
+                        let (dot, comma) = if is_point { (fraction, groups) } else { (groups, fraction) };
+                        return Err(ProductError::AmbiguousPrice { price: price(), dot, comma });
+                    }
+                }
+            }
+        };
+        Ok(Price { amount, currency: currency.to_ascii_uppercase() })
+    }
+
+    /// Takes a price apart: its number, and the name of its currency before or after it.
+    fn written<'b>(&self, text: &'b str) -> Result<Written<'b>, ProductError>
+    where
+        'a: 'b,
+    {
+        let unreadable = || ProductError::Price(one_line(text, SHOWN));
+        let is_outer = |c: char| c.is_whitespace() || is_invisible(c);
+        let text = text.trim_matches(is_outer);
+        let begin = text.find(char::is_numeric).ok_or_else(unreadable)?;
+        let (before, rest) = text.split_at_checked(begin).ok_or_else(unreadable)?;
+        let end = rest.rfind(is_of_number).map(|at| at.saturating_add(rest.get(at..).map_or(0, first_len)));
+        let (number, after) = rest.split_at_checked(end.unwrap_or(rest.len())).ok_or_else(unreadable)?;
+        let names = [before, after].map(|name| name.trim_matches(is_outer));
+        let mut read = [None, None];
+        for (name, read) in names.into_iter().zip(&mut read).filter(|(name, _)| !name.is_empty()) {
+            *read = Some(currency::name(name).ok_or_else(unreadable)?);
+        }
+        let number = Number::read(number.trim_matches(is_outer)).ok_or_else(unreadable)?;
+        let currency = match read {
+            [Some(Name::Code(one)), Some(Name::Code(other))] if one != other => return Err(unreadable()),
+            [Some(Name::Code(code)), _] | [_, Some(Name::Code(code))] => code,
+            _ => self.currency.ok_or_else(|| ProductError::NoCurrency(one_line(text, SHOWN)))?,
+        };
+        Ok(Written { number, currency })
+    }
+}
+
+impl Evidence {
+    /// Takes in a price of the feed.
+    pub(super) fn add(&mut self, text: &str, rules: &PriceRules<'_>) {
+        let Ok(Written { number, currency }) = rules.written(text) else { return };
+        match number {
+            Number::Plain(_) => {}
+            Number::Dot(_) => self.dot = true,
+            Number::Comma(_) => self.comma = true,
+            Number::Either { is_point, .. } => {
+                self.is_open = true;
+                match currency::digits(&currency.to_ascii_uppercase()) {
+                    // Without a fraction, it can only be a separator of groups.
+                    0 if is_point => self.comma = true,
+                    0 => self.dot = true,
+                    3 if is_point => self.three_digits = true,
+                    _ => {}
+                }
+            }
         }
     }
-    let (amount, currency) = match text.split_once(char::is_whitespace) {
-        None => (text, currency?),
-        Some((first, rest)) if is_currency(first) => (rest.trim(), first),
-        Some((first, rest)) => (first, rest.trim()),
-    };
-    let currency = currency.to_ascii_uppercase();
-    is_currency(&currency).then_some(())?;
-    Some(Price { amount: decimal(amount)?, currency })
+
+    /// Returns the format that all prices together show; `Auto` if they show none, or both.
+    pub(super) const fn format(&self) -> NumberFormat {
+        match (self.dot, self.comma) {
+            (true, false) => NumberFormat::Dot,
+            (false, true) => NumberFormat::Comma,
+            (false, false) if self.three_digits => NumberFormat::Dot,
+            _ => NumberFormat::Auto,
+        }
+    }
+
+    /// Returns true if a price is read otherwise, or only, once the format is known.
+    pub(super) const fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Adds what another part of the same feed says.
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self {
+            dot: self.dot || other.dot,
+            comma: self.comma || other.comma,
+            three_digits: self.three_digits || other.three_digits,
+            is_open: self.is_open || other.is_open,
+        }
+    }
+}
+
+/// Returns true for a character that may end a number: a digit, a point, or the dash of `15,-`.
+fn is_of_number(c: char) -> bool {
+    c.is_numeric() || matches!(c, '-' | '\u{2010}'..='\u{2015}')
+}
+
+fn first_len(text: &str) -> usize {
+    text.chars().next().map_or(0, char::len_utf8)
+}
+
+/// Returns true for marks of direction and characters without width, which stand around prices.
+const fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Reads a price in minor units, such as `1500` cents with two digits behind the point.
@@ -41,55 +187,16 @@ pub(super) fn minor_units(text: &str, digits: u64, currency: &str) -> Option<Pri
     let digits = usize::try_from(digits).ok().filter(|digits| *digits <= 6)?;
     let padded = format!("{text:0>width$}", width = digits + 1);
     let (whole, fraction) = padded.split_at_checked(padded.len().checked_sub(digits)?)?;
-    price(&format!("{whole}.{fraction}"), Some(currency))
+    let amount = if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") };
+    PriceRules::from(Some(currency)).of_programs().read(&amount).ok()
 }
 
-/// Returns true for three letters (ISO 4217).
-fn is_currency(text: &str) -> bool {
-    text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic())
-}
-
-/// Returns a decimal number in the form in which pages have it. Takes `1299`, `1299.5`, `1,299.50`
-/// and `12,50`. Zeros behind the third digit are dropped, and other digits there are refused: no
-/// price is rounded.
-fn decimal(text: &str) -> Option<String> {
-    let plain = match (text.contains(','), text.contains('.')) {
-        (false, _) => text.to_owned(),
-        (true, _) if has_groups(text) => text.replace(',', ""),
-        (true, false) => decimal_comma(text)?,
-        (true, true) => return None,
-    };
-    let (whole, fraction) = plain.split_once('.').unwrap_or((&plain, ""));
-    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !digits(whole) || !digits(fraction) {
-        return None;
-    }
-    let whole = match whole.trim_start_matches('0') {
-        "" => "0",
-        whole => whole,
-    };
-    let (kept, rest) = fraction.split_at_checked(MAX_FRACTION).unwrap_or((fraction, ""));
-    if whole.len() > MAX_WHOLE || rest.bytes().any(|digit| digit != b'0') {
-        return None;
-    }
-    // A third digit that is zero says nothing.
-    let kept = if kept.len() == MAX_FRACTION { kept.strip_suffix('0').unwrap_or(kept) } else { kept };
-    Some(if kept.is_empty() { whole.to_owned() } else { format!("{whole}.{kept}") })
-}
-
-/// Returns true for groups of three digits before an optional fraction.
-fn has_groups(text: &str) -> bool {
-    let whole = text.split('.').next().unwrap_or_default();
-    let mut groups = whole.split(',');
-    let first = groups.next().is_some_and(|group| (1..=3).contains(&group.len()));
-    let has_more = whole.contains(',');
-    first && has_more && groups.all(|group| group.len() == 3)
-}
-
-/// Reads a comma as the decimal point, if one or two digits follow.
-fn decimal_comma(text: &str) -> Option<String> {
-    let (whole, fraction) = text.split_once(',')?;
-    (1..=2).contains(&fraction.len()).then(|| format!("{whole}.{fraction}"))
+/// Returns an amount in a form that can be read in one number format only: three digits behind the point
+/// would be a group, so a zero follows them.
+pub(super) fn unambiguous(price: &Price) -> String {
+    let has_three = price.amount.split_once('.').is_some_and(|(_, fraction)| fraction.len() == MAX_FRACTION);
+    let zero = if has_three { "0" } else { "" };
+    format!("{}{zero}", price.amount)
 }
 
 /// Returns an amount in thousandths, to compare it.
@@ -107,7 +214,8 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> Option<String> {
-        price(text, Some("EUR")).map(|price| format!("{} {}", price.amount, price.currency))
+        let price = PriceRules::from(Some("EUR")).read(text).ok()?;
+        Some(format!("{} {}", price.amount, price.currency))
     }
 
     #[test]
@@ -118,7 +226,6 @@ mod tests {
             ("USD 15", "15 USD"),
             (" 15.00 ", "15.00 EUR"),
             ("1,299.50 GBP", "1299.50 GBP"),
-            ("1,299", "1299 EUR"),
             ("12,50", "12.50 EUR"),
             ("0.10", "0.10 EUR"),
             ("007.5", "7.5 EUR"),
@@ -129,6 +236,12 @@ mod tests {
             ("\u{20ac}15.00", "15.00 EUR"),
             ("\u{a3} 1,299.50", "1299.50 GBP"),
             ("$9", "9 EUR"),
+            ("$9.00 USD", "9.00 USD"),
+            ("EUR15.00", "15.00 EUR"),
+            ("12 kr", "12 EUR"),
+            ("1.299,50 z\u{142}", "1299.50 PLN"),
+            ("Fr. 12.-", "12 CHF"),
+            ("\u{200f}15.00 \u{20aa}\u{200e}", "15.00 ILS"),
             ("0", "0 EUR"),
             ("999999999.999", "999999999.999 EUR"),
         ] {
@@ -150,16 +263,25 @@ mod tests {
             "15.0001",
             "1000000000",
             "1,29,9",
-            "1.299,50",
+            "1.299,50.00",
+            "10.00 - 15.00 EUR",
+            "10,00 \u{2013} 15,00 \u{20ac}",
+            "ab 10,00",
+            "\u{2212}5.00 EUR",
+            "$-5",
+            "(5.00)",
             "15 EURO",
             "15 E1R",
             "NaN",
-            "\u{663}",
         ] {
             assert_eq!(shown(text), None, "{text}");
         }
-        for text in ["15.00", "$15.00", "15 \u{a5}", "\u{20ac}", "\u{20ac}15 USD"] {
-            assert_eq!(price(text, None), None, "{text}");
+        let without = PriceRules::default();
+        for text in ["15.00", "$15.00", "15 \u{a5}", "kr 15"] {
+            assert_eq!(without.read(text), Err(ProductError::NoCurrency(text.to_owned())), "{text}");
+        }
+        for text in ["\u{20ac}", "\u{20ac}15 USD", "15 EURO"] {
+            assert_eq!(without.read(text), Err(ProductError::Price(text.to_owned())), "{text}");
         }
     }
 
@@ -193,16 +315,17 @@ mod tests {
         #[test]
         fn plain_price_keeps_its_value(whole in 0u64..1_000_000_000, fraction in "[0-9]{0,3}") {
             let text = if fraction.is_empty() { whole.to_string() } else { format!("{whole}.{fraction}") };
-            let price = price(&text, Some("EUR")).unwrap();
+            let price = PriceRules::from(Some("EUR")).of_programs().read(&text).unwrap();
             let thousandths: u64 = format!("{whole}{fraction:0<3}").parse().unwrap();
             prop_assert_eq!(amount_of(&price.amount), Some(thousandths));
         }
 
         #[test]
         fn no_text_is_misread(text in "\\PC{0,12}") {
-            if let Some(price) = price(&text, Some("EUR")) {
+            if let Ok(price) = PriceRules::from(Some("EUR")).read(&text) {
                 prop_assert!(amount_of(&price.amount).is_some());
-                prop_assert_eq!(super::price(&price.amount, Some("EUR")).map(|again| amount_of(&again.amount)), Some(amount_of(&price.amount)));
+                let again = PriceRules::from(Some("EUR")).read(&unambiguous(&price)).unwrap();
+                prop_assert_eq!(amount_of(&again.amount), amount_of(&price.amount));
             }
         }
     }

@@ -6,7 +6,9 @@ use thiserror::Error;
 
 use super::{
     character_references::decode,
-    price, sale_dates,
+    number_format::NumberFormat,
+    price::{self, Evidence, PriceRules},
+    sale_dates,
     texts::{one_line, without_tags},
 };
 use crate::page::{
@@ -70,6 +72,29 @@ pub enum ProductError {
     /// Its price cannot be read.
     #[error("its price `{0}` is not such as `15.00 EUR`")]
     Price(String),
+    /// Its price has no currency, and its source has none either.
+    #[error("its price `{0}` has no currency; set `currency` of the source")]
+    NoCurrency(String),
+    /// Its price can be read in both number formats.
+    #[error(
+        "its price `{price}` could mean two amounts, and the other prices do not show which; set `number_format` of the source to `dot` for {dot} or to `comma` for {comma}"
+    )]
+    AmbiguousPrice {
+        /// The price.
+        price: String,
+        /// The amount with a point before the fraction.
+        dot: String,
+        /// The amount with a comma before it.
+        comma: String,
+    },
+    /// Its price is in another number format than the one that was chosen.
+    #[error("its price `{price}` is not in the number format `{format}`; set `number_format` of the source to `{}` or `auto`", other(*.format))]
+    OtherNumberFormat {
+        /// The price.
+        price: String,
+        /// The format that was chosen.
+        format: NumberFormat,
+    },
     /// The dates of its sale price cannot be read.
     #[error("its sale dates `{0}` are not such as `2027-01-31T12:00+0100/2027-02-07T12:00+0100`")]
     SaleDates(String),
@@ -103,6 +128,8 @@ pub(super) enum Cost {
     None,
     /// As text, perhaps without a currency.
     Text(String),
+    /// As a text whose number a program wrote, with a point before its fraction.
+    Number(String),
     /// Read already.
     Read(Price),
 }
@@ -123,26 +150,75 @@ impl FeedProduct {
 }
 
 impl FeedProduct {
-    /// Takes the prices of another variant if they are lower. A sale that ends counts for neither.
-    pub(super) fn add_variant(&mut self, other: &Self) {
+    /// Takes in another variant of the same product. What can be bought counts: a group is in stock if one
+    /// variant is, and has the lowest price of those that can be bought. A sale that ends counts for no
+    /// price.
+    pub(super) fn add_variant(&mut self, other: Self) {
         let lasting = |product: &Self| {
             let is_lasting = product.sale_from.or(product.sale_until).is_none();
             let sale = product.sale_price.as_ref().filter(|_| is_lasting);
             price::amount_of(&sale.or(product.price.as_ref())?.amount)
         };
-        let (own, others) = (lasting(self), lasting(other));
-        self.price_varies |= own != others;
-        if others.is_some_and(|others| own.is_none_or(|own| others < own)) {
-            self.price.clone_from(&other.price);
-            self.sale_price.clone_from(&other.sale_price);
+        let (own, others) = (lasting(self), lasting(&other));
+        let is_first_offer = !can_be_bought(self.availability) && can_be_bought(other.availability);
+        if is_first_offer {
+            // A visitor is led to what can be bought.
+            self.url = other.url;
+            self.image = other.image.or(self.image.take());
+            self.price_varies = other.price_varies;
+        } else if can_be_bought(self.availability) && !can_be_bought(other.availability) {
+            self.add_tags(other.tags);
+            return;
+        } else {
+            self.image = self.image.take().or(other.image);
+            self.price_varies |= own != others;
+        }
+        if is_first_offer || others.is_some_and(|others| own.is_none_or(|own| others < own)) {
+            (self.price, self.sale_price) = (other.price, other.sale_price);
             (self.sale_from, self.sale_until) = (other.sale_from, other.sale_until);
         }
+        if rank(other.availability) < rank(self.availability) {
+            self.availability = other.availability;
+        }
+        self.add_tags(other.tags);
+    }
+
+    /// Adds tags, so that a filter finds the product by each of its variants.
+    fn add_tags(&mut self, tags: Vec<String>) {
+        self.tags.extend(tags);
+        self.tags.sort_unstable();
+        self.tags.dedup();
+        self.tags.truncate(Self::MAX_TAGS);
+    }
+}
+
+/// Returns true if a visitor can buy or order it.
+const fn can_be_bought(availability: Availability) -> bool {
+    !matches!(availability, Availability::OutOfStock)
+}
+
+/// Returns the place among availabilities: that of a group is the first of its variants'.
+const fn rank(availability: Availability) -> u8 {
+    match availability {
+        Availability::InStock => 0,
+        Availability::Preorder => 1,
+        Availability::Backorder => 2,
+        Availability::OutOfStock => 3,
     }
 }
 
 impl Draft {
+    /// Adds what its prices say about the number format of the feed.
+    pub(super) fn show_numbers(&self, evidence: &mut Evidence, rules: &PriceRules<'_>) {
+        for cost in [&self.price, &self.sale_price] {
+            if let Cost::Text(text) = cost {
+                evidence.add(text, rules);
+            }
+        }
+    }
+
     /// Checks the item, and brings its texts into the form of a page's products.
-    pub(super) fn product(self, currency: Option<&str>) -> Result<FeedProduct, ProductError> {
+    pub(super) fn product(self, rules: &PriceRules<'_>) -> Result<FeedProduct, ProductError> {
         let text =
             |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let external_id = text(self.id).map(|id| one_line(&id, usize::MAX)).filter(|id| !id.is_empty());
@@ -159,8 +235,8 @@ impl Draft {
         let description = text(self.description)
             .map(|text| one_line(&decode(&without_tags(&text)), FeedProduct::MAX_DESCRIPTION))
             .filter(|text| !text.is_empty());
-        let price = self.price.read(currency)?;
-        let sale_price = self.sale_price.read(currency)?.filter(|sale| is_lower(sale, price.as_ref()));
+        let price = self.price.read(rules)?;
+        let sale_price = self.sale_price.read(rules)?.filter(|sale| is_lower(sale, price.as_ref()));
         let (sale_from, sale_until) = match text(self.sale_dates).filter(|_| sale_price.is_some()) {
             Some(dates) => {
                 sale_dates::read(&dates).ok_or_else(|| ProductError::SaleDates(one_line(&dates, 60)))?
@@ -201,20 +277,32 @@ impl Cost {
         if text.trim().is_empty() { Self::None } else { Self::Text(text) }
     }
 
+    /// Returns a price whose number a program wrote; none if the text is empty.
+    pub(super) fn of_number(text: impl Into<String>) -> Self {
+        let text = text.into();
+        if text.trim().is_empty() { Self::None } else { Self::Number(text) }
+    }
+
     /// Returns a price that was read already.
     pub(super) fn of_price(price: Option<Price>) -> Self {
         price.map_or(Self::None, Self::Read)
     }
 
-    fn read(self, currency: Option<&str>) -> Result<Option<Price>, ProductError> {
+    fn read(self, rules: &PriceRules<'_>) -> Result<Option<Price>, ProductError> {
         match self {
             Self::None => Ok(None),
             Self::Read(price) => Ok(Some(price)),
-            Self::Text(text) => match price::price(&text, currency) {
-                Some(price) => Ok(Some(price)),
-                None => Err(ProductError::Price(one_line(&text, 40))),
-            },
+            Self::Text(text) => rules.read(&text).map(Some),
+            Self::Number(text) => rules.of_programs().read(&text).map(Some),
         }
+    }
+}
+
+/// Returns the number format that is not this one.
+const fn other(format: NumberFormat) -> &'static str {
+    match format {
+        NumberFormat::Dot => "comma",
+        NumberFormat::Comma | NumberFormat::Auto => "dot",
     }
 }
 

@@ -7,16 +7,17 @@ use super::{
     feed::Feed,
     feed_error::FeedError,
     json::{each, text, words},
+    price::PriceRules,
     product::{Cost, Draft},
 };
-use crate::page::document::{Availability, Price};
+use crate::page::document::Availability;
 
-/// Reads a list of products. `base` is the URL of the list, and `currency` that of the store.
-pub(super) fn read(products: &[Value], base: &str, currency: Option<&str>) -> Result<Feed, FeedError> {
-    let currency = currency.ok_or(FeedError::NoCurrency)?;
+/// Reads a list of products. `base` is the URL of the list, and `rules` has the currency of the store.
+pub(super) fn read(products: &[Value], base: &str, rules: &PriceRules<'_>) -> Result<Feed, FeedError> {
+    rules.currency.ok_or(FeedError::NoCurrency)?;
     let mut feed = Feed::new(FeedFormat::Shopify);
     for product in products {
-        feed.add(draft(product, origin(base), currency), Some(currency));
+        feed.add(draft(product, origin(base)), rules);
     }
     Ok(feed)
 }
@@ -38,14 +39,14 @@ pub fn shopify_event(
         "products/delete" => Ok(Some(ShopEvent::Delete(id()?))),
         "products/create" | "products/update" if !is_sold => Ok(Some(ShopEvent::Delete(id()?))),
         "products/create" | "products/update" => {
-            let product = draft(body, origin(base), currency).product(Some(currency))?;
+            let product = draft(body, origin(base)).product(&Some(currency).into())?;
             Ok(Some(ShopEvent::Upsert(Box::new(product))))
         }
         _ => Ok(None),
     }
 }
 
-fn draft(product: &Value, origin: &str, currency: &str) -> Draft {
+fn draft(product: &Value, origin: &str) -> Draft {
     let variants = product.get("variants").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     // The cheapest of those that can be bought.
     let in_stock = variants.iter().any(is_available);
@@ -56,9 +57,9 @@ fn draft(product: &Value, origin: &str, currency: &str) -> Draft {
     let cost = |name: &str| shown.and_then(|variant| text(variant, name)).unwrap_or_default();
     let (price, before) = (cost("price"), cost("compare_at_price"));
     let (price, sale_price) = if is_more(&before, &price) {
-        (Cost::of_text(before), Cost::of_text(price))
+        (Cost::of_number(before), Cost::of_number(price))
     } else {
-        (Cost::of_text(price), Cost::None)
+        (Cost::of_number(price), Cost::None)
     };
     let mut tags = words(product, "tags");
     tags.extend(["product_type", "vendor"].into_iter().filter_map(|name| text(product, name)));
@@ -69,8 +70,8 @@ fn draft(product: &Value, origin: &str, currency: &str) -> Draft {
         description: text(product, "body_html"),
         url: text(product, "handle").map(|handle| format!("{origin}/products/{handle}")),
         image: each(product, "images", "src").into_iter().next(),
-        price: with_currency(price, currency),
-        sale_price: with_currency(sale_price, currency),
+        price,
+        sale_price,
         sale_dates: None,
         price_varies,
         availability: Some(if in_stock { Availability::InStock } else { Availability::OutOfStock }),
@@ -95,17 +96,7 @@ fn is_more(before: &str, price: &str) -> bool {
 
 /// Returns a price without a currency in thousandths.
 fn amount(text: &str) -> Option<u64> {
-    super::amount_of(&super::price::price(text, Some("XXX"))?.amount)
-}
-
-fn with_currency(cost: Cost, currency: &str) -> Cost {
-    match cost {
-        Cost::Text(text) => match super::price::price(&text, Some(currency)) {
-            Some(Price { amount, currency }) => Cost::Read(Price { amount, currency }),
-            None => Cost::Text(text),
-        },
-        cost => cost,
-    }
+    super::amount_of(&PriceRules::from(Some("XXX")).of_programs().read(text).ok()?.amount)
 }
 
 /// Returns scheme, host and port of a URL.

@@ -7,6 +7,7 @@ use super::{
     character_references::decode,
     feed::Feed,
     feed_error::FeedError,
+    price::PriceRules,
     product::{Cost, Draft, availability},
 };
 
@@ -26,7 +27,7 @@ struct Columns {
 }
 
 /// Reads the products of a table.
-pub(super) fn read(text: &str, currency: Option<&str>) -> Result<Feed, FeedError> {
+pub(super) fn read(text: &str, rules: &PriceRules<'_>) -> Result<Feed, FeedError> {
     let mut feed = Feed::new(FeedFormat::MerchantTable);
     let header = text.lines().next().unwrap_or_default();
     let delimiter = ['\t', ';'].into_iter().find(|delimiter| header.contains(*delimiter)).unwrap_or(',');
@@ -35,7 +36,7 @@ pub(super) fn read(text: &str, currency: Option<&str>) -> Result<Feed, FeedError
         match &columns {
             None => columns = Some(Columns::of(record)?),
             Some(columns) if record.iter().any(|cell| !cell.trim().is_empty()) => {
-                feed.add(columns.draft(record), currency);
+                feed.add(columns.draft(record), rules);
             }
             Some(_) => {}
         }

@@ -13,6 +13,7 @@ use super::{
     character_references::{character, decode},
     feed::Feed,
     feed_error::FeedError,
+    price::PriceRules,
     product::{Cost, Draft, availability},
 };
 
@@ -58,7 +59,7 @@ enum Field {
 }
 
 /// Reads the products of a feed in XML.
-pub(super) fn read(text: &str, currency: Option<&str>) -> Result<Feed, FeedError> {
+pub(super) fn read(text: &str, rules: &PriceRules<'_>) -> Result<Feed, FeedError> {
     let mut feed = Feed::new(FeedFormat::MerchantXml);
     let mut reader = Reader::from_str(text);
     let mut parser = Parser::default();
@@ -71,9 +72,9 @@ pub(super) fn read(text: &str, currency: Option<&str>) -> Result<Feed, FeedError
             Event::Start(start) => parser.open(&start)?,
             Event::Empty(start) => {
                 parser.open(&start)?;
-                feed.extend(parser.close(), currency);
+                feed.extend(parser.close(), rules);
             }
-            Event::End(_) => feed.extend(parser.close(), currency),
+            Event::End(_) => feed.extend(parser.close(), rules),
             Event::Text(text) => parser.add(&text.xml_content(XmlVersion::Implicit1_0)),
             // What is escaped here is encoded twice in other elements.
             Event::CData(text) => parser.add(&decode(&text.xml_content(XmlVersion::Implicit1_0))),
@@ -184,9 +185,9 @@ impl Item {
 }
 
 impl Feed {
-    fn extend(&mut self, draft: Option<Draft>, currency: Option<&str>) {
+    fn extend(&mut self, draft: Option<Draft>, rules: &PriceRules<'_>) {
         if let Some(draft) = draft {
-            self.add(draft, currency);
+            self.add(draft, rules);
         }
     }
 }

@@ -12,7 +12,8 @@ use thiserror::Error;
 use super::SourceSettings;
 use crate::{
     product_feed::{
-        FeedProduct, ProductError, ShopEvent, read_push as read_items, shopify_event, woocommerce_event,
+        FeedProduct, PriceRules, ProductError, ShopEvent, read_push as read_items, shopify_event,
+        woocommerce_event,
     },
     webhooks::{HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, SignatureError, WebhookSecret, verify},
 };
@@ -117,7 +118,7 @@ impl PushRequest {
 }
 
 /// Verifies a push under the secret of its source, and reads it. Returns its name, by which it is
-/// recognized when it comes again. `currency` is that of prices without one.
+/// recognized when it comes again. `rules` say how its prices are read.
 ///
 /// # Errors
 /// Returns an error if it is not signed, or cannot be read.
@@ -125,22 +126,22 @@ pub fn read_push(
     request: &PushRequest,
     secret: &str,
     settings: &SourceSettings,
-    currency: Option<&str>,
+    rules: PriceRules<'_>,
     now: UnixMillis,
 ) -> Result<(Option<String>, Pushed), PushError> {
     let name = |kind: &str, id: &str| request.header(id).map(|id| format!("{kind} {}", short(id)));
     if request.header(HEADER_SIGNATURE).is_some() {
         let secret = WebhookSecret::parse(secret).map_err(|_| PushError::OtherSecret)?;
         let id = verify(|name| request.header(name), request.body.as_bytes(), &[secret], now)?;
-        return Ok((Some(format!("standard {}", short(id))), own(&request.body, currency)?));
+        return Ok((Some(format!("standard {}", short(id))), own(&request.body, rules)?));
     }
     if let Some(signature) = request.header(SHOPIFY_SIGNATURE) {
         check(SHOPIFY_SIGNATURE, signature, secret, &request.body)?;
-        return Ok((name("shopify", SHOPIFY_ID), shopify(request, settings, currency)?));
+        return Ok((name("shopify", SHOPIFY_ID), shopify(request, settings, rules.currency)?));
     }
     if let Some(signature) = request.header(WOOCOMMERCE_SIGNATURE) {
         check(WOOCOMMERCE_SIGNATURE, signature, secret, &request.body)?;
-        return Ok((name("woocommerce", WOOCOMMERCE_ID), woocommerce(request, currency)?));
+        return Ok((name("woocommerce", WOOCOMMERCE_ID), woocommerce(request, rules.currency)?));
     }
     Err(PushError::Unsigned)
 }
@@ -152,7 +153,7 @@ fn check(header: &'static str, signature: &str, secret: &str, body: &str) -> Res
     if equal(&expected, &given) { Ok(()) } else { Err(PushError::Mismatch { header }) }
 }
 
-fn own(body: &str, currency: Option<&str>) -> Result<Pushed, PushError> {
+fn own(body: &str, rules: PriceRules<'_>) -> Result<Pushed, PushError> {
     if body.trim().is_empty() {
         return Ok(Pushed::Ping);
     }
@@ -160,7 +161,7 @@ fn own(body: &str, currency: Option<&str>) -> Result<Pushed, PushError> {
     if body.get("upsert").is_none() && body.get("delete").is_none() {
         return Ok(Pushed::Ping);
     }
-    let (read, deletes) = read_items(&body, currency);
+    let (read, deletes) = read_items(&body, rules);
     let (mut upserts, mut errors) = (Vec::new(), Vec::new());
     for product in read {
         match product {

@@ -10,7 +10,9 @@ use thiserror::Error;
 
 use crate::{
     page::{UrlError, WebUrl, document::Availability},
-    product_feed::{FeedFormat, FormatChoice, Order, ProductFilter, Selection, amount_of},
+    product_feed::{
+        FeedFormat, FormatChoice, NumberFormat, Order, PriceRules, ProductFilter, Selection, amount_of,
+    },
 };
 
 /// Most products of a source: as many as a page has.
@@ -27,6 +29,9 @@ pub struct SourceSettings {
     pub format: Option<FeedFormat>,
     /// The currency of prices without one.
     pub currency: Option<String>,
+    /// The number format of prices.
+    #[serde(default)]
+    pub number_format: NumberFormat,
     /// The address of the shop, if its feed lies elsewhere: Shopify's products are linked to below it.
     pub store_url: Option<WebUrl>,
     /// The part of the feed that it takes.
@@ -62,6 +67,7 @@ impl SourceSettings {
         let url = fields.required("url", |value| Ok::<_, TypeError>(text(value)?.to_owned()));
         let format = fields.nullable("format", parse_format).flatten();
         let currency = fields.nullable("currency", parse_currency);
+        let number_format = fields.nullable("number_format", parse_numbers).unwrap_or_default();
         let store_url =
             fields.nullable("store_url", |value| Ok::<_, SettingError>(WebUrl::parse(text(value)?)?));
         let filter = fields.nullable_object("filter", read_filter).unwrap_or_default();
@@ -88,6 +94,7 @@ impl SourceSettings {
             url: url?,
             format,
             currency,
+            number_format,
             store_url,
             selection,
             push: push.flatten().unwrap_or_default(),
@@ -97,6 +104,11 @@ impl SourceSettings {
     /// Returns the URL below which products without one are.
     pub fn base(&self) -> &str {
         self.store_url.as_ref().map_or(&self.url, WebUrl::as_str)
+    }
+
+    /// Returns how the prices of its feed are read.
+    pub fn price_rules(&self) -> PriceRules<'_> {
+        PriceRules { currency: self.currency.as_deref(), numbers: self.number_format }
     }
 
     /// Returns the format that is expected.
@@ -133,6 +145,11 @@ fn parse_currency(value: &Value) -> Result<String, SettingError> {
     let currency = text(value)?;
     let is_valid = currency.len() == 3 && currency.bytes().all(|byte| byte.is_ascii_uppercase());
     if is_valid { Ok(currency.to_owned()) } else { Err(SettingError::Currency) }
+}
+
+fn parse_numbers(value: &Value) -> Result<NumberFormat, SettingError> {
+    let numbers = value.as_str().and_then(|name| name.parse().ok());
+    numbers.ok_or_else(|| SettingError::Name(NumberFormat::ALL.map(NumberFormat::as_str).to_vec()))
 }
 
 fn parse_order(value: &Value) -> Result<Order, SettingError> {

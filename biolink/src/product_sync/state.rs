@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     page::{PageId, SourceId},
-    product_feed::{Feed, FeedProduct},
+    product_feed::{Feed, FeedProduct, NumberFormat, PriceRules},
 };
 
 /// Failures in a row from which a source is failing.
@@ -71,6 +71,8 @@ pub struct SyncState {
     /// Pushes since the fetch began that has not ended.
     pushed_since: Option<PushedSince>,
     shown: usize,
+    /// The number format that the prices of the last feed showed, for pushes.
+    numbers: NumberFormat,
     runs: Vec<Run>,
 }
 
@@ -184,6 +186,14 @@ impl SyncState {
         }
     }
 
+    /// Returns how the prices of a push are read: as the settings say, and where they leave it open, as the
+    /// last feed showed.
+    pub fn price_rules<'a>(&'a self, catalogue: &'a Catalogue) -> PriceRules<'a> {
+        let rules = self.source.as_ref().map(|source| source.settings.price_rules()).unwrap_or_default();
+        let numbers = if rules.numbers == NumberFormat::Auto { self.numbers } else { rules.numbers };
+        PriceRules { currency: rules.currency.or_else(|| catalogue.currency()), numbers }
+    }
+
     /// Takes in changes that the shop pushed. Returns how many products they are about.
     pub fn push(
         &mut self,
@@ -270,6 +280,7 @@ impl SyncState {
                         }
                         self.held = false;
                         (self.etag, self.last_modified) = (etag, last_modified);
+                        self.numbers = feed.numbers();
                         *catalogue = Catalogue::of(&feed, &attempt.settings.selection, now);
                         if !since.apply(catalogue, &attempt.settings.selection, now) {
                             self.ping(now);
@@ -400,7 +411,7 @@ impl SyncState {
 }
 
 fn of_feed(feed: &Feed, run: Run) -> Run {
-    let faults = feed.faults.iter().take(MAX_FAULTS);
+    let faults = feed.main_faults(MAX_FAULTS).into_iter();
     Run {
         format: Some(feed.format),
         items: feed.items,

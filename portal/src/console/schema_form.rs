@@ -82,6 +82,7 @@ const LABELS: &[(&str, &str)] = &[
     ("metadata", "Notes by name"),
     ("min", "Age"),
     ("noindex", "Hide from search engines"),
+    ("number_format", "How prices are written: dot is 1,299.00, comma is 1.299,00"),
     ("preset", "Look"),
     ("price_varies", "Variants have other prices"),
     ("rel", "Relations"),

@@ -7,6 +7,10 @@ use crate::{
     product_feed::{FeedFault, FeedProduct, ProductError, ShopEvent, woocommerce_event},
 };
 
+mod prices;
+mod variants;
+mod woocommerce;
+
 const URL: &str = "https://shop.example/feed";
 
 fn parse(text: &str) -> Result<Feed, FeedError> {

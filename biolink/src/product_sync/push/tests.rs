@@ -1,7 +1,10 @@
 use serde_json::json;
 
 use super::*;
-use crate::{product_feed::Selection, webhooks::sign};
+use crate::{
+    product_feed::{NumberFormat, Selection},
+    webhooks::sign,
+};
 
 const NOW: UnixMillis = UnixMillis(1_795_000_000_000);
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -9,7 +12,15 @@ const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 fn settings() -> SourceSettings {
     let selection = Selection { filter: Default::default(), order: Default::default(), max_items: 50 };
     let url = "https://store.example/products.json".to_owned();
-    SourceSettings { url, format: None, currency: None, store_url: None, selection, push: true }
+    SourceSettings {
+        url,
+        format: None,
+        currency: None,
+        number_format: NumberFormat::Auto,
+        store_url: None,
+        selection,
+        push: true,
+    }
 }
 
 fn request(headers: &[(&str, &str)], body: &str) -> PushRequest {
@@ -18,7 +29,7 @@ fn request(headers: &[(&str, &str)], body: &str) -> PushRequest {
 }
 
 fn read(request: &PushRequest, secret: &str) -> Result<(Option<String>, Pushed), PushError> {
-    read_push(request, secret, &settings(), Some("EUR"), NOW)
+    read_push(request, secret, &settings(), Some("EUR").into(), NOW)
 }
 
 fn standard(body: &str) -> PushRequest {
@@ -110,7 +121,8 @@ fn push_that_is_not_signed_is_refused() {
         assert!(error.is_unsigned() && error == SignatureError::Mismatch.into(), "{error}");
     }
     assert_eq!(read(&standard(body), "shop secret"), Err(PushError::OtherSecret));
-    let later = read_push(&standard(body), SECRET, &settings(), None, NOW.plus(600_000)).unwrap_err();
+    let later = read_push(&standard(body), SECRET, &settings(), PriceRules::default(), NOW.plus(600_000))
+        .unwrap_err();
     assert!(later.is_unsigned(), "{later}");
     for header in [SHOPIFY_SIGNATURE, WOOCOMMERCE_SIGNATURE] {
         for request in [request(&[(header, "")], body), request(&[(header, "AAAA")], body)] {
@@ -120,6 +132,6 @@ fn push_that_is_not_signed_is_refused() {
         assert_eq!(error, PushError::Mismatch { header });
     }
     let push = of_shop(SHOPIFY_SIGNATURE, &[(SHOPIFY_TOPIC, "products/update")], body);
-    let error = read_push(&push, "shop secret", &settings(), None, NOW).unwrap_err();
+    let error = read_push(&push, "shop secret", &settings(), PriceRules::default(), NOW).unwrap_err();
     assert_eq!(error, PushError::NoCurrency { shop: "Shopify" });
 }

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     page::{PageId, SourceId},
-    product_feed::{FeedFormat, FormatChoice, Selection},
+    product_feed::{FeedFormat, FormatChoice, NumberFormat, Selection},
 };
 
 const HOUR: u64 = 3_600_000;
@@ -15,7 +15,15 @@ fn source(max_items: usize, push: bool) -> Source {
     Source {
         id: SourceId::new([3; 12]),
         page: PageId::new([2; 12]),
-        settings: SourceSettings { url, format: None, currency: None, store_url: None, selection, push },
+        settings: SourceSettings {
+            url,
+            format: None,
+            currency: None,
+            number_format: NumberFormat::Auto,
+            store_url: None,
+            selection,
+            push,
+        },
         secret: None,
         version: 1,
         created_at: UnixMillis(0),

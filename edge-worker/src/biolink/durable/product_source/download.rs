@@ -21,9 +21,8 @@ const ACCEPT: &str = "application/rss+xml, application/atom+xml, application/jso
 pub(super) async fn fetch(attempt: &SyncAttempt, policy: &FetchPolicy) -> Result<Fetched, FetchError> {
     let settings = &attempt.settings;
     let deadline = clock::now().plus(DOWNLOAD_TIMEOUT_MS);
-    let (base, currency) =
-        (settings.store_url.as_ref().map(|url| url.as_str()), settings.currency.as_deref());
-    let mut download = Download::new(&settings.url, settings.choice(), base, currency);
+    let base = settings.store_url.as_ref().map(|url| url.as_str());
+    let mut download = Download::new(&settings.url, settings.choice(), base, settings.price_rules());
     let is_single = download.is_single();
     loop {
         let url = FetchUrl::parse(&download.url(), policy)?;

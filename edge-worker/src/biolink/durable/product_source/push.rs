@@ -1,5 +1,6 @@
 //! Takes in what a shop pushes.
 
+use biolink::product_feed::PriceRules;
 use biolink::product_sync::{PushReply, PushRequest, Pushed, Source, read_push};
 use shared::key::{BiolinkPlan, KeyId};
 use worker::Result;
@@ -16,16 +17,17 @@ impl ProductSource {
         let now = clock::now();
         let found = self.with(|parts| {
             let source = parts.state.source().map(|(account, source)| (account, source.clone()));
-            Ok(source
-                .map(|(account, source)| (account, source, parts.catalogue.currency().map(str::to_owned))))
+            let PriceRules { currency, numbers } = parts.state.price_rules(&parts.catalogue);
+            let currency = currency.map(str::to_owned);
+            Ok(source.map(|(account, source)| (account, source, currency, numbers)))
         })?;
-        let Some((account, source, currency)) = found else { return Ok(PushReply::Unknown) };
+        let Some((account, source, currency, numbers)) = found else { return Ok(PushReply::Unknown) };
         let Some(secret) = self.secret(account, &source)? else { return Ok(PushReply::Unknown) };
         if !self.has_plan(account).await? {
             return Ok(PushReply::Unknown);
         }
-        let currency = source.settings.currency.as_deref().or(currency.as_deref());
-        let (name, pushed) = match read_push(request, &secret, &source.settings, currency, now) {
+        let rules = PriceRules { currency: currency.as_deref(), numbers };
+        let (name, pushed) = match read_push(request, &secret, &source.settings, rules, now) {
             Ok(read) => read,
             Err(error) if error.is_unsigned() => return Ok(PushReply::Unsigned(error.to_string())),
             Err(error) => return Ok(PushReply::Malformed(error.to_string())),
