@@ -188,7 +188,7 @@ async fn respond(
             site::respond(route, context.address.base, contact, context.request.now)
         }
         Route::Preview => boxed(preview::handle(context, access)).await,
-        Route::Mcp => boxed(serve_mcp(context, query, access)).await.map_err(mcp::challenged),
+        Route::Mcp => boxed(serve_mcp(context, query, access)).await.map_err(|problem| mcp::challenged(context, problem)),
         Route::KeyChanges => boxed(key_changes::handle(context, query, access)).await,
         Route::Meters => boxed(meters::handle(context, access)).await,
     };

@@ -9,11 +9,13 @@
 mod action_list;
 mod actions;
 mod hints;
+mod key_refused;
 mod known_actions;
 mod list_cursor;
 mod message;
 mod origin;
 mod outcome;
+mod outline;
 mod request;
 mod responder;
 mod revision;
@@ -25,6 +27,7 @@ mod toolset;
 
 pub use action_list::{ActionPage, action_page};
 pub use actions::action_request;
+pub use key_refused::key_refused;
 pub use list_cursor::ListCursor;
 pub use message::{Message, MessageHeaders, Method};
 pub use origin::check_origin;
@@ -32,7 +35,7 @@ pub use outcome::ToolOutcome;
 pub use request::{ArgumentError, ToolRequest};
 pub use responder::Responder;
 pub use rpc_error::RpcError;
-pub use selection::select;
+pub use selection::{Permitted, select};
 pub use table::{requests, tools};
 pub use toolset::Toolsets;
 

@@ -7,6 +7,7 @@ use shared::tool::Tool;
 use tests::{
     http::{Request, Response},
     keys,
+    origin::{Origin, OriginBehavior},
     stack::{Edge, Stack},
 };
 
@@ -188,6 +189,8 @@ fn bearer_token_is_taken_as_the_key() {
     assert_eq!((none.status, &none.json()["code"]), (401, &json!("key-missing")));
     let elsewhere = Request::new("GET", "/v1/keys/me").header("authorization", &format!("Bearer {key}"));
     assert_eq!(elsewhere.send(edge.addr).status, 401, "only /mcp takes it");
+    let told = invalid.json()["detail"].as_str().unwrap().to_owned();
+    assert!(told.contains("Authorization") && !told.contains("X-API-Key"), "{told}");
 }
 
 /// What the official conformance suite asks of a local server (`dns-rebinding-protection`).
@@ -271,5 +274,85 @@ fn tool_outside_of_the_toolsets_is_unknown() {
         ("/mcp?toolsets=account", "export_account"),
     ] {
         assert_eq!(at(path, name), Value::Null, "{path} {name}");
+    }
+}
+
+/// Makes a secret of a key with these scopes.
+fn secret(edge: &Edge, key: &str, scopes: &Value) -> String {
+    let body = json!({ "name": scopes.to_string(), "scopes": scopes });
+    let made = Request::post("/v1/keys/me/secrets", &body).key(key).send(edge.addr).json();
+    made["key"].as_str().unwrap_or_else(|| panic!("{made}")).to_owned()
+}
+
+#[test]
+fn list_has_what_the_secret_may_call_and_is_small() {
+    let stack = Stack::shared();
+    let edge = &stack.edge;
+    let (free, _) = edge.issue("free");
+    let (business, _) = business_key(edge);
+    let qr = secret(edge, &business, &json!({ "tools": ["qr"] }));
+    let listed = list(edge, &qr, "/mcp");
+    assert_eq!(names(&listed), ["call_tool", "read_usage", "qr_generate"]);
+    let tool = &result(&listed)["tools"][0]["inputSchema"]["properties"]["tool"];
+    assert_eq!(tool["enum"], json!(["qr"]));
+    let reader = names(&list(edge, &secret(edge, &business, &json!({ "biolink": "read" })), "/mcp"));
+    assert!(reader.contains(&"list_pages".to_owned()), "{reader:?}");
+    for name in ["call_tool", "create_page", "delete_page", "qr_generate"] {
+        assert!(!reader.contains(&name.to_owned()), "{name}: {reader:?}");
+    }
+    let scopes = [
+        json!({ "tools": ["all"] }),
+        json!({ "biolink": "write" }),
+        json!({ "tools": ["all"], "biolink": "admin", "keys": true }),
+        json!({ "tools": [] }),
+    ];
+    let secrets =
+        [&business, &free].into_iter().flat_map(|key| scopes.iter().map(|of| secret(edge, key, of)));
+    for key in secrets.collect::<Vec<_>>().iter().chain([&business, &free]) {
+        let whole = list(edge, key, "/mcp");
+        assert_eq!(whole.status, 200, "{}", whole.text());
+        assert!(whole.body.len() <= 30_000, "{} bytes", whole.body.len());
+    }
+}
+
+#[test]
+fn call_without_its_body_is_refused_and_not_counted() {
+    let stack = Stack::shared();
+    let (key, _) = business_key(&stack.edge);
+    let used = || {
+        let own = Request::get("/v1/keys/me").key(&key).send(stack.edge.addr).json();
+        own["usage"]["day"]["used"].clone()
+    };
+    let before = used();
+    for name in ["create_page", "qr_generate"] {
+        let refused = result(&call(&stack.edge, &key, name, &json!({})));
+        assert_eq!(refused["isError"], true, "{refused}");
+        assert!(refused["content"][0]["text"].as_str().unwrap().contains("`body` is required"), "{refused}");
+        assert_eq!(refused["_meta"]["status"], Value::Null, "no request was made");
+    }
+    assert_eq!(used(), before);
+}
+
+#[test]
+fn tool_that_breaks_off_is_an_error_in_the_result() {
+    let cut = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nonly this";
+    let chunked =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\nb\r\nonly";
+    let gzip =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n";
+    for response in [cut, chunked, gzip] {
+        let origin = Origin::start(OriginBehavior::BreakOff(response.into()));
+        let edge = Edge::start(&origin.url());
+        let (key, _) = edge.issue("pro");
+        let called = call(&edge, &key, "call_tool", &json!({ "tool": "pdf", "action": "merge" }));
+        let result = result(&called);
+        assert_eq!(called.json()["id"], 1);
+        assert_eq!(
+            (&result["isError"], &result["structuredContent"]["code"]),
+            (&json!(true), &json!("response-aborted")),
+            "{response}: {result}"
+        );
+        let outcome = json!(["/mcp", "pdf", "merge", 503, "response-aborted"]);
+        assert_eq!(logged(&edge, &called), outcome);
     }
 }

@@ -6,14 +6,14 @@ use biolink::pages_api::plan_required;
 use portal::asset::Asset;
 use portal::mcp::{
     ACCEPT, CHALLENGE, ListCursor, MAX_MESSAGE, MAX_RESULT, METHOD_HEADER, Message, MessageHeaders, Method,
-    NAME_HEADER, REVISION_HEADER, Responder, ToolOutcome, ToolRequest, Toolsets, action_page, action_request,
-    check_origin, select,
+    NAME_HEADER, Permitted, REVISION_HEADER, Responder, ToolOutcome, ToolRequest, Toolsets, action_page,
+    action_request, check_origin, key_refused, select,
 };
 use shared::caller::bearer_token;
 use shared::catalog::Catalog;
 use shared::headers::API_KEY;
 use shared::key::KeyRecord;
-use shared::problem::{Problem, codes};
+use shared::problem::{Code, Problem, codes};
 use shared::request::Head;
 use shared::response::Response;
 
@@ -58,9 +58,13 @@ pub(crate) fn head<'a>(context: &RequestContext<'a>) -> Head<'a> {
     Head { api_key: context.head.api_key.or_else(bearer), ..context.head.clone() }
 }
 
-/// Returns a refusal of the key with the challenge for clients of MCP.
-pub(crate) fn challenged(problem: Problem) -> Problem {
+/// Returns a refusal of the key with the challenge for clients of MCP, and in the words of the header that such a client
+/// sends.
+pub(crate) fn challenged(context: &RequestContext<'_>, problem: Problem) -> Problem {
     match problem.status() {
+        401 if context.head.api_key.is_none() => {
+            key_refused(problem).with_header("www-authenticate", CHALLENGE)
+        }
         401 => problem.with_header("www-authenticate", CHALLENGE),
         _ => problem,
     }
@@ -82,7 +86,7 @@ pub(crate) async fn read(
     // Before the key: a name that a stranger has led to this machine is 403, whatever it sends.
     context.address.check_confidential(context.bindings.http_allowed)?;
     let key = authenticate(context)?;
-    access.key_id = Some(key.id);
+    access.record_key(&key);
     let toolsets = Toolsets::parse(query)?;
     let text = body::read_as(context.request, &context.head, &["application/json"], MAX_MESSAGE).await?;
     let header = |name| context.request.header(name);
@@ -124,7 +128,8 @@ pub(crate) async fn read(
     Ok(Step::Respond(response))
 }
 
-/// Returns a page of the list of tools. Without the key's record it has every tool: a call asks for the plan.
+/// Returns a page of the list of tools that the secret may call. Without the key's record it has every tool: a call asks
+/// for plan and scope.
 async fn list(
     context: &RequestContext<'_>,
     responder: &Responder,
@@ -133,15 +138,21 @@ async fn list(
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
     let record = usable(context, access).await?;
-    let has_plan = record.is_none_or(|record| plan_required(record.biolink_plan).is_ok());
+    let key = authenticate(context)?;
+    let permitted = record.map_or(Permitted::ALL, |record| Permitted {
+        has_plan: plan_required(record.biolink_plan).is_ok(),
+        scopes: record.scopes(&key, context.request.now),
+    });
     // The gateway's own tools are on the first page.
     let table = match cursor {
         None => assets::text(context, Asset::McpTools).await?,
         Some(_) => String::new(),
     };
-    let page = catalog(context).await.map(|catalog| action_page(&catalog, toolsets, cursor.as_ref()));
+    let page = catalog(context)
+        .await
+        .map(|catalog| action_page(&catalog, toolsets, permitted.scopes, cursor.as_ref()));
     let page = page.unwrap_or_default();
-    Ok(responder.listed(&select(&table, toolsets, has_plan, &page.tools), page.next.as_deref()))
+    Ok(responder.listed(&select(&table, toolsets, permitted, &page.tools), page.next.as_deref()))
 }
 
 /// Returns what the tools say of themselves, or `None` if no origin responds: `call_tool` calls them all
@@ -199,11 +210,11 @@ async fn usable(
     }
 }
 
-/// Returns the response to a call, from the response of the API.
+/// Returns the response to a call, from the response of the API. A tool whose body stalls or breaks off is a problem in
+/// the result, as one that does not respond is.
 ///
 /// # Errors
-/// The problem of a key that may not be used, or if the body of a tool's response stalls or breaks
-/// off.
+/// The problem of a key that may not be used.
 pub(crate) async fn respond(
     request: &ClientRequest,
     responder: &Responder,
@@ -211,31 +222,43 @@ pub(crate) async fn respond(
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
     let code = problem_of(&outcome);
-    let response = match outcome {
-        Ok(response) => response,
+    let (response, headers) = match outcome {
+        Ok(ClientResponse::Own(own)) => return Ok(of_own(&own, code, responder, access)),
+        Ok(ClientResponse::Streamed { response, headers }) => (response, headers),
         Err(problem) if problem.status() == 401 => return Err(problem),
-        Err(problem) => ClientResponse::Own(problem.render(&request.id).into_bytes()),
+        Err(problem) => {
+            return Ok(of_own(&problem.render(&request.id).into_bytes(), code, responder, access));
+        }
     };
-    match response {
-        ClientResponse::Own(own) => {
-            access.call = Some(CallResult { status: own.status, code });
-            let headers: Vec<_> = own.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
-            let media_type = own.header("content-type").unwrap_or_default();
-            Ok(ToolOutcome { status: own.status, media_type, body: &own.body, headers: &headers }
-                .response(responder))
+    access.call = Some(CallResult { status: response.status, code });
+    let body = match body::of_response(&response.raw, request, MAX_RESULT).await {
+        Ok(Some(body)) => body,
+        Ok(None) => {
+            let reason = format!("the response has more than {MAX_RESULT} bytes; call the API itself");
+            return Ok(responder.failed(&reason));
         }
-        ClientResponse::Streamed { response, headers } => {
-            access.call = Some(CallResult { status: response.status, code });
-            let Some(body) = body::of_response(&response.raw, request, MAX_RESULT).await? else {
-                let reason = format!("the response has more than {MAX_RESULT} bytes; call the API itself");
-                return Ok(responder.failed(&reason));
-            };
-            let set = headers.iter().find(|(name, _)| *name == "content-type").map(|(_, value)| &**value);
-            let media_type = set.or_else(|| response.header("content-type")).unwrap_or_default();
-            let own = headers.iter().map(|(name, value)| (&**name, &**value));
-            let headers: Vec<_> = response.headers().filter(|(name, _)| *name == "etag").chain(own).collect();
-            let status = response.status;
-            Ok(ToolOutcome { status, media_type, body: &body, headers: &headers }.response(responder))
+        Err(problem) => {
+            let (problem, code) = (problem.with_headers(headers), Some(codes::RESPONSE_ABORTED));
+            return Ok(of_own(&problem.render(&request.id).into_bytes(), code, responder, access));
         }
-    }
+    };
+    let set = headers.iter().find(|(name, _)| *name == "content-type").map(|(_, value)| &**value);
+    let media_type = set.or_else(|| response.header("content-type")).unwrap_or_default();
+    let own = headers.iter().map(|(name, value)| (&**name, &**value));
+    let headers: Vec<_> = response.headers().filter(|(name, _)| *name == "etag").chain(own).collect();
+    let status = response.status;
+    Ok(ToolOutcome { status, media_type, body: &body, headers: &headers }.response(responder))
+}
+
+/// Returns the response to a call that the gateway itself responds to.
+fn of_own(
+    own: &Response<Vec<u8>>,
+    code: Option<Code>,
+    responder: &Responder,
+    access: &mut AccessRecord,
+) -> Response {
+    access.call = Some(CallResult { status: own.status, code });
+    let headers: Vec<_> = own.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let media_type = own.header("content-type").unwrap_or_default();
+    ToolOutcome { status: own.status, media_type, body: &own.body, headers: &headers }.response(responder)
 }

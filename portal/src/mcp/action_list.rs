@@ -11,10 +11,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use shared::bounded_json::{BoundedJson, Bounds, Full};
 use shared::catalog::{ActionEntry, Catalog, MAX_ACTIONS};
+use shared::key::{Scope, Scopes};
 use shared::route::CallMethod;
 use shared::tool::Tool;
 
-use super::actions::{arguments_of, entries};
+use super::actions::{arguments_of, entries, required_of};
 use super::list_cursor::ListCursor;
 use super::toolset::{Toolset, Toolsets};
 
@@ -44,12 +45,18 @@ pub struct ActionPage {
     pub next: Option<String>,
 }
 
-/// Returns the actions that toolsets list, from a cursor or the first one on.
-pub fn action_page(catalog: &Catalog, toolsets: &Toolsets, cursor: Option<&ListCursor>) -> ActionPage {
+/// Returns the actions that toolsets list and `scopes` permit, from a cursor or the first one on.
+pub fn action_page(
+    catalog: &Catalog,
+    toolsets: &Toolsets,
+    scopes: Scopes,
+    cursor: Option<&ListCursor>,
+) -> ActionPage {
     let mut page = ActionPage::default();
     let (mut bytes, mut last) = (0, None);
     let first = cursor.map_or(0, |cursor| cursor.tool.index());
-    let tools = Tool::ALL.into_iter().skip(first).filter(|_| toolsets.list(Toolset::Tools));
+    let is_listed = |tool: &Tool| toolsets.list(Toolset::Tools) && scopes.contains(Scope::Tool(tool.label()));
+    let tools = Tool::ALL.into_iter().skip(first).filter(is_listed);
     for (tool, (name, text)) in tools.flat_map(|tool| of_tool(catalog, tool).map(move |one| (tool, one))) {
         if cursor.is_some_and(|cursor| !cursor.is_before(tool, &name)) {
             continue;
@@ -139,24 +146,20 @@ fn write(
 
 /// Writes the schema of the arguments: each parameter of the query, and `body`.
 fn write_schema(json: &mut BoundedJson, catalog: &Catalog, entry: &ActionEntry<'_>) -> Result<(), Full> {
-    let (mut required, mut open) = (Vec::new(), BTreeSet::new());
-    let is_required = |value: &Value| value.get("required") == Some(&Value::Bool(true));
+    let (required, mut open) = (required_of(entry), BTreeSet::new());
     json.object(|json| {
         json.text_member("type", "object")?;
-        json.name("additionalProperties")?;
-        json.value(&false.into())?;
         json.name("properties")?;
         json.object(|json| {
             for (name, parameter) in arguments_of(entry) {
                 json.name(name)?;
                 write_described(json, parameter, &mut open)?;
-                required.extend(is_required(parameter).then_some(name));
             }
             let Some(body) = entry.json_body() else { return Ok(()) };
             json.name("body")?;
-            required.extend(entry.operation.get("requestBody").is_some_and(is_required).then_some("body"));
             match body.get("schema") {
-                Some(schema) => write_standard(json, schema, &mut open),
+                // In place: as a definition it would be longer.
+                Some(schema) => write_standard(json, in_place(catalog, schema), &mut open),
                 None => json.object(|_| Ok(())),
             }
         })?;
@@ -183,6 +186,12 @@ fn write_schema(json: &mut BoundedJson, catalog: &Catalog, entry: &ActionEntry<'
             Ok(())
         })
     })
+}
+
+/// Returns the schema that a schema is a reference to, and any other one itself.
+fn in_place<'a>(catalog: &'a Catalog, schema: &'a Value) -> &'a Value {
+    let name = schema.get("$ref").and_then(Value::as_str).and_then(|to| to.strip_prefix(SCHEMAS));
+    name.and_then(|name| catalog.schema(name)).unwrap_or(schema)
 }
 
 /// Writes the schema of a parameter with the parameter's description.

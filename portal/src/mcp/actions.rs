@@ -27,6 +27,7 @@ pub fn action_request(
     let query: Vec<_> = arguments_of(&entry).map(|(name, _)| name).collect();
     let mut row = json!({
         "method": entry.method.method().as_str(), "path": format!("/v1/{tool}/{}", entry.action), "query": query,
+        "required": required_of(&entry),
     });
     if let (Some(_), Some(row)) = (entry.json_body(), row.as_object_mut()) {
         row.insert("body".to_owned(), true.into());
@@ -64,6 +65,15 @@ pub(super) fn entries(catalog: &Catalog, tool: Tool) -> impl Iterator<Item = (St
 pub(super) fn arguments_of<'a>(entry: &ActionEntry<'a>) -> impl Iterator<Item = (&'a str, &'a Value)> {
     let named = entry.query().filter_map(|parameter| Some((parameter.get("name")?.as_str()?, parameter)));
     named.filter(|(name, _)| *name != "body")
+}
+
+/// Returns the arguments that a call needs.
+pub(super) fn required_of<'a>(entry: &ActionEntry<'a>) -> Vec<&'a str> {
+    let is_required = |value: &Value| value.get("required") == Some(&Value::Bool(true));
+    let query = arguments_of(entry).filter(|(_, parameter)| is_required(parameter)).map(|(name, _)| name);
+    let needs_body =
+        entry.json_body().is_some() && entry.operation.get("requestBody").is_some_and(is_required);
+    query.chain(needs_body.then_some("body")).collect()
 }
 
 #[cfg(test)]
@@ -116,6 +126,10 @@ pub(super) mod tests {
         let get = request("qr_list", json!({ "limit": 3 })).unwrap().unwrap();
         assert_eq!((get.method.as_str(), get.target.as_str()), ("GET", "/v1/qr/list?limit=3"));
         assert!(request("qr_list", json!({ "limit": 3, "lang": "de" })).unwrap().is_err());
+        for arguments in [json!({}), json!({ "body": null })] {
+            let missing = request("qr_generate", arguments).unwrap();
+            assert_eq!(missing, Err(ArgumentError::Missing("body".to_owned())));
+        }
         for name in ["qr_scan", "qr_v1.2", "qr_none", "qr", "pdf_generate", "call_tool"] {
             assert!(request(name, json!({})).is_none(), "{name}");
         }

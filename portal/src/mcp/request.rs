@@ -31,6 +31,9 @@ pub enum ArgumentError {
     /// An argument in the path is missing or malformed.
     #[error("`{0}` is required: letters, digits and -._~")]
     NotSegment(String),
+    /// An argument that the tool needs is missing.
+    #[error("`{0}` is required; the tool's inputSchema has what it takes")]
+    Missing(String),
     /// An argument cannot be the value of a header.
     #[error("`{0}` is the value of a header: visible ASCII and spaces")]
     NotHeader(String),
@@ -84,6 +87,10 @@ impl ToolRequest {
             let value = value.filter(|value| is_segment(value));
             let value = value.ok_or_else(|| ArgumentError::NotSegment((*name).to_owned()))?;
             path = path.replace(&format!("{{{name}}}"), &value);
+        }
+        let is_given = |name: &&str| arguments.get(*name).is_some_and(|value| !value.is_null());
+        if let Some(missing) = names("required").into_iter().find(|name| !is_given(name)) {
+            return Err(ArgumentError::Missing(missing.to_owned()));
         }
         let body = arguments.get("body").filter(|body| takes_body && !body.is_null());
         let mut query: Vec<(String, String)> = Vec::new();
@@ -294,6 +301,12 @@ mod tests {
             json!({"page_id": PAGE, "if_match": "\"v1\""}),
         ] {
             assert!(request("read_page", &arguments).is_err(), "{arguments}");
+        }
+        for arguments in [json!({"page_id": PAGE}), json!({"page_id": PAGE, "body": null})] {
+            for name in ["patch_page", "replace_page", "add_link", "create_product_source", "order_links"] {
+                let missing = ArgumentError::Missing("body".to_owned());
+                assert_eq!(request(name, &arguments), Err(missing), "{name} {arguments}");
+            }
         }
         for value in ["\"v1\"\r\ncf-connecting-ip: 192.0.2.1", "é", "a\tb"] {
             let arguments = json!({"page_id": PAGE, "if_match": value, "body": {}});

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::outline::is_ignored;
+
 const REFERENCE: &str = "#/components/schemas/";
 const DEFINITION: &str = "#/$defs/";
-/// The largest length that is stated. A model does not reach larger ones by mistake.
-const MAX_STATED: u64 = 200;
 /// Bytes of a reference to a definition beside the name.
 const REFERENCE_BYTES: usize = r##"{"$ref":"#/$defs/"}"##.len();
 /// Bytes of a definition beside its name and its schema.
@@ -25,7 +25,7 @@ pub(super) fn standard(document: &Value, schema: &Value) -> Value {
 }
 
 /// Returns a schema of the same meaning for JSON Schema 2020-12, without what an agent has no use
-/// for: examples, patterns, most bounds of lengths, and members that are ignored. The API checks
+/// for: examples, patterns, bounds of lengths, and members that are ignored. The API checks
 /// those, and names each error.
 fn converted(schema: &Value) -> Value {
     let members = match schema {
@@ -36,9 +36,8 @@ fn converted(schema: &Value) -> Value {
     let mut kept = Map::new();
     for (name, value) in members {
         match name.as_str() {
-            "example" | "nullable" | "discriminator" | "pattern" | "minLength" | "minItems" | "maxItems"
-            | "maxProperties" => {}
-            "maxLength" if value.as_u64() > Some(MAX_STATED) => {}
+            "example" | "nullable" | "discriminator" | "pattern" | "minLength" | "maxLength" | "minItems"
+            | "maxItems" | "maxProperties" => {}
             "format" if matches!(value.as_str(), Some("uri" | "int32" | "int64")) => {}
             "additionalProperties" if value == &Value::Bool(false) => {}
             "required" if value.as_array().is_some_and(Vec::is_empty) => {}
@@ -65,12 +64,6 @@ fn converted(schema: &Value) -> Value {
         Some(Value::Bool(true)) => nullable(kept),
         _ => kept.into(),
     }
-}
-
-/// Returns true for a member of a body that is only in what is read.
-fn is_ignored(property: &Value) -> bool {
-    let description = property.get("description").and_then(Value::as_str);
-    description.is_some_and(|text| text.starts_with("Read-only"))
 }
 
 /// Returns a schema that takes null too.
@@ -145,12 +138,16 @@ fn most_repeated(schema: &Value) -> Option<(Value, String)> {
     Some((serde_json::from_str(&text).ok()?, name))
 }
 
-/// Counts the schemas in a schema by their text, with the name of the member that has the first.
+/// Counts the schemas in a schema by their text, with the shortest name of a member that has it.
 fn count(value: &Value, name: &str, places: &mut BTreeMap<String, (usize, String)>) {
     match value {
         Value::Object(members) => {
             if !name.is_empty() && matches!(members.get("type"), Some(Value::String(_) | Value::Array(_))) {
-                places.entry(value.to_string()).or_insert_with(|| (0, name.to_owned())).0 += 1;
+                let place = places.entry(value.to_string()).or_insert_with(|| (0, name.to_owned()));
+                place.0 += 1;
+                if name.len() < place.1.len() {
+                    name.clone_into(&mut place.1);
+                }
             }
             members.iter().for_each(|(name, value)| count(value, name, places));
         }
@@ -214,8 +211,8 @@ mod tests {
         let filter = json!({"type": "string", "description": "Counts only events with one of these values."});
         let schema = json!({"properties": {"os": filter, "link": filter, "limit": {"type": "integer"}}});
         let shared = standard(&json!({}), &schema);
-        assert_eq!(shared["properties"]["os"], json!({"$ref": "#/$defs/link"}));
-        assert_eq!(shared["$defs"], json!({"link": filter}));
+        assert_eq!(shared["properties"]["os"], json!({"$ref": "#/$defs/os"}));
+        assert_eq!(shared["$defs"], json!({"os": filter}));
         assert_eq!(shared["properties"]["limit"], json!({"type": "integer"}));
     }
 }

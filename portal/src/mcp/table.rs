@@ -6,6 +6,7 @@ use shared::tool::Tool;
 
 use super::hints::annotations;
 use super::known_actions::known_actions;
+use super::outline::{Outline, resolve};
 use super::request::HEADERS;
 use super::schema::standard;
 use super::toolset::Toolset;
@@ -33,14 +34,15 @@ const CONFIDENTIAL: [&str; 3] = ["export_account", "read_webhook_secret", "rotat
 const PERSONAL: [&str; 2] = ["erase_account", "upload_image"];
 /// The path and the name of the one operation of the gateway's description beside calls.
 const USAGE: (&str, &str) = ("/v1/keys/me", "read_usage");
-/// Bodies whose schema another tool of the same toolset has.
-const LIKE: [(&str, &str); 6] = [
-    ("replace_page", "As `body` of create_page."),
-    ("patch_page", "Members of `body` of create_page."),
-    ("add_link", "As one of `links` of create_page."),
-    ("patch_link", "Members of one of `links` of create_page."),
-    ("patch_webhook", "Members of `body` of create_webhook."),
-    ("patch_product_source", "Members of `body` of create_product_source."),
+/// Bodies of many members, and how much of them the list has.
+const OUTLINES: [(&str, Outline); 7] = [
+    ("create_page", Outline { levels: 2, described: 2, nullable: false }),
+    ("replace_page", Outline { levels: 1, described: 0, nullable: false }),
+    ("patch_page", Outline { levels: 1, described: 0, nullable: true }),
+    ("add_link", Outline { levels: 1, described: 2, nullable: false }),
+    ("patch_link", Outline { levels: 1, described: 0, nullable: true }),
+    ("create_product_source", Outline { levels: 2, described: 3, nullable: false }),
+    ("patch_product_source", Outline { levels: 1, described: 0, nullable: true }),
 ];
 /// Arguments that the instructions of the server describe, if they are one value.
 const COMMON: [&str; 10] = [
@@ -58,24 +60,44 @@ const COMMON: [&str; 10] = [
 /// Parameters that are no arguments: what they do to a response is of no use to an agent.
 const WITHOUT: [(&str, &str); 2] = [("read_analytics", "format"), ("read_page", "if_none_match")];
 
-/// What descriptions say of the status, and of plans: a key gets the tools of its plan.
-const UNSAID: [&str; 3] =
-    [" A dry run responds with 200.", " For keys of every plan.", ", and for keys of every plan"];
+/// Tools that are listed only for a client that names their toolset: what few agents need. All of them may be called.
+const NAMED: [&str; 8] = [
+    "delete_image",
+    "list_images",
+    "list_revisions",
+    "read_image",
+    "read_revision",
+    "replace_page",
+    "reset_analytics",
+    "restore_revision",
+];
+/// What descriptions say of the status, of plans and of scopes: a secret gets the tools that it may call.
+const UNSAID: [&str; 5] = [
+    " A dry run responds with 200.",
+    " For keys of every plan.",
+    ", and for keys of every plan",
+    " A secret without the scope `keys` sees `id` and `secret`, which is itself.",
+    " One that calls tools also sees what its calls share: `tier`, `status`, `limits`, `unit_limits`, `expires_at` and `usage`.",
+];
 
 /// A tool with the request that it makes.
 struct Entry {
     name: String,
     toolset: Toolset,
     needs_plan: bool,
+    /// What a secret needs for it.
+    scope: String,
     tool: Value,
     request: Value,
 }
 
-/// Returns the table of tools: on each line toolset, `plan` or `any`, and the tool as JSON.
+/// Returns the table of tools: on each line toolset, `listed` or `named`, `plan` or `any`, the scope, `tools` or `any`,
+/// and the tool as JSON.
 pub fn tools() -> String {
-    let lines = entries().into_iter().map(|entry| {
-        let plan = if entry.needs_plan { "plan" } else { "any" };
-        format!("{}\t{plan}\t{}\n", entry.toolset.as_str(), entry.tool)
+    let lines = entries().into_iter().map(|Entry { name, toolset, needs_plan, scope, tool, .. }| {
+        let listed = if NAMED.contains(&&*name) { "named" } else { "listed" };
+        let plan = if needs_plan { "plan" } else { "any" };
+        format!("{}\t{listed}\t{plan}\t{scope}\t{tool}\n", toolset.as_str())
     });
     lines.collect()
 }
@@ -130,7 +152,7 @@ fn call_tool() -> Entry {
         "properties": {
             "tool": { "type": "string", "enum": Tool::ALL, "description": purposes.join("; ") },
             "action": { "type": "string", "description": "An action of the tool.", "maxLength": Action::MAX_LEN },
-            "query": { "type": "object", "description": "The query of the call.", "additionalProperties": { "type": ["string", "number", "boolean", "array"], "items": { "type": ["string", "number", "boolean"] } } },
+            "query": { "type": "object", "description": "The query of the call: strings, numbers, booleans, and lists of them." },
             "body": { "description": "The JSON body. With it the call is a POST, and without it a GET." },
         },
         "required": ["tool", "action"],
@@ -146,7 +168,8 @@ fn call_tool() -> Entry {
         "toolset": Toolset::Tools.as_str(), "method": "*", "path": "/v1/{tool}/{action}",
         "path_parameters": ["tool", "action"], "query": ["*"], "body": true,
     });
-    Entry { name: name.to_owned(), toolset: Toolset::Tools, needs_plan: false, tool, request }
+    let scope = "tools".to_owned();
+    Entry { name: name.to_owned(), toolset: Toolset::Tools, needs_plan: false, scope, tool, request }
 }
 
 /// Returns what a tool of the gateway is for, with the actions that are known.
@@ -183,17 +206,26 @@ fn entry(operation: &Operation<'_>, name: &str, toolset: Toolset) -> Entry {
     if let (Some(_), Some(row)) = (members.get("requestBody"), request.as_object_mut()) {
         row.insert("body".to_owned(), true.into());
     }
+    let input = input_schema(operation, name, &parameters);
+    if let (Some(required), Some(row)) = (input.get("required"), request.as_object_mut()) {
+        row.insert("required".to_owned(), required.clone());
+    }
     let title = text(members, "summary");
-    let mut tool = json!({
+    let tool = json!({
         "name": name,
         "description": description(title, text(members, "description")),
-        "inputSchema": input_schema(operation, name, &parameters),
+        "inputSchema": input,
         "annotations": annotations(name, method),
     });
-    if let (Some(schema), Some(tool)) = (output_schema(operation), tool.as_object_mut()) {
-        tool.insert("outputSchema".to_owned(), schema);
-    }
-    Entry { name: name.to_owned(), toolset, needs_plan: needs_plan(path, method), tool, request }
+    let endpoint = endpoint_of(path, method);
+    let needs_plan = match endpoint {
+        Some(Endpoint::Pages(endpoint)) => endpoint.needs_plan(),
+        Some(Endpoint::Webhooks(_)) => true,
+        _ => false,
+    };
+    let scope = endpoint.and_then(|endpoint| endpoint.requires().scope());
+    let scope = scope.map_or_else(|| "any".to_owned(), |scope| scope.to_string());
+    Entry { name: name.to_owned(), toolset, needs_plan, scope, tool, request }
 }
 
 /// Returns the description of a tool, without what an agent cannot see.
@@ -201,16 +233,9 @@ fn description(title: &str, text: &str) -> String {
     UNSAID.iter().fold(format!("{title}. {text}"), |text, unsaid| text.replace(unsaid, ""))
 }
 
-/// Returns true if only keys with a plan may call an operation.
-fn needs_plan(path: &str, method: &str) -> bool {
-    let is_it = |endpoint: &Endpoint| {
-        endpoint.path() == path && endpoint.method().as_str().eq_ignore_ascii_case(method)
-    };
-    match Endpoint::all().find(is_it) {
-        Some(Endpoint::Pages(endpoint)) => endpoint.needs_plan(),
-        Some(Endpoint::Webhooks(_)) => true,
-        _ => false,
-    }
+fn endpoint_of(path: &str, method: &str) -> Option<Endpoint> {
+    Endpoint::all()
+        .find(|endpoint| endpoint.path() == path && endpoint.method().as_str().eq_ignore_ascii_case(method))
 }
 
 /// Returns the schema of a tool's arguments: each parameter, and `body`.
@@ -230,9 +255,10 @@ fn input_schema(operation: &Operation<'_>, name: &str, parameters: &[&Value]) ->
         properties.insert(argument, schema);
     }
     if let Some(body) = operation.members.pointer("/requestBody/content/application~1json/schema") {
-        let like = LIKE.iter().find(|(other, _)| *other == name);
-        let schema = like.map(|(_, text)| json!({ "type": "object", "description": text }));
-        properties.insert("body".to_owned(), schema.unwrap_or_else(|| body.clone()));
+        let outline = OUTLINES.iter().find(|(other, _)| *other == name);
+        let schema = outline.map(|(_, outline)| outline.of(operation.document, body));
+        properties
+            .insert("body".to_owned(), schema.unwrap_or_else(|| resolve(operation.document, body).clone()));
         if operation.members.pointer("/requestBody/required") == Some(&Value::Bool(true)) {
             required.push("body".to_owned());
         }
@@ -242,23 +268,6 @@ fn input_schema(operation: &Operation<'_>, name: &str, parameters: &[&Value]) ->
     }
     let schema = json!({ "type": "object", "properties": properties, "required": required });
     standard(operation.document, &schema)
-}
-
-/// Returns the names of what a read returns. A change returns what the read of the same thing does,
-/// as the instructions of the server say. No member has a type, because clients check a problem
-/// against the schema too.
-fn output_schema(operation: &Operation<'_>) -> Option<Value> {
-    let schema = operation.members.pointer("/responses/200/content/application~1json/schema")?;
-    let schema = resolve(operation.document, schema);
-    let names = schema.get("properties").and_then(Value::as_object)?.keys();
-    let properties: Map<_, _> = names.map(|name| (name.clone(), json!({}))).collect();
-    (operation.method == "get").then(|| json!({ "type": "object", "properties": properties }))
-}
-
-/// Returns an object of the description itself, if it is given by reference.
-fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
-    let reference = value.get("$ref").and_then(Value::as_str).and_then(|to| to.strip_prefix('#'));
-    reference.and_then(|pointer| document.pointer(pointer)).unwrap_or(value)
 }
 
 /// Returns the name of the argument for a parameter: a header's in lower case with underscores.

@@ -74,6 +74,11 @@ impl Toolsets {
         }
     }
 
+    /// Returns true if the client has named its toolsets.
+    pub(super) const fn are_named(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Returns true if the tools of a toolset may be called: those that are named, or if none is,
     /// all but those of the account.
     pub(super) fn allow(&self, toolset: Toolset) -> bool {

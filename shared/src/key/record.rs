@@ -5,7 +5,9 @@ use thiserror::Error;
 
 use super::former_secret::{self, FormerSecret};
 use super::named_secret::{HeldSecret, NamedSecret};
-use super::{BiolinkPlan, KeyError, KeyId, Scope, SecretHash, SecretId, VerifiedKey, WhenMeterUnreachable};
+use super::{
+    BiolinkPlan, KeyError, KeyId, Scope, Scopes, SecretHash, SecretId, VerifiedKey, WhenMeterUnreachable,
+};
 use crate::json;
 use crate::policy::{LOCAL_BUDGET_PART, LimitOverrides, Policy};
 use crate::tier::Tier;
@@ -183,6 +185,11 @@ impl KeyRecord {
             Some(missing) => Err(KeyError::OutOfScope(missing)),
             None => Ok(()),
         }
+    }
+
+    /// Returns what the secret may do: nothing if it may not be used.
+    pub fn scopes(&self, key: &VerifiedKey, now: UnixMillis) -> Scopes {
+        self.hold(key, now).map_or(Scopes::NONE, HeldSecret::scopes)
     }
 
     /// Returns the secret that the text of `key` holds. Not inlined, so that the worker has it once.

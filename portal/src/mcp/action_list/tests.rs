@@ -5,7 +5,7 @@ use super::super::actions::tests::{catalog, toolsets};
 use super::*;
 
 fn tools() -> Vec<Value> {
-    let page = action_page(&catalog(), &toolsets(""), None);
+    let page = action_page(&catalog(), &toolsets(""), Scopes::ALL, None);
     assert_eq!(page.next, None);
     page.tools.iter().map(|tool| serde_json::from_str(tool).unwrap()).collect()
 }
@@ -18,14 +18,15 @@ fn each_action_that_arguments_can_call_is_a_tool() {
     assert_eq!(tools[1]["description"], "Words of the tool qr, as in the schema: Makes a code. As an image.");
     assert_eq!(tools[1]["annotations"], json!({ "readOnlyHint": false }));
     assert_eq!(tools[2]["annotations"], json!({ "readOnlyHint": true }));
-    assert!(action_page(&catalog(), &toolsets("toolsets=pages"), None).tools.is_empty());
+    assert!(action_page(&catalog(), &toolsets("toolsets=pages"), Scopes::ALL, None).tools.is_empty());
 }
 
 #[test]
 fn schema_has_parameters_body_and_the_definitions_that_they_need() {
     let tools = tools();
     let generate = &tools[1]["inputSchema"];
-    assert_eq!(generate["properties"], json!({ "body": { "$ref": "#/$defs/qr.Code" } }));
+    let like = &generate["properties"]["body"]["properties"]["like"];
+    assert_eq!(like, &json!({ "$ref": "#/$defs/qr.Code" }));
     assert_eq!(generate["required"], json!(["body"]));
     assert_eq!(generate["$defs"]["qr.Code"]["properties"]["like"], json!({ "$ref": "#/$defs/qr.Code" }));
     assert_eq!(generate["$defs"].as_object().unwrap().len(), 2);
@@ -35,6 +36,16 @@ fn schema_has_parameters_body_and_the_definitions_that_they_need() {
         json!({ "limit": { "$ref": "#/$defs/qr.Limit", "description": "At most" } })
     );
     assert_eq!((list.get("required"), list["$defs"].as_object().unwrap().len()), (None, 1));
+}
+
+#[test]
+fn action_of_a_tool_out_of_scope_is_not_listed() {
+    let listed = |scopes| action_page(&catalog(), &toolsets(""), scopes, None).tools.len();
+    assert_eq!(listed(Scopes::NONE.with(Scope::Tool(Tool::Qr.label()))), 3);
+    for scopes in [Scopes::NONE, Scopes::NONE.with(Scope::Tool(Tool::Pdf.label())).with(Scope::BiolinkAdmin)]
+    {
+        assert_eq!(listed(scopes), 0, "{scopes:?}");
+    }
 }
 
 /// Describes `actions` actions, each of which has the same schema of many members as its body.
@@ -55,7 +66,7 @@ fn repeated(tool: Tool, actions: usize, members: usize) -> ToolDescription {
 fn names(catalog: &Catalog) -> Vec<String> {
     let (mut names, mut cursor) = (Vec::new(), None);
     loop {
-        let page = action_page(catalog, &toolsets("toolsets=tools"), cursor.as_ref());
+        let page = action_page(catalog, &toolsets("toolsets=tools"), Scopes::ALL, cursor.as_ref());
         let bytes = page.tools.iter().map(String::len).sum::<usize>();
         assert!(bytes <= MAX_PAGE, "{bytes}");
         for text in &page.tools {
@@ -74,7 +85,7 @@ fn names(catalog: &Catalog) -> Vec<String> {
 fn schema_in_each_action_is_listed_up_to_the_bound_of_a_tool() {
     let description = repeated(Tool::Qr, MAX_ACTIONS, 2_800);
     let catalog = Catalog::compose([(Tool::Qr, &description)]);
-    let page = action_page(&catalog, &toolsets("toolsets=tools"), None);
+    let page = action_page(&catalog, &toolsets("toolsets=tools"), Scopes::ALL, None);
     assert_eq!((page.tools.len(), page.next), (MAX_ACTIONS, None));
     assert!(page.tools.iter().map(String::len).sum::<usize>() <= MAX_OF_TOOL);
     let first: Value = serde_json::from_str(&page.tools[0]).unwrap();
@@ -94,7 +105,7 @@ fn pages_have_every_action_once_and_go_on_after_a_change() {
         Tool::ALL.into_iter().flat_map(|tool| (0..MAX_ACTIONS).map(move |n| format!("{tool}_a{n:02}")));
     assert_eq!(names, expected.collect::<Vec<_>>());
     let gone = ListCursor::parse("qr_a05x").unwrap();
-    let page = action_page(&catalog, &toolsets("toolsets=tools"), Some(&gone));
+    let page = action_page(&catalog, &toolsets("toolsets=tools"), Scopes::ALL, Some(&gone));
     let next: Value = serde_json::from_str(&page.tools[0]).unwrap();
     assert_eq!(next["name"], "qr_a06");
 }

@@ -1,15 +1,20 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::mcp::{Toolsets, select};
+use crate::mcp::{Permitted, Toolsets, select};
 
 const EVERY: &str = "toolsets=tools,pages,analytics,webhooks,domains,keys,account";
-/// The most bytes of the list that a client gets by default.
-const MAX_DEFAULT: usize = 30_000;
+/// The most bytes of the list that a client gets by default. What the tools describe comes to it.
+const MAX_DEFAULT: usize = 23_500;
+/// The most bytes of one tool.
+const MAX_TOOL: usize = 5_000;
+
+fn text_of(query: Option<&str>, permitted: Permitted) -> String {
+    select(&tools(), &Toolsets::parse(query).unwrap(), permitted, &[])
+}
 
 fn listed(query: Option<&str>, has_plan: bool) -> Vec<Value> {
-    let list = select(&tools(), &Toolsets::parse(query).unwrap(), has_plan, &[]);
-    serde_json::from_str(&list).unwrap()
+    serde_json::from_str(&text_of(query, Permitted { has_plan, ..Permitted::ALL })).unwrap()
 }
 
 fn every() -> Vec<Value> {
@@ -47,9 +52,12 @@ fn schemas_are_valid_and_hints_follow_the_method() {
 
 #[test]
 fn default_list_is_small() {
-    let bytes = select(&tools(), &Toolsets::parse(None).unwrap(), true, &[]).len();
+    let bytes = text_of(None, Permitted::ALL).len();
     println!("{bytes} bytes");
     assert!(bytes <= MAX_DEFAULT, "{bytes}");
+    for tool in every() {
+        assert!(tool.to_string().len() <= MAX_TOOL, "{}", tool["name"]);
+    }
 }
 
 #[test]
@@ -103,7 +111,7 @@ fn named_toolset_is_the_whole_list() {
     assert_eq!(names(&listed(Some("toolsets=tools"), true)), ["call_tool"].into_iter().collect());
     let webhooks = listed(Some("toolsets=webhooks"), true);
     assert!(names(&webhooks).contains("list_events") && !names(&webhooks).contains("list_pages"));
-    assert!(select(&tools(), &Toolsets::parse(Some("toolsets=pages")).unwrap(), false, &[]) == "[]");
+    assert!(listed(Some("toolsets=pages"), false).is_empty());
 }
 
 #[test]
@@ -119,15 +127,6 @@ fn tools_are_operations_with_a_key_but_erasure_and_uploads() {
     assert_eq!(others, ["call_tool", "read_usage"]);
     let missing: Vec<_> = expected.difference(&names(&tools)).copied().collect();
     assert_eq!(missing, ["erase_account", "upload_image"]);
-}
-
-#[test]
-fn body_that_is_described_elsewhere_has_its_tool_in_the_same_toolset() {
-    let requests: Value = serde_json::from_str(&requests()).unwrap();
-    for (name, like) in LIKE {
-        let other = like.split(' ').next_back().unwrap().trim_end_matches('.');
-        assert_eq!(requests[name]["toolset"], requests[other]["toolset"], "{name}");
-    }
 }
 
 #[test]
@@ -148,21 +147,70 @@ fn call_tool_names_tools_and_their_known_actions() {
 }
 
 #[test]
-fn read_names_the_members_of_its_result() {
-    let tools = every();
-    for (name, member) in [("read_page", "links"), ("list_pages", "data"), ("read_usage", "tier")] {
-        assert!(tool(&tools, name)["outputSchema"]["properties"].get(member).is_some(), "{name}");
-    }
-    assert!(tool(&tools, "delete_page").get("outputSchema").is_none());
-    assert!(tool(&tools, "export_account").get("outputSchema").is_none());
-}
-
-#[test]
 fn example_of_the_description_is_a_valid_argument() {
     let tools = every();
     let validator = jsonschema::draft202012::new(&tool(&tools, "create_page")["inputSchema"]).unwrap();
-    let page =
-        json!({"title": "Ada", "links": [{"title": "News", "url": "https://example.com"}], "bio": null});
+    let page = json!({"title": "Ada", "links": [{"title": "News", "url": "https://example.com"}]});
     assert!(validator.is_valid(&json!({ "body": page })));
     assert!(!validator.is_valid(&json!({"body": {"title": 1}})) && !validator.is_valid(&json!({"page": 1})));
+}
+
+/// A client may show a model one tool without the others.
+#[test]
+fn schema_of_each_body_has_its_members() {
+    let every = every();
+    let bodies = every.iter().filter_map(|tool| {
+        let body = tool["inputSchema"]["properties"].get("body")?;
+        (tool["name"] != "call_tool").then_some((tool["name"].as_str().unwrap(), body))
+    });
+    let bodies: Vec<_> = bodies.collect();
+    assert!(bodies.len() > 10, "{bodies:?}");
+    for (name, body) in bodies {
+        assert!(body["properties"].as_object().is_some_and(|members| !members.is_empty()), "{name}: {body}");
+    }
+    for (name, members) in [
+        ("patch_page", &["title", "slug", "links", "theme"][..]),
+        ("replace_page", &["title", "slug", "links", "theme"]),
+        ("add_link", &["title", "url", "type", "targets"]),
+        ("patch_link", &["title", "url", "visible_until"]),
+        ("patch_product_source", &["url", "filter", "max_items"]),
+        ("patch_webhook", &["url", "events", "enabled"]),
+    ] {
+        let body = &tool(&every, name)["inputSchema"]["properties"]["body"]["properties"];
+        members.iter().for_each(|member| assert!(body.get(member).is_some(), "{name}: {member}"));
+    }
+    let theme = &tool(&every, "patch_page")["inputSchema"]["properties"]["body"]["properties"]["theme"];
+    assert!(theme["description"].as_str().unwrap().contains("preset (minimal|paper"), "{theme}");
+}
+
+#[test]
+fn secret_gets_what_its_scopes_permit() {
+    use shared::key::{Scope, Scopes};
+    use shared::tool::Tool;
+
+    let list = |scopes: Scopes| -> Vec<Value> {
+        serde_json::from_str(&text_of(Some(EVERY), Permitted { has_plan: true, scopes })).unwrap()
+    };
+    let qr = list(Scopes::NONE.with(Scope::Tool(Tool::Qr.label())));
+    assert_eq!(names(&qr), ["call_tool", "read_usage"].into_iter().collect());
+    let argument = &tool(&qr, "call_tool")["inputSchema"]["properties"]["tool"];
+    assert_eq!(argument["enum"], json!(["qr"]));
+    let purpose = argument["description"].as_str().unwrap();
+    assert!(purpose.starts_with("qr (") && !purpose.contains("pdf ("), "{purpose}");
+    assert_eq!(names(&list(Scopes::NONE)), ["read_usage"].into_iter().collect());
+
+    let requests: Value = serde_json::from_str(&requests()).unwrap();
+    for scope in [Scope::BiolinkRead, Scope::BiolinkWrite, Scope::BiolinkAdmin] {
+        let scopes = Scopes::NONE.with(scope);
+        let listed = list(scopes);
+        for tool in every() {
+            let name = tool["name"].as_str().unwrap();
+            let (path, method) = (requests[name]["path"].as_str(), requests[name]["method"].as_str());
+            let endpoint = path.zip(method).and_then(|(path, method)| endpoint_of(path, method));
+            let needed = endpoint.and_then(|endpoint| endpoint.requires().scope());
+            let is_permitted = name != "call_tool" && needed.is_none_or(|needed| scopes.contains(needed));
+            assert_eq!(names(&listed).contains(name), is_permitted, "{scope} {name}");
+        }
+    }
+    assert_eq!(list(Scopes::ALL), every());
 }
