@@ -108,10 +108,13 @@ async fn two_hundred_reloads_under_load_fail_no_call() {
 
 #[tokio::test]
 async fn sighup_during_startup_reloads() {
-    for _ in 0..5 {
+    for reload in 0..5 {
         let proxy = ProxyConfig::new().start();
-        proxy.signal("HUP");
+        proxy.reload(&ProxyConfig::new().upstreams(Tool::Yt, &[&format!("{} off", marker(reload))]));
         until("it is ready", || async { proxy.admin_get("/readyz").await.status == 200 }).await;
+        // A process that lost the signal would serve the file that it began with.
+        until("it is in use", || async { proxy.admin_get("/pools").await.text().contains(&marker(reload)) })
+            .await;
     }
 }
 
