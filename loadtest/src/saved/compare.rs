@@ -33,6 +33,8 @@ struct Line {
     after: f64,
     /// The confidence interval of the difference.
     interval: Option<Interval>,
+    /// The calls of the run that has fewer.
+    calls: u64,
 }
 
 /// A value that is compared.
@@ -42,6 +44,8 @@ struct ComparedValue {
     better: Direction,
     /// The difference that does not matter whatever the share.
     floor: f64,
+    /// The fewest calls of a run that show it.
+    min_calls: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,15 +67,16 @@ enum Change {
 /// A difference of latencies that does not matter on any machine, in milliseconds.
 const LATENCY_FLOOR_MS: f64 = 0.1;
 
-/// The values in the order of [`Values`].
+/// The values in the order of [`Values`]. A quantile has five calls beyond it in so many calls; with fewer, other
+/// seconds of the same runs cannot say where it might have been.
 const VALUES: [ComparedValue; 6] = [
-    ComparedValue { name: "p50 ms", better: Direction::Lower, floor: LATENCY_FLOOR_MS },
-    ComparedValue { name: "p90 ms", better: Direction::Lower, floor: LATENCY_FLOOR_MS },
-    ComparedValue { name: "p99 ms", better: Direction::Lower, floor: LATENCY_FLOOR_MS },
-    ComparedValue { name: "p99.9 ms", better: Direction::Lower, floor: LATENCY_FLOOR_MS },
+    ComparedValue { name: "p50 ms", better: Direction::Lower, floor: LATENCY_FLOOR_MS, min_calls: 10 },
+    ComparedValue { name: "p90 ms", better: Direction::Lower, floor: LATENCY_FLOOR_MS, min_calls: 50 },
+    ComparedValue { name: "p99 ms", better: Direction::Lower, floor: LATENCY_FLOOR_MS, min_calls: 500 },
+    ComparedValue { name: "p99.9 ms", better: Direction::Lower, floor: LATENCY_FLOOR_MS, min_calls: 5000 },
     // One call in a thousand.
-    ComparedValue { name: "success %", better: Direction::Higher, floor: 0.1 },
-    ComparedValue { name: "calls/s", better: Direction::Higher, floor: 0.5 },
+    ComparedValue { name: "success %", better: Direction::Higher, floor: 0.1, min_calls: 1 },
+    ComparedValue { name: "calls/s", better: Direction::Higher, floor: 0.5, min_calls: 1 },
 ];
 
 impl Comparison {
@@ -79,9 +84,10 @@ impl Comparison {
         let blocks = before.blocks.as_ref().zip(after.blocks.as_ref());
         let intervals = blocks.map(|(before, after)| difference_intervals(before, after));
         let pairs = values(before).into_iter().zip(values(after));
+        let calls = before.calls.due.min(after.calls.due);
         let lines = VALUES.iter().zip(pairs).enumerate().map(|(at, (value, (before, after)))| {
             let interval = intervals.and_then(|intervals| intervals.get(at).copied());
-            Line { value, before, after, interval }
+            Line { value, before, after, interval, calls }
         });
         Self { lines: lines.collect(), noise }
     }
@@ -104,7 +110,7 @@ impl Line {
         if difference.abs() <= (self.before.abs() * noise.0).max(self.value.floor) {
             return Change::Noise;
         }
-        if self.interval.is_none_or(Interval::has_zero) {
+        if self.calls < self.value.min_calls || self.interval.is_none_or(Interval::has_zero) {
             return Change::Unclear;
         }
         let is_lower = difference < 0.0;
@@ -197,10 +203,14 @@ mod tests {
 
     #[test]
     fn difference_without_evidence_is_unclear() {
-        let line = |interval| Line { value: &VALUES[2], before: 10.0, after: 12.0, interval };
+        let few = |interval, calls| Line { value: &VALUES[2], before: 10.0, after: 12.0, interval, calls };
+        let line = |interval| few(interval, 500);
         let change = |low, high| line(Some(Interval { low, high })).change(Noise(0.05));
         assert_eq!(change(1.0, 3.0), Change::Worse);
         assert_eq!(change(-0.5, 4.0), Change::Unclear);
+        // The 99th percentile of fewer calls is one of the worst five.
+        let clear = Some(Interval { low: 1.0, high: 3.0 });
+        assert_eq!(few(clear, 499).change(Noise(0.05)), Change::Unclear);
         // Without evidence nothing is clear.
         assert_eq!(line(None).change(Noise(0.05)), Change::Unclear);
         assert_eq!(line(Some(Interval { low: 1.0, high: 3.0 })).change(Noise(0.25)), Change::Noise);
