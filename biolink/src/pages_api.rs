@@ -37,7 +37,7 @@ pub use preview::preview;
 pub(crate) use problems::idempotency_key_reused;
 pub use problems::{
     account_unavailable, image_not_found, images_unavailable, page_gone, page_not_found, page_not_known,
-    plan_required, push_limited, push_unknown, push_unsigned, refresh_too_early,
+    page_unknown, plan_required, push_limited, push_unknown, push_unsigned, refresh_too_early,
 };
 pub use reply::Reply;
 pub use report_guard::{ReportGuard, ReportStep};

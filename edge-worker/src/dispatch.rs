@@ -59,6 +59,7 @@ use crate::biolink::handlers::{
     administer_pages, alerts, images, pages_api, preview, push_products, webhooks,
 };
 use crate::context::RequestContext;
+use crate::gateway::authenticate::authenticate;
 use crate::gateway::handlers::{
     call_tool, change_key, incidents, issue_key, key_changes, list_keys, meters, read_calls, read_history,
     read_own_key, secrets, status, tools,
@@ -87,7 +88,13 @@ pub(crate) async fn dispatch(
     }
     let (route, Target { query, .. }) = match outlined(|| Route::read(&request.method, address.target)) {
         Ok(read) => read,
-        Err(problem) => return redirect_to_page(request, &address).ok_or(problem),
+        Err(problem) => {
+            let refused = redirect_to_page(request, &address).ok_or(problem);
+            if let Ok(bindings) = &bindings {
+                outlined(|| log_without_route(request, address, (bindings, execution), &refused, access));
+            }
+            return refused;
+        }
     };
     outlined(|| {
         access.endpoint = Some(Endpoint::of(&route));
@@ -188,7 +195,9 @@ async fn respond(
             site::respond(route, context.address.base, contact, context.request.now)
         }
         Route::Preview => boxed(preview::handle(context, access)).await,
-        Route::Mcp => boxed(serve_mcp(context, query, access)).await.map_err(|problem| mcp::challenged(context, problem)),
+        Route::Mcp => boxed(serve_mcp(context, query, access))
+            .await
+            .map_err(|problem| mcp::challenged(context, problem)),
         Route::KeyChanges => boxed(key_changes::handle(context, query, access)).await,
         Route::Meters => boxed(meters::handle(context, access)).await,
     };
@@ -232,15 +241,31 @@ async fn show(
     }
 }
 
+/// Logs the refusal of a request that has no route, for the holder of the key that it has.
+fn log_without_route(
+    request: &ClientRequest,
+    address: Address<'_>,
+    (bindings, execution): (&Bindings, &Context),
+    outcome: &Result<ClientResponse, Problem>,
+    access: &AccessRecord,
+) {
+    let Ok(head) = Head::read(request.lines()) else { return };
+    let context = RequestContext { request, address, head, session: None, bindings, execution };
+    log_refusal(&context, outcome, access);
+}
+
 /// Logs a refusal for the holder of the key, whoever has refused. A call that was admitted has been
-/// logged with its outcome.
+/// logged with its outcome. What was refused before anyone asked for the key is logged if it has a valid one.
 fn log_refusal(
     context: &RequestContext<'_>,
     outcome: &Result<ClientResponse, Problem>,
     access: &AccessRecord,
 ) {
-    let Some(key) = access.key.as_ref().filter(|_| !access.is_logged) else { return };
+    if access.is_logged {
+        return;
+    }
     if let Some(code) = problem_of(outcome).or_else(|| access.call?.code) {
+        let Some(key) = &access.key.or_else(|| authenticate(context).ok()) else { return };
         let ended = CallEnded { status: code.status(), code: Some(code.as_str()), response_bytes: None };
         meter_client::log_call(context, key, &ended, access);
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 
 use crate::problem::{Problem, codes};
+use crate::request::shown;
 
 /// The suffixes that clients add to the name of a list's parameter.
 const BRACKETS: [&str; 3] = ["[]", "%5B%5D", "%5b%5d"];
@@ -31,14 +32,19 @@ pub fn parameters_with_lists(
     let mut found: Vec<(&str, Cow<'_, str>)> = Vec::new();
     for pair in query.unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = percent_decode_str(value).decode_utf8();
-        let value =
-            value.map_err(|_| invalid("a value of the query is not UTF-8 once it is percent-decoded"))?;
+        let value = percent_decode_str(value).decode_utf8().map_err(|_| {
+            faulty(format!(
+                "the value of the parameter `{}` is not UTF-8 once it is percent-decoded",
+                shown(name)
+            ))
+        })?;
         let list = BRACKETS.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
         let name = if is_list(list) { list } else { name };
         match found.iter_mut().find(|(other, _)| *other == name) {
             Some((_, values)) if is_list(name) => *values = format!("{values},{value}").into(),
-            Some(_) => return Err(invalid("a parameter of the query comes twice")),
+            Some(_) => {
+                return Err(faulty(format!("the parameter `{}` of the query comes twice", shown(name))));
+            }
             None => found.push((name, value)),
         }
     }
@@ -48,6 +54,15 @@ pub fn parameters_with_lists(
 /// Returns the refusal of a cursor that was never handed out.
 pub fn not_a_cursor() -> Problem {
     invalid("cursor is not one that a page before this has given")
+}
+
+/// Returns the refusal of a parameter that there is none of. `known` names those that there are.
+pub fn unknown_parameter(name: &str, known: &str) -> Problem {
+    faulty(format!("the query has an unknown parameter `{}`; it may have {known}", shown(name)))
+}
+
+fn faulty(detail: String) -> Problem {
+    Problem::new(codes::FIELDS_INVALID, detail)
 }
 
 /// Returns the refusal of a query.

@@ -260,7 +260,7 @@ impl Bounds {
 }
 
 /// Returns the printable beginning of a text that a client sent, to show it in a problem.
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     text.chars().filter(char::is_ascii_graphic).take(64).collect()
 }
 

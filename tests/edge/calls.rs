@@ -179,3 +179,28 @@ fn stream_that_breaks_off_is_one_failed_call() {
     let names = ["tool", "action", "status", "code", "request_id", "response_bytes"];
     assert_eq!(members(&listed, &names), [expected]);
 }
+
+/// What is refused before anyone asks for the key is the holder's call all the same, if the key is valid.
+#[test]
+fn refusal_before_the_key_is_read_is_listed() {
+    let World { edge, .. } = &World::start();
+    let (key, _) = edge.issue("pro");
+    let at = |method: &str, path: &str, key: &str| Request::new(method, path).key(key).send(edge.addr).status;
+    let refused = [
+        ("GET", "/v1/nothing/generate", 404),
+        ("GET", "/no/such/route", 404),
+        ("DELETE", "/v1/keys/me/alerts", 405),
+        ("GET", "/v1//generate", 400),
+        ("GET", "/v1/keys", 401),
+    ];
+    for (method, path, status) in refused {
+        assert_eq!(at(method, path, &key), status, "{method} {path}");
+    }
+    // A key that is not valid is nobody's.
+    assert_eq!(at("GET", "/no/such/route", "utg_live_nonsense"), 404);
+    let listed = members(&calls(edge, &key, ""), &["path", "status", "code"]);
+    let mut statuses: Vec<_> = listed.iter().map(|call| call[1].as_u64().unwrap()).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [400, 401, 404, 404, 405], "{listed:?}");
+    assert!(listed.iter().all(|call| call[2].is_string()), "{listed:?}");
+}

@@ -212,6 +212,23 @@ fn schema_of_each_kind_has_an_example() {
 }
 
 #[test]
+fn events_of_an_unknown_page_are_404() {
+    let site = Site::shared();
+    let (other, _) = issue(&site.edge, None);
+    let page = site.page["id"].as_str().unwrap();
+    for (key, page) in [(&site.key, "pg_00000000000000000"), (&other, page)] {
+        let unknown = site.send(&Request::get(&format!("/events?page_id={page}")).key(key));
+        assert_eq!((unknown.status, unknown.code().as_str()), (404, "page-unknown"), "{page}");
+    }
+    let own = site.send(&Request::get(&format!("/events?page_id={page}")).key(&site.key));
+    assert_eq!(own.status, 200, "{}", own.text());
+    let twice = site.send(&Request::get("/events?limit=1&limit=2&pgae=1").key(&site.key));
+    assert!(twice.json()["detail"].as_str().unwrap().contains("`limit`"), "{}", twice.text());
+    let unknown = site.send(&Request::get("/events?pgae=1").key(&site.key));
+    assert!(unknown.json()["detail"].as_str().unwrap().contains("`pgae`"), "{}", unknown.text());
+}
+
+#[test]
 fn another_account_sees_nothing() {
     let (site, receiver) = (Site::shared(), Receiver::start());
     let hook = site.hook(&receiver, json!({"events": ["click"]}));

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::{
     problem::Problem,
-    query::{invalid, not_a_cursor, parameters},
+    query::{invalid, not_a_cursor, parameters, unknown_parameter},
 };
 
 use super::{
@@ -51,8 +51,9 @@ impl ListQuery {
                 "tag" => list.tag = text(),
                 "q" => list.q = Some(value.to_lowercase()),
                 _ => {
-                    return Err(invalid(
-                        "the query has a parameter other than limit, cursor, status, slug, external_id, tag and q",
+                    return Err(unknown_parameter(
+                        name,
+                        "limit, cursor, status, slug, external_id, tag and q",
                     ));
                 }
             }

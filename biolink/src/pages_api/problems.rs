@@ -84,7 +84,8 @@ pub(crate) fn idempotency_key_reused() -> Problem {
     Problem::new(codes::IDEMPOTENCY_KEY_REUSED, detail)
 }
 
-pub(super) fn page_unknown(id: &PageId) -> Problem {
+/// Returns the refusal of a call about a page that the account does not have.
+pub fn page_unknown(id: &PageId) -> Problem {
     Problem::new(codes::PAGE_UNKNOWN, format!("this account has no page {id}"))
 }
 

@@ -134,9 +134,7 @@ impl ReportsQuery {
                 }
                 "limit" => read.limit = read_limit(&value)?,
                 _ => {
-                    return Err(query::invalid(
-                        "the query has a parameter other than cursor, limit and page",
-                    ));
+                    return Err(query::unknown_parameter(name, "cursor, limit and page"));
                 }
             }
         }

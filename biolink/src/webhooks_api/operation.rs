@@ -113,7 +113,7 @@ fn read_dry_run(query: Option<&str>) -> Result<bool, Problem> {
             ("dry_run", "true") => true,
             ("dry_run", "false") => false,
             ("dry_run", _) => return Err(query::invalid("dry_run must be true or false")),
-            _ => return Err(query::invalid("the query has a parameter other than dry_run")),
+            _ => return Err(query::unknown_parameter(name, "dry_run")),
         };
     }
     Ok(dry_run)

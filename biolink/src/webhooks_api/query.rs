@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use shared::{
     fields::{Fields, text},
     problem::Problem,
-    query::{invalid, not_a_cursor, parameters},
+    query::{invalid, not_a_cursor, parameters, unknown_parameter},
     time::UnixMillis,
 };
 
@@ -86,9 +86,7 @@ impl DeliveryQuery {
                 "event_id" => read.event = Some(read_event(&value)?),
                 "since" => read.since = Some(read_time(&value)?),
                 _ => {
-                    return Err(invalid(
-                        "the query has a parameter other than limit, cursor, status, type, event_id and since",
-                    ));
+                    return Err(unknown_parameter(name, "limit, cursor, status, type, event_id and since"));
                 }
             }
         }
@@ -121,9 +119,7 @@ impl EventQuery {
                     read.wait = wait.ok_or_else(|| invalid("wait must be a whole number from 0 to 25"))?;
                 }
                 _ => {
-                    return Err(invalid(
-                        "the query has a parameter other than after, limit, type, page_id and wait",
-                    ));
+                    return Err(unknown_parameter(name, "after, limit, type, page_id and wait"));
                 }
             }
         }

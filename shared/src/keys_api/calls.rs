@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::meter::{CallFilter, CallPage, LoggedCall};
 use crate::problem::Problem;
-use crate::query::{invalid, not_a_cursor, parameters};
+use crate::query::{invalid, not_a_cursor, parameters, unknown_parameter};
 use crate::request_id::RequestId;
 use crate::response::Response;
 use crate::time::UnixMillis;
@@ -47,8 +47,9 @@ impl CallsRequest {
                 ("format", "csv") => is_csv = true,
                 ("format", _) => return Err(invalid("format is json or csv")),
                 _ => {
-                    return Err(invalid(
-                        "the query has a parameter other than tool, status, code, request_id, from, to, limit, cursor and format",
+                    return Err(unknown_parameter(
+                        name,
+                        "tool, status, code, request_id, from, to, limit, cursor and format",
                     ));
                 }
             }

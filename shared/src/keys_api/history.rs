@@ -5,7 +5,7 @@ use strum::{EnumString, IntoStaticStr};
 
 use crate::meter::{HourCounts, MeterSnapshot};
 use crate::problem::Problem;
-use crate::query::{invalid, parameters};
+use crate::query::{invalid, parameters, unknown_parameter};
 use crate::response::Response;
 use crate::time::{HOUR_MS, UnixMillis, UtcDay};
 
@@ -77,9 +77,7 @@ impl HistoryRequest {
                 "format" if value == "csv" => format = Format::Csv,
                 "format" => return Err(invalid("format is json or csv")),
                 _ => {
-                    return Err(invalid(
-                        "the query has a parameter other than interval, group_by and format",
-                    ));
+                    return Err(unknown_parameter(name, "interval, group_by and format"));
                 }
             }
         }

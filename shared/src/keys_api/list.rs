@@ -17,7 +17,7 @@ use super::MAX_EMAIL;
 use crate::key::{KeyId, KeyRecord};
 use crate::keys_api::describe;
 use crate::problem::Problem;
-use crate::query::{invalid, parameters};
+use crate::query::{invalid, parameters, unknown_parameter};
 use crate::secret::{MacKey, MacKeys};
 use crate::tier::Tier;
 
@@ -136,9 +136,7 @@ impl ListRequest {
                 ("status", text) => request.filter.status = Some(read_status(text)?),
                 ("sort", text) => request.sort = Sort::read(text)?,
                 _ => {
-                    return Err(invalid(
-                        "the query has a parameter other than cursor, limit, q, email, tier, status and sort",
-                    ));
+                    return Err(unknown_parameter(name, "cursor, limit, q, email, tier, status and sort"));
                 }
             }
         }
@@ -344,7 +342,7 @@ pub fn includes_usage(query: Option<&str>) -> Result<bool, Problem> {
         match (name, &*value) {
             ("include", "usage") => usage = true,
             ("include", _) => return Err(invalid("include must be usage")),
-            _ => return Err(invalid("the query has a parameter other than include")),
+            _ => return Err(unknown_parameter(name, "include")),
         }
     }
     Ok(usage)

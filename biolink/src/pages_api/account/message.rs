@@ -450,7 +450,7 @@ fn read_query(query: Option<&str>, endpoint: PagesEndpoint) -> Result<WriteQuery
             "dry_run" => read.dry_run = switch()?,
             "keep_products" if endpoint == PagesEndpoint::DeleteSource => read.keep_products = switch()?,
             "confirm" if endpoint == PagesEndpoint::Erase => read.confirmation = Some(value.into_owned()),
-            _ => return Err(query::invalid("the query has a parameter other than dry_run")),
+            _ => return Err(query::unknown_parameter(name, "dry_run")),
         }
     }
     Ok(read)

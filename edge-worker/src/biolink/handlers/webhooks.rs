@@ -1,6 +1,6 @@
 //! The REST API of webhooks and events. The account admits each call, and its webhooks handle it.
 
-use biolink::pages_api::{Decision, Operation, Reply, check_no_query, plan_required};
+use biolink::pages_api::{Decision, Operation, Reply, check_no_query, page_unknown, plan_required};
 use biolink::route::{WebhooksCall, WebhooksTarget};
 use biolink::webhooks::describe_schema;
 use biolink::webhooks_api::{WebhooksMessage, WebhooksOperation, WebhooksRequest};
@@ -39,6 +39,11 @@ pub(crate) async fn handle(
         Decision::Admit(admission) => admission,
         Decision::Reply(refusal) => return Ok(refusal.into_response()),
     };
+    if let WebhooksOperation::Events(query) = &operation
+        && let Some(unknown) = query.page.filter(|page| !admission.pages.contains(page))
+    {
+        return admission.complete(Err(page_unknown(&unknown)));
+    }
     let request = WebhooksRequest {
         account,
         request_id: context.request.id.0,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ChangesPage, Cursor};
 use crate::problem::Problem;
-use crate::query::{invalid, not_a_cursor};
+use crate::query::{invalid, not_a_cursor, unknown_parameter};
 
 /// A request for one page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +28,12 @@ impl ChangesRequest {
                 ("cursor", "") => request.cursor = None,
                 ("cursor", text) => request.cursor = Some(Cursor::parse(text).ok_or_else(not_a_cursor)?),
                 ("limit", text) => request.limit = read_limit(text)?,
-                _ => return Err(invalid("the query has a parameter other than cursor and limit")),
+                _ => {
+                    return Err(unknown_parameter(
+                        pair.split('=').next().unwrap_or_default(),
+                        "cursor and limit",
+                    ));
+                }
             }
         }
         Ok(request)

@@ -83,8 +83,8 @@ impl LoggedCall {
 
     /// Returns true if the gateway has refused the key itself. The holder of such a key cannot read the
     /// log.
-    pub(crate) const fn is_of_refused_key(&self) -> bool {
-        self.status == 401 && self.code.is_some()
+    pub(crate) fn is_of_refused_key(&self) -> bool {
+        self.status == 401 && self.code.as_ref().is_some_and(|code| code.starts_with("key-"))
     }
 
     /// Returns true if both calls ended in the same way, at the same place, with the same secret.
