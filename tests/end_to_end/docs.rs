@@ -7,7 +7,12 @@ use std::process::Command;
 use portal::docs_page::DocsPage;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::{http::Request, keys::ADMIN_SECRET, stack::Stack};
+use tests::{
+    http::Request,
+    keys::ADMIN_SECRET,
+    origin::{Origin, OriginBehavior, http_response},
+    stack::Stack,
+};
 
 /// A language of the examples that can be run here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,6 +280,44 @@ fn guides_run_as_they_stand() {
         }
     }
     assert!(count >= 3 * 15, "{count}");
+}
+
+/// A server at which the key's day is used up, for hours.
+fn used_up() -> Origin {
+    let headers =
+        ["Retry-After: 21112", "X-Gateway-Problem: quota-exceeded", "Content-Type: application/problem+json"];
+    let body = r#"{"code":"quota-exceeded"}"#;
+    Origin::start(OriginBehavior::Foreign(http_response("429 Too Many Requests", &headers, body)))
+}
+
+/// Returns the sample of a retry in the language of this class, against another server.
+fn retry_sample(stack: &Stack, class: &str, server: &Origin) -> String {
+    let html = page(stack, DocsPage::Retries.path());
+    let guides = Section::of(&html, "guide");
+    let guide = guides.iter().find(|section| section.id == "retries").unwrap();
+    let code = guide.code_of(class).remove(0);
+    let own = format!("http://{}", stack.edge.addr);
+    assert!(code.contains(&own), "{code}");
+    code.replace(&own, &server.url())
+}
+
+#[test]
+fn retry_sample_does_not_wait_for_a_used_up_day() {
+    let stack = Stack::shared();
+    for language in Language::ALL {
+        let server = used_up();
+        let code = retry_sample(&stack, language.class(), &server);
+        let folder = tempfile::tempdir().unwrap();
+        // One that waits is ended, and has no output.
+        let sample = language.command(&code, &folder);
+        let mut bounded = Command::new("timeout");
+        bounded.arg("120").arg(sample.get_program()).args(sample.get_args()).env("KEY", "utg_live_x");
+        let ran = bounded.current_dir(folder.path()).output().unwrap();
+        let output =
+            [ran.stdout, ran.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        assert!(output.contains("429") && output.contains("quota-exceeded"), "{language:?}: {output}");
+        assert_eq!(server.arrivals().len(), 1, "{language:?}");
+    }
 }
 
 /// Every example in a language that needs no compiler is well-formed, those too that are not run here.

@@ -12,11 +12,12 @@ use portal::docs_page::DocsPage;
 use tests::{
     go::go,
     keys::ADMIN_SECRET,
+    origin::Origin,
     process::{root, target},
     stack::Stack,
 };
 
-use super::{Client, Named, Section, is_of_gateway, page};
+use super::{Client, Named, Section, is_of_gateway, page, retry_sample, used_up};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compiled {
@@ -191,24 +192,49 @@ fn variables(client: &Client<'_>, named: Option<&Named>) -> Vec<(&'static str, S
     variables
 }
 
+/// Returns the sample of a retry against a server at which the day is used up. A function of Go becomes a value that is
+/// called.
+fn retry(stack: &Stack, language: Compiled, server: &Origin) -> Example {
+    let mut code = retry_sample(stack, language.class(), server);
+    if language == Compiled::Go {
+        code = code.replacen("func call(", "call := func(", 1);
+        code.push_str("\nif _, err := call(\"/v1/keys/me\"); err != nil {\n\tlog.Fatal(err)\n}");
+    }
+    let variables = vec![("KEY", "utg_live_x".to_owned())];
+    Example {
+        name: "retries".to_owned(),
+        code,
+        run: Some(Run { variables, statuses: vec!["429".to_owned()] }),
+    }
+}
+
 fn compile_and_run(language: Compiled) {
-    let stack = Stack::start();
-    let examples = examples(&stack, language);
+    let (stack, server) = (Stack::start(), used_up());
+    let mut examples = examples(&stack, language);
+    examples.push(retry(&stack, language, &server));
     let program = language.compile(&examples);
     let folder = tempfile::tempdir().unwrap();
     let mut count = 0;
     for (number, Example { name, code, run }) in examples.iter().enumerate() {
         let Some(Run { variables, statuses }) = run else { continue };
-        let mut command = Command::new(&program);
-        command.arg(number.to_string()).current_dir(folder.path()).envs(variables.iter().cloned());
+        // An example that waits for hours is ended.
+        let mut command = Command::new("timeout");
+        command
+            .arg("120")
+            .arg(&program)
+            .arg(number.to_string())
+            .current_dir(folder.path())
+            .envs(variables.iter().cloned());
         let ran = command.output().unwrap();
         let (output, errors) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
         assert!(ran.status.success(), "{name}: {code}\n{output}{errors}");
         let status: String = output.chars().take(3).collect();
         let is_documented = statuses.contains(&status) || (statuses.is_empty() && status.starts_with('2'));
         assert!(is_documented, "{name}: {output}{errors}\n{code}");
+        assert!(name != "retries" || statuses.is_empty() || output.contains("quota-exceeded"), "{output}");
         count += 1;
     }
+    assert_eq!(server.arrivals().len(), 1);
     assert!(count >= 25 && examples.len() >= 70, "{count} of {}", examples.len());
 }
 

@@ -56,6 +56,7 @@ pub(super) fn limits(source: &Source<'_>) -> Markup {
     html! {
         p { "A key may make so many calls, all tools together. It can have limits of its own." }
         (tables::tiers())
+        p { "A call counts for 60.3 to 61 seconds, rarely longer. So give a limiter of your own a window of 61 seconds: one that frees a call at 60.0 is refused now and then." }
         p { "What counts is a call that reached its tool. What the gateway refuses, and what ends in 503 because the tool is not available, does not use up the day." }
         p { "Every response to a key shows its quotas. " code { "q" } " is the limit and " code { "w" } " its window in seconds. " code { "r" } " calls remain, and more are to be had in " code { "t" } " seconds:" }
         (sample("RateLimit-Policy: \"minute\";q=10;w=60, \"day\";q=100;w=86400\nRateLimit: \"minute\";r=7;t=41, \"day\";r=93;t=51234"))
@@ -94,6 +95,8 @@ pub(super) fn retries() -> Markup {
         ul {
             li { "Retry 429 and 503 after " code { "Retry-After" } " seconds. A tool that cannot be reached is always a 503." }
             li { "Without that header wait a second, and twice as long after each further attempt. Give up after a few." }
+            li { "Cap the wait: when the day or the month is used up, " code { "Retry-After" } " is hours. Beyond 61 seconds the samples return the problem, whose code is in " code { "X-Gateway-Problem" } "." }
+            li { "Libraries that retry follow " code { "Retry-After" } " too, many without a limit. Set theirs: " code { "maxRetryAfter" } " of got and ky, " code { "--retry-max-time" } " of curl, " code { "respect_retry_after_header=False" } " with a backoff of your own in urllib3 and requests, a " code { "Backoff" } " of your own in go-retryablehttp." }
             li { "Do not retry other statuses: the same request is refused again." }
             li { "A GET can always be sent again. A POST may happen twice, unless " a href="/docs/idempotency" { "its request has a name" } ". " code { "tool-timeout" } " and " code { "tool-unavailable" } " say whether the tool may have executed it." }
         }

@@ -10,16 +10,21 @@ func call(path string) (*http.Response, error) {
 			return nil, err
 		}
 		// Without X-Gateway-Problem, the tool responded.
-		isOwn := response.Header.Get("X-Gateway-Problem") != ""
-		isTemporary := isOwn && (response.StatusCode == 429 || response.StatusCode == 503)
-		if !isTemporary || attempt == 5 {
+		problem := response.Header.Get("X-Gateway-Problem")
+		if problem == "" {
 			return response, nil
 		}
-		response.Body.Close()
+		isTemporary := response.StatusCode == 429 || response.StatusCode == 503
 		seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
 		if err != nil {
 			seconds = 1 << attempt
 		}
+		// A used-up day ends in hours: the caller is told now.
+		if !isTemporary || attempt == 5 || seconds > 61 {
+			fmt.Println(response.StatusCode, problem)
+			return response, nil
+		}
+		response.Body.Close()
 		time.Sleep(time.Duration(seconds) * time.Second)
 	}
 }

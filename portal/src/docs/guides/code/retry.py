@@ -9,10 +9,14 @@ def call(path, attempts=5):
         except urllib.error.HTTPError as error:
             # Without X-Gateway-Problem, the tool responded.
             is_temporary = "X-Gateway-Problem" in error.headers and error.code in (429, 503)
-            if not is_temporary or attempt == attempts:
-                raise
             seconds = float(error.headers.get("Retry-After", 2**attempt))
+            # A used-up day ends in hours: the caller is told now.
+            if not is_temporary or attempt == attempts or seconds > 61:
+                raise
             time.sleep(seconds + random.random())
 
-with call("/v1/keys/me") as response:
-    print(response.status, response.read())
+try:
+    with call("/v1/keys/me") as response:
+        print(response.status, response.read())
+except urllib.error.HTTPError as error:
+    print(error.code, error.headers.get("X-Gateway-Problem"), error.read())
