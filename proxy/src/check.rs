@@ -10,13 +10,13 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
-use std::time::Duration;
 use std::{fmt, fs};
 
 use shared::time::UnixMillis;
 use shared::tool::Tool;
 
 use self::names::Unresolved;
+use crate::certificate::Validity;
 use crate::config::{
     AdminState, Callers, Config, DisabledUntil, PoolConfig, ServerConfig, show_duration as show,
 };
@@ -69,10 +69,6 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Remaining validity of a certificate below which there is a warning. Equal to the alert
-/// CertificateEnds.
-const EXPIRES_SOON: Duration = Duration::from_secs(14 * 86_400);
-
 /// Returns all findings in the configuration of `file`. Tests addresses, files and directories on this machine, with the rights of
 /// this process, and resolves the names of servers.
 pub fn findings(config: &Config, file: &Path, now: UnixMillis) -> Vec<Finding> {
@@ -80,10 +76,11 @@ pub fn findings(config: &Config, file: &Path, now: UnixMillis) -> Vec<Finding> {
     let mut warn =
         |key: &str, detail: String| found.push(Finding::new(config, Severity::Warning, key, detail));
     let server = &config.server;
-    if let Some(detail) =
-        server.tls.as_ref().and_then(|tls| certificate(tls.starts_at(), tls.expires_at(), now))
-    {
-        warn("server.tls.certificate", detail);
+    if let Some(tls) = &server.tls {
+        match Validity::at(tls.starts_at(), tls.expires_at(), now) {
+            Validity::Valid => {}
+            validity => warn("server.tls.certificate", validity.to_string()),
+        }
     }
     if let Some(whose) = exposed(server.admin.ip()) {
         let detail = format!("{} is {whose}; the admin port has no access control: {LOCAL}", server.admin);
@@ -169,26 +166,6 @@ fn unbindable(address: SocketAddr) -> Option<std::io::Error> {
 }
 
 const LOCAL: &str = "listen on a private address such as 127.0.0.1";
-
-/// Returns a warning if a certificate is not valid, or expires soon. Times are in seconds since 1970.
-fn certificate(starts_at: i64, expires_at: i64, now: UnixMillis) -> Option<String> {
-    let (seconds, moment) = (now.0 / 1_000, |at: u64| UnixMillis(at.saturating_mul(1_000)).to_rfc3339());
-    let (starts, expires) = (positive(starts_at), positive(expires_at));
-    if expires <= seconds {
-        return Some(format!("the certificate expired at {}; clients refuse it", moment(expires)));
-    }
-    if starts > seconds {
-        return Some(format!("the certificate is not valid before {}; clients refuse it", moment(starts)));
-    }
-    let left = expires - seconds;
-    (left < EXPIRES_SOON.as_secs()).then(|| {
-        format!("the certificate expires at {}, in {} days; renew it", moment(expires), left / 86_400)
-    })
-}
-
-fn positive(seconds: i64) -> u64 {
-    u64::try_from(seconds).unwrap_or(0)
-}
 
 /// Returns the kind of address if other machines outside the private network may reach it.
 const fn exposed(ip: IpAddr) -> Option<&'static str> {
@@ -325,17 +302,6 @@ fn pool_warnings(pool: &PoolConfig, unresolved: &Unresolved, now: UnixMillis) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn certificate_outside_or_near_the_end_of_its_validity_is_a_warning() {
-        const DAY: i64 = 86_400;
-        let at = |day: u64| certificate(100 * DAY, 200 * DAY, UnixMillis(day * 86_400_000));
-        assert!(at(99).unwrap().contains("not valid before 1970-04-11"));
-        assert_eq!(at(100), None);
-        assert_eq!(at(186), None);
-        assert!(at(187).unwrap().contains("expires at 1970-07-20T00:00:00Z, in 13 days"), "{:?}", at(187));
-        assert!(at(200).unwrap().contains("expired at 1970-07-20"));
-    }
 
     #[test]
     fn private_addresses_are_not_exposed() {

@@ -8,6 +8,7 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod call;
+mod certificate;
 pub mod check;
 pub mod config;
 pub mod control;

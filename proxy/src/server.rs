@@ -20,6 +20,7 @@ use self::fd_limit::FileBudget;
 use self::listener::{BoundService, Socket};
 use self::shutdown::{ExitSignals, SignalWatch};
 use self::systemd::{Manager, Notifier};
+use crate::certificate::CertificateWatch;
 use crate::config::{Callers, Config, Known};
 use crate::control::controller::Controller;
 use crate::control::service::ControlService;
@@ -195,6 +196,7 @@ fn add_background_services(
     server.add_service(background_service("names", resolver));
     server.add_service(background_service("probes", Prober::new(Arc::clone(state), descriptions)));
     server.add_service(background_service("reload", ReloadService(reloader)));
+    server.add_service(background_service("certificate", CertificateWatch(Arc::clone(state))));
     server.add_service(background_service("traces", TraceExporter(Arc::clone(state))));
     if let Mode::Edge(EdgeMode { used_grants: Some(used), .. }) = &state.mode {
         server.add_service(background_service("used grants", UsedGrantService(Arc::clone(used))));

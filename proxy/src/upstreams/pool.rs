@@ -121,8 +121,11 @@ impl Pool {
         now: Monotonic,
     ) {
         if let Some(health) = upstream.record_evidence(evidence, &self.config.settings.probe, now) {
+            // The reason can be an expired certificate, which no other line names.
+            let level = if health == Health::Unhealthy { log::Level::Warn } else { log::Level::Info };
             let (tool, name, health) = (self.config.tool, &upstream.name, health.into_str());
-            log::info!(
+            log::log!(
+                level,
                 "upstream health changed: tool={tool} upstream={name} health={health} reason=\"{reason}\""
             );
         }

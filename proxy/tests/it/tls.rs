@@ -132,16 +132,50 @@ async fn client_ca_admits_only_certificates_of_its_authority() {
         assert!(refused(visitor()).await);
         counted(&proxy, "no-certificate", count).await;
         assert!(refused(visitor().identity(&stranger.identity("edge"))).await);
-        counted(&proxy, "bad-certificate", count * 2.0 - 1.0).await;
+        counted(&proxy, "bad-certificate", count).await;
         assert!(refused(visitor().identity(&clients.until("edge", 2020))).await);
-        counted(&proxy, "bad-certificate", count * 2.0).await;
+        counted(&proxy, "expired-certificate", count).await;
         let mut edge = visitor().identity(&clients.identity("edge")).connect(proxy.listen).await;
         edge.write(&call("GET", "/v1/qr/generate").bytes()).await;
         assert_eq!(edge.response("GET").await.expect("a response").status, 200);
     }
-    for why in ["issuer not in client_ca", "reason=\"expired\""] {
-        until("the log says why", || async { proxy.output().contains(why) }).await;
+    for (why, level) in [("issuer not in client_ca", "INFO"), ("reason=\"expired\"", "WARN")] {
+        let level = Some(level.to_owned());
+        let texts = ["tls handshake failed: outcome=", why];
+        until("the log says why", || async { level_of(&proxy.output(), texts) == level }).await;
     }
+}
+
+/// Returns the level of the first line that has these texts.
+fn level_of(output: &str, texts: [&str; 2]) -> Option<String> {
+    let line = output.lines().find(|line| texts.iter().all(|text| line.contains(text)))?;
+    line.split_whitespace().nth(1).map(str::to_owned)
+}
+
+/// Lines for those who have no Prometheus: at the start and after a reload.
+#[tokio::test]
+async fn certificate_near_its_end_is_in_the_log_by_level() {
+    const DAY: u64 = 86_400;
+    let (authority, folder) = (Authority::generate(), TempFiles::create());
+    let section = folder.server(&authority.until(NAME, 2020));
+    let proxy = ProxyConfig::new().section("server.tls", &section).ready().await;
+    const LINE: &str = "server certificate needs renewal: expires_at=";
+    let said = async |text: &str, level: &str| {
+        until(text, || async { level_of(&proxy.output(), [LINE, text]).as_deref() == Some(level) }).await;
+    };
+    said("expired at 2020-12-31", "ERROR").await;
+    folder.server(&authority.expiring(NAME, 10 * DAY - 60));
+    said("in 9 days", "WARN").await;
+    folder.server(&authority.expiring(NAME, 2 * DAY - 60));
+    said("in 1 days", "ERROR").await;
+    let lines = proxy.output().matches(LINE).count();
+    folder.server(&authority.expiring(NAME, 20 * DAY));
+    let expires = || async { proxy.metric("utg_certificate_expiry_timestamp_seconds").await };
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    until("the new one is in use", || async { expires().await > Some((now + 15 * DAY) as f64) }).await;
+    folder.server(&authority.until(NAME, 2021));
+    said("expired at 2021-12-31", "ERROR").await;
+    assert_eq!(proxy.output().matches(LINE).count(), lines + 1, "nothing is said of a good one");
 }
 
 #[tokio::test]

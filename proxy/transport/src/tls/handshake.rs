@@ -3,7 +3,7 @@
 use std::io;
 
 use strum::{IntoStaticStr, VariantArray};
-use tokio_rustls::rustls::Error;
+use tokio_rustls::rustls::{CertificateError, Error};
 
 /// The outcome of a TLS handshake with a client. Its name in metrics and logs is in kebab case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr)]
@@ -21,8 +21,10 @@ pub enum Handshake {
     Incompatible,
     /// The client sent no certificate, which is required.
     NoCertificate,
-    /// The client's certificate is invalid: of another authority, expired, or not the client's.
+    /// The client's certificate is invalid: of another authority, or not the client's.
     BadCertificate,
+    /// The client's certificate has expired.
+    ExpiredCertificate,
     /// The client sent an alert, for example because it does not trust the proxy.
     ClientRefused,
     /// Any other error.
@@ -36,6 +38,9 @@ impl Handshake {
             Some(Error::InvalidMessage(_)) => Self::NotTls,
             Some(Error::PeerIncompatible(_) | Error::NoApplicationProtocol) => Self::Incompatible,
             Some(Error::NoCertificatesPresented) => Self::NoCertificate,
+            Some(Error::InvalidCertificate(
+                CertificateError::Expired | CertificateError::ExpiredContext { .. },
+            )) => Self::ExpiredCertificate,
             Some(Error::InvalidCertificate(_)) => Self::BadCertificate,
             Some(Error::AlertReceived(_)) => Self::ClientRefused,
             Some(_) => Self::Broken,

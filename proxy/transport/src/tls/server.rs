@@ -125,7 +125,13 @@ impl ServerTls {
                     // The client controls the text of its certificate, so it is not logged.
                     Some(Error::InvalidCertificate(fault)) => {
                         let reason = certificate_fault(fault);
-                        log::info!(
+                        // Nothing else renews the certificate of the edge before its calls fail here.
+                        let level = match outcome {
+                            Handshake::ExpiredCertificate => log::Level::Warn,
+                            _ => log::Level::Info,
+                        };
+                        log::log!(
+                            level,
                             "tls handshake failed: outcome={} reason=\"{reason}\"",
                             outcome.into_str()
                         );
