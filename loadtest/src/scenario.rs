@@ -6,6 +6,7 @@ mod error;
 mod file;
 mod flow_spec;
 mod load;
+mod request_spec;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -13,10 +14,11 @@ use std::process::ExitCode;
 pub(crate) use check_spec::{CheckSpec, OneOrMany};
 pub(crate) use error::ScenarioError;
 pub(crate) use file::{
-    Action, EventSpec, KeyOrder, KeySource, KeysSpec, RequestSpec, Scenario, StepSpec, ToolChange, TruthSpec,
+    Action, EventSpec, KeyOrder, KeySource, KeysSpec, Scenario, StepSpec, ToolChange, TruthSpec,
 };
 pub(crate) use flow_spec::{DataSpec, RowOrder};
 pub(crate) use load::load;
+pub(crate) use request_spec::RequestSpec;
 
 /// Returns the names of the built-in scenarios.
 #[cfg(test)]

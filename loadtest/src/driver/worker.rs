@@ -20,7 +20,7 @@ pub(super) struct DueCall {
     /// The user whose next step it is, unless it is the first one.
     pub(super) flow: Option<FlowState>,
     /// The channel for the next step. It keeps the channel open until the user is done.
-    pub(super) next: Sender<DueCall>,
+    pub(super) next: Sender<Self>,
 }
 
 /// The records that are sent to the collector at once.
@@ -141,7 +141,7 @@ impl Worker {
     /// A later step of a flow may be due after the last call.
     fn send_deadline(&self, due: Duration) -> Duration {
         let stopped = self.stop.since().map(|at| at.saturating_duration_since(self.start));
-        stopped.map_or(self.end.max(due), |stopped| stopped.min(self.end)) + DRAIN_TIMEOUT
+        stopped.map_or_else(|| self.end.max(due), |stopped| stopped.min(self.end)) + DRAIN_TIMEOUT
     }
 
     /// Makes a call. Returns its outcome, and the user's next step.

@@ -3,13 +3,12 @@
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
-use std::time::Duration;
 
 use shared::problem::codes;
 
 use super::arguments::Arguments;
 use super::error::RunError;
-use super::knee_range::KneeRange;
+use super::knee_range::{DEFAULT_STEP, KneeRange};
 use super::prepare::Prepared;
 use super::{execute, progress};
 use crate::keys::keys_needed;
@@ -21,8 +20,6 @@ use crate::verdict::Check;
 const GROWTH: Range<f64> = 1.35..1.65;
 /// The width at which the search ends, in proportion to the rate.
 const PRECISION: f64 = 0.05;
-/// The duration of a step if none is given.
-pub(super) const DEFAULT_STEP: Duration = Duration::from_secs(10);
 
 /// A search by rising steps and then bisection.
 #[derive(Debug)]

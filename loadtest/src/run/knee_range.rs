@@ -6,6 +6,9 @@ use thiserror::Error;
 
 use crate::schedule::Stage;
 
+/// The duration of a step if none is given.
+pub(super) const DEFAULT_STEP: Duration = Duration::from_secs(10);
+
 /// A range of rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct KneeRange {

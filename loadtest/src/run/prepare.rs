@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::arguments::Arguments;
 use super::endpoint::Endpoint;
 use super::error::RunError;
-use super::knee;
+use super::knee_range::DEFAULT_STEP;
 use crate::books::CounterSources;
 use crate::clock;
 use crate::driver::{DriverOptions, TlsOptions};
@@ -111,7 +111,7 @@ const KNEE_RUNS: u32 = 60;
 /// Returns the time after which issued keys expire by themselves: a run that is killed revokes none.
 fn lifetime(stages: &[Stage], arguments: &Arguments) -> Duration {
     let length: Duration = match &arguments.knee {
-        Some(_) => arguments.duration.unwrap_or(knee::DEFAULT_STEP) * KNEE_RUNS,
+        Some(_) => arguments.duration.unwrap_or(DEFAULT_STEP) * KNEE_RUNS,
         None => stages.iter().map(|stage| stage.duration).sum(),
     };
     let wait = arguments.start_at.map_or(0, |at| at.saturating_sub(clock::unix_millis()));

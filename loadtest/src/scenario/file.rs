@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::check_spec::CheckSpec;
 use super::flow_spec::{DataSpec, FlowSpec};
+use super::request_spec::RequestSpec;
 
 /// A scenario.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -94,34 +94,6 @@ pub(crate) enum KeyOrder {
     Turns,
     /// Few are used often, and most rarely.
     Zipf,
-}
-
-/// A kind of request.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RequestSpec {
-    pub(crate) name: String,
-    #[serde(default = "get")]
-    pub(crate) method: String,
-    pub(crate) path: String,
-    #[serde(default = "one")]
-    pub(crate) weight: u32,
-    #[serde(default)]
-    pub(crate) headers: BTreeMap<String, String>,
-    pub(crate) body: Option<String>,
-    /// File with the body, in place of `body`.
-    pub(crate) body_file: Option<String>,
-    /// Size in bytes of a generated body, in place of `body`.
-    pub(crate) body_bytes: Option<u32>,
-    /// Name of the pool of keys.
-    pub(crate) keys: Option<String>,
-    /// What a 2xx or 3xx must be beside its status.
-    pub(crate) check: Option<CheckSpec>,
-    /// Variables of the following steps of a flow, and where their values are in the response.
-    #[serde(default)]
-    pub(crate) capture: BTreeMap<String, String>,
-    /// The time until the next step of a flow: `1s`, or between two times as in `1s..3s`.
-    pub(crate) think: Option<String>,
 }
 
 /// An event while calls are made.

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::file::RequestSpec;
+use super::request_spec::RequestSpec;
 
 /// The steps of a user, one after the other.
 #[derive(Clone, Debug, Deserialize)]

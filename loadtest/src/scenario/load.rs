@@ -25,8 +25,9 @@ fn load_one(name: &str, within: &mut Vec<String>) -> Result<Scenario, ScenarioEr
     let mut scenario: Scenario = toml::from_str(&text)
         .map_err(|source| ScenarioError::Syntax { name: name.to_owned(), source: Box::new(source) })?;
     for data in &mut scenario.data {
-        let folder = Path::new(name).parent().filter(|_| is_path(name));
-        data.file = folder.unwrap_or(Path::new("")).join(&data.file).display().to_string();
+        if let Some(folder) = Path::new(name).parent().filter(|_| is_path(name)) {
+            data.file = folder.join(&data.file).display().to_string();
+        }
     }
     within.push(name.to_owned());
     let mut composed = Scenario::default();
