@@ -103,9 +103,10 @@ async fn drain_delay_serves_new_connections_while_not_ready() {
     let readiness = proxy.admin_get("/readyz").await;
     assert_eq!((readiness.status, readiness.json()["status"].as_str()), (503, Some("draining")));
     let response = proxy.send(call("GET", "/v1/qr/a")).await;
-    assert_eq!((response.status, response.header("connection")), (200, None), "served as before");
+    assert_eq!((response.status, response.header("connection")), (200, Some("close")));
     open.write(&call("GET", "/v1/qr/b").bytes()).await;
-    assert_eq!(open.response("GET").await.unwrap().status, 200);
+    let response = open.response("GET").await.unwrap();
+    assert_eq!((response.status, response.header("connection")), (200, Some("close")));
     assert!(proxy.exited().await.success());
     assert!(proxy.output().contains("draining: connections="), "{}", proxy.output());
     assert!(open.is_closed().await);

@@ -13,7 +13,9 @@ pub struct Drain {
     requests: AtomicUsize,
     connections: AtomicUsize,
     sending: AtomicUsize,
-    /// Whether the phase is [`Phase::Draining`] or [`Phase::Closing`]. Requests check only this.
+    /// Whether the phase is not [`Phase::Serving`]. Requests check only this.
+    announced: AtomicBool,
+    /// Whether the phase is [`Phase::Draining`] or [`Phase::Closing`].
     begun: AtomicBool,
     phase: watch::Sender<Phase>,
     /// Whether another process accepts the connections, in the form that Pingora expects.
@@ -27,7 +29,7 @@ pub enum Phase {
     #[default]
     Serving,
     /// The process accepts connections but is not ready, so that load balancers stop using it
-    /// before it drains.
+    /// before it drains. Open connections are closed after their next response.
     Delaying,
     /// Another process accepts connections. Open connections are closed after their next response.
     Draining,
@@ -75,6 +77,7 @@ impl Drain {
 
     /// Makes a serving process not ready. It still accepts connections.
     pub fn delay(&self) {
+        self.announced.store(true, Ordering::Release);
         self.phase.send_if_modified(|phase| {
             let serving = *phase == Phase::Serving;
             if serving {
@@ -96,19 +99,20 @@ impl Drain {
     }
 
     fn enter(&self, phase: Phase) {
+        self.announced.store(true, Ordering::Release);
         self.begun.store(true, Ordering::Release);
         self.phase.send_replace(phase);
     }
 
-    /// Returns true if responses must close their connections, because the process drains.
+    /// Returns true if the process drains.
     pub fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Acquire)
     }
 
     /// Returns true if the process is not ready, because a shutdown or an upgrade has been
-    /// requested.
+    /// requested. Responses close their connections then.
     pub fn is_announced(&self) -> bool {
-        *self.phase.borrow() != Phase::Serving
+        self.announced.load(Ordering::Acquire)
     }
 
     /// Subscribes to the phase.

@@ -113,11 +113,14 @@ pub(crate) async fn serve(
     let mut closing = None;
     loop {
         let idle_timeout = connection.idle_timeout(options, &streams, closing);
+        // A connection that is opened during the delay serves a request first. Otherwise its client would
+        // open one after the other.
+        let last_phase = if streams.opened() > 0 { Phase::Delaying } else { Phase::Draining };
         let accepted = tokio::select! {
             biased;
             // Requests that arrive before the client has received GOAWAY are served. It sends the
             // others elsewhere.
-            _ = phase.wait_for(|phase| *phase >= Phase::Draining), if closing.is_none() => {
+            _ = phase.wait_for(|phase| *phase >= last_phase), if closing.is_none() => {
                 closing = Some(CloseReason::Done);
                 connection.inner.graceful_shutdown();
                 continue;

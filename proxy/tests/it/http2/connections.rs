@@ -184,6 +184,25 @@ async fn sigterm_finishes_http2_calls_in_flight() {
     assert!(proxy.exited().await.success());
 }
 
+/// One that is opened meanwhile serves a request first, so that its client need not open another.
+#[tokio::test]
+async fn http2_connections_move_away_during_drain_delay() {
+    let tool = FakeTool::start(ToolBehavior::Describe).await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).line("clients", "h2c = true");
+    let mut proxy = config.line("server", "drain_delay = \"10m\"").ready().await;
+    let open = Http2Client::prior_knowledge(proxy.listen).await;
+    assert_eq!(open.send(&call("GET", "/v1/qr/a")).await.status, 200);
+    proxy.signal("TERM");
+    proxy.logs("drain delayed: ").await;
+    assert!(open.closed().await.is_ok(), "it was closed gracefully");
+    let late = Http2Client::prior_knowledge(proxy.listen).await;
+    assert_eq!(late.send(&call("GET", "/v1/qr/b")).await.status, 200);
+    assert!(late.closed().await.is_ok(), "it was closed gracefully");
+    assert_eq!(proxy.send(call("GET", "/v1/qr/c")).await.status, 200, "the proxy still accepts connections");
+    proxy.signal("TERM");
+    assert!(proxy.exited().await.success());
+}
+
 #[tokio::test]
 async fn http2_flood_without_grants_is_429() {
     let (_tool, proxy) = h2c(ToolBehavior::Describe, "refusals_per_second = 20").await;

@@ -81,7 +81,7 @@ pub(crate) async fn decide<P: Phases, H>(
             Err(problem) => return Decision::Settle(Settlement::Malformed(problem)),
         }
     };
-    request.close |= is_last || phases.drain().has_begun();
+    request.close |= is_last || phases.drain().is_announced();
     match opened {
         Opened::Forward { call, head, is_complete } => {
             Decision::Forward(Forwarded { call, request, head, is_complete })

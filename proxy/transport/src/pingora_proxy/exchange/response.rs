@@ -23,7 +23,7 @@ impl<P: Phases> Exchange<P> {
         if response.status.is_informational() && status != 101 {
             return Ok(());
         }
-        let has_begun = self.phases.drain().has_begun();
+        let is_last = self.phases.drain().is_announced();
         let Self { phases, client, record, call, forward, .. } = self;
         let (Some(forward), Some(call)) = (forward, call) else { return Err(Aborted) };
         let Forward { download, upload, request, attempt, error, deadline, .. } = forward;
@@ -46,7 +46,7 @@ impl<P: Phases> Exchange<P> {
         download.status = status;
         download.delimiter = read.delimiter(request.is_http10);
         // A response before the end of the body leaves a rest that is not read.
-        download.close |= !upload.body.is_over() || has_begun || download.delimiter == BodyDelimiter::Close;
+        download.close |= !upload.body.is_over() || is_last || download.delimiter == BodyDelimiter::Close;
         record.responded_at = Some(Instant::now());
         if let Some(attempt) = attempt {
             deadline.arm_pause(client, attempt.timeouts.pause);

@@ -109,7 +109,7 @@ impl<P: Phases> Exchange<'_, P> {
             return Ok(false);
         }
         // A response before the end of the body leaves a part of the body unread.
-        let is_last = !self.up.is_complete() || self.phases.drain().has_begun();
+        let is_last = !self.up.is_complete() || self.phases.drain().is_announced();
         let Download { read, unsent, is_http10, close, delimiter, .. } = &mut self.down;
         let Self { phases, call, record, client, timeouts, deadline, up, .. } = self;
         let mut is_discarded = false;
