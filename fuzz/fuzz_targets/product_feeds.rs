@@ -10,7 +10,9 @@ fuzz_target!(|body: &[u8]| check(body));
 /// web, texts of one line, and a price in digits with three letters of currency. A format that is found
 /// is found again if it is asked for, and no other one is. Items are products, faults or left out.
 fn check(body: &[u8]) {
-    let read = |choice, currency| Feed::parse(body, choice, "https://shop.example/products.json", currency);
+    let read = |choice, currency: Option<&str>| {
+        Feed::parse(body, choice, "https://shop.example/products.json", currency)
+    };
     let found = read(FormatChoice::Auto, Some("EUR"));
     for format in FeedFormat::ALL {
         let chosen = read(FormatChoice::Only(format), Some("EUR"));

@@ -36,6 +36,7 @@ mod pages;
 mod privacy;
 mod product_push;
 mod product_sync;
+mod product_values;
 mod readme;
 mod recipes;
 mod refusals;

@@ -115,7 +115,7 @@ impl Store {
         wait_for(limit, || (self.titles() == expected).then_some(()));
     }
 
-    fn page(&self) -> Value {
+    pub(crate) fn page(&self) -> Value {
         let path = format!("/pages/{}", self.site.id());
         Request::get(&path).key(&self.site.key).send(self.site.edge.addr).json()
     }

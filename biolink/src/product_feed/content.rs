@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{feed_error::FeedError, format::FeedFormat};
+use super::{feed_error::FeedError, format::FeedFormat, shop_export::ShopExport, table};
 
 /// The content of a response, by its format.
 pub(super) enum Content<'a> {
@@ -28,8 +28,12 @@ impl<'a> Content<'a> {
                 of_json(value.map_err(|error| FeedError::Json { line: error.line() })?)
             }
             Some(_) => {
-                let header = text.lines().next().unwrap_or_default().to_ascii_lowercase();
-                let is_table = header.contains(['\t', ',', ';']) && header.contains("id");
+                let (_, table) = table::begin(text);
+                let header = table.lines().next().unwrap_or_default().to_lowercase();
+                if let Some(export) = ShopExport::of(&header) {
+                    return Err(FeedError::Export(export));
+                }
+                let is_table = header.contains(table::DELIMITERS) && header.contains("id");
                 if is_table { Ok(Content::Table(text)) } else { Err(FeedError::Unknown) }
             }
         }

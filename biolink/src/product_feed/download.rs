@@ -91,16 +91,16 @@ impl Download {
         self.paging.is_none()
     }
 
-    /// Takes the body of a response.
+    /// Takes the text of a response.
     ///
     /// # Errors
     /// Returns an error if it is no feed.
-    pub fn step(mut self, body: &[u8]) -> Result<DownloadStep, FeedError> {
+    pub fn step(mut self, text: &str) -> Result<DownloadStep, FeedError> {
         let url = self.url();
         let is_shopify = self.paging == Some(Paging::Shopify);
         let base = self.base.as_deref().unwrap_or(&url);
         let rules = PriceRules { currency: self.currency.as_deref(), numbers: self.numbers };
-        let part = Feed::parse(body, self.choice, base, rules);
+        let part = Feed::parse_text(text, self.choice, base, rules);
         let part = part.map_err(|error| match error {
             FeedError::WebPage if is_shopify => FeedError::NotShopify,
             error => error,
@@ -142,10 +142,10 @@ mod tests {
 
     use super::*;
 
-    fn page(first: usize, count: usize) -> Vec<u8> {
+    fn page(first: usize, count: usize) -> String {
         let product = |id: usize| json!({"id": id, "title": "a", "handle": format!("a{id}"), "variants": [{"price": "1.00"}]});
         let products: Vec<Value> = (first..first + count).map(product).collect();
-        json!({ "products": products }).to_string().into_bytes()
+        json!({ "products": products }).to_string()
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
     fn web_page_in_place_of_a_store_is_refused() {
         let download =
             Download::new("https://shop.example/products.json", FormatChoice::Auto, None, Some("EUR"));
-        assert_eq!(download.step(b"<!doctype html><title>Shop</title>"), Err(FeedError::NotShopify));
+        assert_eq!(download.step("<!doctype html><title>Shop</title>"), Err(FeedError::NotShopify));
         let store =
             Download::new("https://shop.example", FormatChoice::Only(FeedFormat::Woocommerce), None, None);
         assert_eq!(store.url(), "https://shop.example/wp-json/wc/store/v1/products?per_page=100&page=1");

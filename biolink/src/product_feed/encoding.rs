@@ -1,64 +1,158 @@
 //! The encoding of a response, whose text is read as UTF-8.
+//!
+//! This decides on the encoding and reads UTF-8, UTF-16 and Windows-1252. The others are the platform's:
+//! docs/decisions/products.md, "The platform decodes what is not UTF-8".
 
 use std::borrow::Cow;
 
 use super::{character_references::windows_1252, feed_error::FeedError};
 
-/// Returns the text of a response: UTF-16 if it begins with its mark or with `<` in it, ISO-8859-1 or
-/// Windows-1252 if its XML declares it, and else UTF-8. A table that is not UTF-8 is Windows-1252, which
-/// spreadsheets write.
-///
-/// # Errors
-/// Returns an error if it is in none of these.
-pub(super) fn text_of(body: &[u8]) -> Result<Cow<'_, str>, FeedError> {
-    match body {
-        [0xff, 0xfe, ..] | [b'<', 0, ..] => utf16(body, u16::from_le_bytes),
-        [0xfe, 0xff, ..] | [0, b'<', ..] => utf16(body, u16::from_be_bytes),
-        _ => match (std::str::from_utf8(body), declared(body)) {
-            (Ok(text), None | Some(Declared::Utf8)) => Ok(Cow::Borrowed(text)),
-            (_, Some(Declared::Windows1252)) => Ok(single_bytes(body)),
-            (Err(_), None)
-                if !body.starts_with(b"<") && !body.starts_with(b"{") && !body.starts_with(b"[") =>
-            {
-                Ok(single_bytes(body))
-            }
-            _ => Err(FeedError::Encoding),
-        },
+/// The longest name of an encoding that is looked at, in bytes.
+const MAX_LABEL: usize = 40;
+/// Bytes outside ASCII in a row that no text in Windows-1252 has: Cyrillic, Greek or Chinese ones have.
+const FOREIGN_RUN: usize = 4;
+
+/// The body of a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body<'a> {
+    /// Its text.
+    Text(Cow<'a, str>),
+    /// It is to be decoded first.
+    Encoded(Encoding),
+}
+
+/// An encoding that a response names: a label of WHATWG's Encoding Standard, or an unknown one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoding {
+    label: String,
+    place: &'static str,
+}
+
+impl Encoding {
+    /// Returns its name, in lower case.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Returns the error of a response that is not in it.
+    #[must_use]
+    pub fn mismatch(&self) -> FeedError {
+        FeedError::OtherEncoding { label: self.label.clone(), place: self.place }
+    }
+
+    /// Returns the error of a name that stands for no encoding.
+    #[must_use]
+    pub fn unknown(&self) -> FeedError {
+        FeedError::UnknownEncoding { label: self.label.clone(), place: self.place }
     }
 }
 
-enum Declared {
-    Utf8,
-    Windows1252,
-    Other,
+impl<'a> Body<'a> {
+    /// Reads the body of a response with this `Content-Type`. A byte order mark decides, then
+    /// `Content-Type` (RFC 7303), then the XML declaration. If those two differ, one that says UTF-8 is
+    /// believed if the bytes are, and only then. A table without a name that is not UTF-8 is Windows-1252,
+    /// which spreadsheets write, unless it cannot be.
+    ///
+    /// # Errors
+    /// Returns an error if the bytes are in no encoding that this knows, or not in the one that it reads.
+    pub fn read(body: &'a [u8], content_type: Option<&str>) -> Result<Self, FeedError> {
+        match body {
+            [0xff, 0xfe, ..] | [b'<', 0, ..] => return utf16(body, u16::from_le_bytes),
+            [0xfe, 0xff, ..] | [0, b'<', ..] => return utf16(body, u16::from_be_bytes),
+            _ => {}
+        }
+        let utf8 = std::str::from_utf8(body).ok();
+        let mark = body.starts_with(b"\xef\xbb\xbf");
+        let named = content_type.and_then(charset).map(|label| Encoding { label, place: "Content-Type" });
+        // One in bytes of ASCII is in no UTF-16, whatever it says: programs print the encoding of their strings.
+        let declared = declared(body).filter(|label| !label.starts_with("utf-16"));
+        let declared = declared.map(|label| Encoding { label, place: "XML declaration" });
+        let names = [named, declared].into_iter().flatten().collect::<Vec<_>>();
+        if let Some(text) = utf8
+            && (mark || names.is_empty() || names.iter().any(|name| is_utf8(&name.label)))
+        {
+            return Ok(Self::Text(Cow::Borrowed(text)));
+        }
+        let other = names.iter().find(|name| !is_utf8(&name.label));
+        match (other, names.first()) {
+            _ if mark => Err(FeedError::Encoding),
+            (Some(name), _) if is_windows_1252(&name.label) => Ok(Self::Text(single_bytes(body))),
+            (Some(name), _) => Ok(Self::Encoded(name.clone())),
+            (None, Some(name)) => Err(name.mismatch()),
+            (None, None) if !body.starts_with(b"<") && !body.starts_with(b"{") && !body.starts_with(b"[") => {
+                if is_foreign(body) {
+                    Err(FeedError::Encoding)
+                } else {
+                    Ok(Self::Text(single_bytes(body)))
+                }
+            }
+            (None, None) => Err(FeedError::Encoding),
+        }
+    }
+}
+
+fn is_utf8(label: &str) -> bool {
+    matches!(label, "utf-8" | "utf8" | "unicode-1-1-utf-8")
+}
+
+/// Returns true for Windows-1252 and what HTML reads as it.
+fn is_windows_1252(label: &str) -> bool {
+    const NAMES: [&str; 9] = [
+        "iso-8859-1",
+        "iso8859-1",
+        "latin1",
+        "l1",
+        "windows-1252",
+        "cp1252",
+        "x-cp1252",
+        "us-ascii",
+        "ascii",
+    ];
+    NAMES.contains(&label)
+}
+
+/// Returns true for bytes that are not in Windows-1252, or make no words in it.
+fn is_foreign(body: &[u8]) -> bool {
+    let is_undefined = |byte: &u8| matches!(byte, 0x81 | 0x8d | 0x8f | 0x90 | 0x9d);
+    body.iter().any(is_undefined) || body.windows(FOREIGN_RUN).any(|run| run.iter().all(|byte| *byte >= 0x80))
+}
+
+/// Returns the `charset` of a media type.
+fn charset(content_type: &str) -> Option<String> {
+    let parameters = content_type.split(';').skip(1);
+    let (_, value) = parameters
+        .filter_map(|parameter| parameter.split_once('='))
+        .find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))?;
+    label(value.trim().trim_matches(['"', '\'']))
 }
 
 /// Returns the encoding that an XML declaration names.
-fn declared(body: &[u8]) -> Option<Declared> {
+fn declared(body: &[u8]) -> Option<String> {
     let start = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).strip_prefix(b"<?xml")?;
     let end = start.iter().take(200).position(|byte| *byte == b'>')?;
-    let declaration = std::str::from_utf8(start.get(..end)?).ok()?.to_ascii_lowercase();
+    let declaration = std::str::from_utf8(start.get(..end)?).ok()?;
     let (_, name) = declaration.split_once("encoding")?;
-    let name = name.split(['"', '\'']).nth(1)?;
-    Some(match name {
-        "utf-8" | "utf8" | "us-ascii" | "ascii" => Declared::Utf8,
-        // HTML reads all of them as Windows-1252.
-        "iso-8859-1" | "iso8859-1" | "latin1" | "windows-1252" | "cp1252" => Declared::Windows1252,
-        _ => Declared::Other,
-    })
+    label(name.split(['"', '\'']).nth(1)?)
+}
+
+/// Returns the name of an encoding in lower case; `None` if it is empty.
+fn label(text: &str) -> Option<String> {
+    let text: String = text.trim().chars().filter(char::is_ascii_graphic).take(MAX_LABEL).collect();
+    (!text.is_empty()).then(|| text.to_ascii_lowercase())
 }
 
 fn single_bytes(body: &[u8]) -> Cow<'static, str> {
     Cow::Owned(body.iter().map(|byte| windows_1252(*byte)).collect())
 }
 
-fn utf16(body: &[u8], unit: fn([u8; 2]) -> u16) -> Result<Cow<'static, str>, FeedError> {
+fn utf16(body: &[u8], unit: fn([u8; 2]) -> u16) -> Result<Body<'static>, FeedError> {
     let (units, rest) = body.as_chunks::<2>();
     if !rest.is_empty() {
         return Err(FeedError::Encoding);
     }
     let text = char::decode_utf16(units.iter().map(|bytes| unit(*bytes))).collect::<Result<String, _>>();
-    text.map(Cow::Owned).map_err(|_| FeedError::Encoding)
+    text.map(|text| Body::Text(Cow::Owned(text))).map_err(|_| FeedError::Encoding)
 }
 
 #[cfg(test)]
@@ -108,13 +202,63 @@ mod tests {
         let declared = |name: &str| format!("<?xml version=\"1.0\" encoding=\"{name}\"?>{XML}");
         for body in [
             windows(XML),
-            windows(&declared("UTF-8")),
-            declared("Shift_JIS").into_bytes(),
             b"\xff\xfe<".to_vec(),
             b"\xff\xfe\x00\xd8<\x00".to_vec(),
             b"{\"items\": \"\xe9\"}".to_vec(),
+            b"\xef\xbb\xbfid,title,link\n1,Caf\xe9,https://shop.example/a".to_vec(),
+            // Tables in Shift_JIS and Windows-1251 that name no encoding: no garbage is published.
+            b"id,title,link\n1,\x83\x65\x83\x58\x83\x67\x81\x5b,https://shop.example/a".to_vec(),
+            b"id,title,link\n1,\xcf\xf0\xe8\xe2\xe5\xf2,https://shop.example/a".to_vec(),
         ] {
             assert_eq!(title(&body), Err(FeedError::Encoding), "{body:?}");
+        }
+        let lie = title(&windows(&declared("UTF-8"))).unwrap_err().to_string();
+        assert_eq!(
+            lie,
+            "the feed is not in `utf-8`, which its XML declaration names; have the shop export UTF-8, or name the encoding in which it writes"
+        );
+    }
+
+    fn found(body: &[u8], content_type: &str) -> String {
+        match Body::read(body, Some(content_type)) {
+            Ok(Body::Text(text)) => format!("text {}", text.contains("Caf\u{e9}")),
+            Ok(Body::Encoded(encoding)) => format!("{} of {}", encoding.label(), encoding.place),
+            Err(error) => error.to_string().chars().take(30).collect(),
+        }
+    }
+
+    #[test]
+    fn encoding_is_that_which_the_response_names() {
+        let declared = |name: &str| format!("<?xml version=\"1.0\" encoding=\"{name}\"?>{XML}");
+        let latin = windows(XML);
+        for (body, content_type, expected) in [
+            (TABLE.as_bytes().to_vec(), "text/csv", "text true"),
+            (TABLE.as_bytes().to_vec(), "text/csv; charset=UTF-8", "text true"),
+            (windows(TABLE), "text/csv; charset=ISO-8859-1", "text true"),
+            (windows(TABLE), "text/csv; charset=\"Windows-1250\"", "windows-1250 of Content-Type"),
+            (windows(TABLE), "text/csv;header=present;Charset = Shift_JIS", "shift_jis of Content-Type"),
+            (windows(TABLE), "text/csv; charset=utf-8", "the feed is not in `utf-8`, wh"),
+            (latin.clone(), "text/xml; charset=iso-8859-2", "iso-8859-2 of Content-Type"),
+            (windows(&declared("iso-8859-2")), "text/xml", "iso-8859-2 of XML declaration"),
+            // A server that has one name for all its files does not turn UTF-8 into garbage, nor another encoding.
+            (declared("UTF-8").into_bytes(), "text/xml; charset=iso-8859-1", "text true"),
+            (windows(&declared("iso-8859-2")), "text/xml; charset=utf-8", "iso-8859-2 of XML declaration"),
+            (windows(&declared("koi8-r")), "text/xml; charset=iso-8859-2", "iso-8859-2 of Content-Type"),
+            (declared("utf-16").into_bytes(), "text/xml", "text true"),
+            (format!("\u{feff}{TABLE}").into_bytes(), "text/csv; charset=windows-1250", "text true"),
+            // All bytes of ISO-2022-JP are ASCII.
+            (
+                b"id,title,link\n1,\x1b$B%F\x1b(B,https://shop.example/a".to_vec(),
+                "text/csv; charset=iso-2022-jp",
+                "iso-2022-jp of Content-Type",
+            ),
+        ] {
+            assert_eq!(
+                found(&body, content_type),
+                expected,
+                "{content_type} {}",
+                String::from_utf8_lossy(&body)
+            );
         }
     }
 }

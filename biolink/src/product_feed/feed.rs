@@ -9,7 +9,8 @@ use super::{
     format::FeedFormat,
     number_format::NumberFormat,
     price::{Evidence, PriceRules},
-    product::{Draft, FeedProduct, ProductError},
+    product::{Draft, FeedProduct},
+    product_error::ProductError,
 };
 
 /// Products of a feed that are read. Further ones are left out.
@@ -30,6 +31,8 @@ pub struct Feed {
     pub faulty: usize,
     /// The first of their faults.
     pub faults: Vec<FeedFault>,
+    /// The first faults of items that are shown, without what is wrong.
+    pub notes: Vec<FeedFault>,
     /// Whether it has more products than are read.
     pub truncated: bool,
     /// What its prices say about their number format.
@@ -51,6 +54,11 @@ pub struct FeedFault {
 }
 
 impl FeedFault {
+    fn new(item: usize, id: Option<String>, error: ProductError) -> Self {
+        let id = id.map(|id| id.chars().take(FeedProduct::MAX_ID).collect());
+        Self { item, id, error }
+    }
+
     /// Returns true if the other one is of the same kind.
     fn is_like(&self, other: &Self) -> bool {
         discriminant(&self.error) == discriminant(&other.error)
@@ -65,6 +73,7 @@ impl Feed {
             items: 0,
             faulty: 0,
             faults: Vec::new(),
+            notes: Vec::new(),
             truncated: false,
             evidence: Evidence::default(),
             groups: HashMap::new(),
@@ -85,12 +94,14 @@ impl Feed {
         let read = draft.product(rules);
         let first = group.as_ref().and_then(|group| self.groups.get(group));
         match read {
-            Ok(variant) if let Some(first) = first.and_then(|at| self.products.get_mut(*at)) => {
+            Ok((variant, note)) if let Some(first) = first.and_then(|at| self.products.get_mut(*at)) => {
                 first.add_variant(variant);
+                self.note(id, note);
             }
-            Ok(product) if self.ids.insert(product.external_id.clone()) => {
+            Ok((product, note)) if self.ids.insert(product.external_id.clone()) => {
                 self.groups.extend(group.map(|group| (group, self.products.len())));
                 self.products.push(product);
+                self.note(id, note);
             }
             Ok(_) => self.refuse(id, ProductError::Duplicate),
             Err(error) => self.refuse(id, error),
@@ -104,10 +115,11 @@ impl Feed {
         self.items = self.items.saturating_add(next.items);
         self.faulty = self.faulty.saturating_add(next.faulty);
         self.evidence = self.evidence.and(next.evidence);
-        let space = MAX_FAULTS.saturating_sub(self.faults.len());
-        let faults = next.faults.into_iter().take(space);
-        self.faults
-            .extend(faults.map(|fault| FeedFault { item: fault.item.saturating_add(before), ..fault }));
+        for (list, more) in [(&mut self.faults, next.faults), (&mut self.notes, next.notes)] {
+            for fault in more {
+                keep(list, FeedFault { item: fault.item.saturating_add(before), ..fault });
+            }
+        }
         for product in next.products {
             if self.products.len() >= MAX_FEED_PRODUCTS {
                 self.truncated = true;
@@ -129,7 +141,7 @@ impl Feed {
     #[must_use]
     pub fn main_faults(&self, max: usize) -> Vec<&FeedFault> {
         let (mut first, mut more) = (Vec::<&FeedFault>::new(), Vec::new());
-        for fault in &self.faults {
+        for fault in self.faults.iter().chain(&self.notes) {
             let list = if first.iter().any(|other| other.is_like(fault)) { &mut more } else { &mut first };
             list.push(fault);
         }
@@ -151,23 +163,33 @@ impl Feed {
 
     fn refuse(&mut self, id: Option<String>, error: ProductError) {
         self.faulty = self.faulty.saturating_add(1);
-        let id = id.map(|id| id.chars().take(FeedProduct::MAX_ID).collect());
-        let fault = FeedFault { item: self.items, id, error };
-        if self.faults.len() < MAX_FAULTS {
-            self.faults.push(fault);
-        } else if self.faults.iter().all(|kept| !kept.is_like(&fault)) {
-            // A kind that comes late is told of in place of one that is there twice.
-            let is_repeat = |at: &usize| {
-                self.faults
-                    .iter()
-                    .take(*at)
-                    .zip(self.faults.get(*at))
-                    .any(|(before, fault)| before.is_like(fault))
-            };
-            if let Some(at) = (0..self.faults.len()).rev().find(is_repeat) {
-                self.faults.remove(at);
-                self.faults.push(fault);
-            }
+        let fault = FeedFault::new(self.items, id, error);
+        keep(&mut self.faults, fault);
+    }
+
+    fn note(&mut self, id: Option<String>, error: Option<ProductError>) {
+        if let Some(error) = error {
+            keep(&mut self.notes, FeedFault::new(self.items, id, error));
+        }
+    }
+
+    /// Says that the XML had bare ampersands: the line of the first, and the items that began before it.
+    pub(super) fn note_ampersand(&mut self, (line, item): (usize, usize)) {
+        keep(&mut self.notes, FeedFault::new(item, None, ProductError::Ampersand { line }));
+    }
+}
+
+/// Keeps one of the first faults. A kind that comes late is told of in place of one that is there twice.
+fn keep(faults: &mut Vec<FeedFault>, fault: FeedFault) {
+    if faults.len() < MAX_FAULTS {
+        faults.push(fault);
+    } else if faults.iter().all(|kept| !kept.is_like(&fault)) {
+        let is_repeat = |at: &usize| {
+            faults.get(*at).is_some_and(|fault| faults.iter().take(*at).any(|before| before.is_like(fault)))
+        };
+        if let Some(at) = (0..faults.len()).rev().find(is_repeat) {
+            faults.remove(at);
+            faults.push(fault);
         }
     }
 }

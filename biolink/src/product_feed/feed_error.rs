@@ -2,14 +2,36 @@
 
 use thiserror::Error;
 
-use super::format::FeedFormat;
+use super::{format::FeedFormat, shop_export::ShopExport};
 
 /// A response that is no feed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FeedError {
-    /// Its encoding is not known, or not the one that it has.
-    #[error("the feed is not in UTF-8, UTF-16, or ISO-8859-1 with a declaration")]
+    /// It names no encoding, and is in none that is read without a name.
+    #[error(
+        "the feed is not in UTF-8 and names no other encoding; have the shop export UTF-8, or send its encoding, such as `Content-Type: text/csv; charset=windows-1250`"
+    )]
     Encoding,
+    /// It is not in the encoding that it names.
+    #[error(
+        "the feed is not in `{label}`, which its {place} names; have the shop export UTF-8, or name the encoding in which it writes"
+    )]
+    OtherEncoding {
+        /// The name.
+        label: String,
+        /// Where it stands.
+        place: &'static str,
+    },
+    /// It names an encoding that nothing reads.
+    #[error(
+        "the encoding `{label}`, which the feed's {place} names, is unknown; expected UTF-8 or one of WHATWG's Encoding Standard, such as windows-1250 or Shift_JIS"
+    )]
+    UnknownEncoding {
+        /// The name.
+        label: String,
+        /// Where it stands.
+        place: &'static str,
+    },
     /// It is a web page.
     #[error("the response is a web page (HTML) and no product feed")]
     WebPage,
@@ -58,6 +80,9 @@ pub enum FeedError {
         /// The line.
         line: usize,
     },
+    /// It is a file that a shop exports for itself.
+    #[error("{0}")]
+    Export(ShopExport),
     /// A table lacks a column.
     #[error("the table has no column `{name}`")]
     Column {

@@ -11,6 +11,9 @@ use super::{
     product::{Cost, Draft, availability},
 };
 
+/// A product of a push, with what is left out of it, or why it cannot be shown.
+type PushedItem = Result<(FeedProduct, Option<ProductError>), ProductError>;
+
 /// Reads a list of items.
 pub(super) fn read(list: &[Value], rules: &PriceRules<'_>) -> Feed {
     let mut feed = Feed::new(FeedFormat::Items);
@@ -21,10 +24,7 @@ pub(super) fn read(list: &[Value], rules: &PriceRules<'_>) -> Feed {
 }
 
 /// Reads the products and the names of a push, each with the error of those that cannot be shown.
-pub(crate) fn read_push(
-    body: &Value,
-    rules: PriceRules<'_>,
-) -> (Vec<Result<FeedProduct, ProductError>>, Vec<String>) {
+pub(crate) fn read_push(body: &Value, rules: PriceRules<'_>) -> (Vec<PushedItem>, Vec<String>) {
     let list = |name: &str| body.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let drafts: Vec<Draft> = list("upsert").iter().map(draft).collect();
     let mut evidence = Evidence::default();

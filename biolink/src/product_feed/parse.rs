@@ -2,7 +2,7 @@
 
 use super::{
     content::Content,
-    encoding,
+    encoding::Body,
     feed::Feed,
     feed_error::FeedError,
     format::{FeedFormat, FormatChoice},
@@ -13,7 +13,7 @@ use super::{
 };
 
 impl Feed {
-    /// Reads a response. `base` is its URL, and `rules` say how its prices are read.
+    /// Reads a response that names no encoding, or one that is read here.
     ///
     /// # Errors
     /// Returns an error if it is no feed, or not in the chosen format.
@@ -23,8 +23,23 @@ impl Feed {
         base: &str,
         rules: impl Into<PriceRules<'a>>,
     ) -> Result<Self, FeedError> {
+        match Body::read(body, None)? {
+            Body::Text(text) => Self::parse_text(&text, choice, base, rules),
+            Body::Encoded(encoding) => Err(encoding.mismatch()),
+        }
+    }
+
+    /// Reads the text of a response. `base` is its URL, and `rules` say how its prices are read.
+    ///
+    /// # Errors
+    /// Returns an error if it is no feed, or not in the chosen format.
+    pub fn parse_text<'a>(
+        text: &str,
+        choice: FormatChoice,
+        base: &str,
+        rules: impl Into<PriceRules<'a>>,
+    ) -> Result<Self, FeedError> {
         let rules = rules.into();
-        let text = encoding::text_of(body)?;
         let text = text.trim_start_matches('\u{feff}').trim();
         let is_shopify = matches!(choice, FormatChoice::Only(FeedFormat::Shopify));
         let content = match Content::detect(text) {

@@ -3,7 +3,7 @@
 use super::{
     currency::{self, Name},
     number_format::{MAX_FRACTION, Number, NumberFormat},
-    product::ProductError,
+    product_error::ProductError,
     texts::one_line,
 };
 use crate::page::document::Price;
@@ -36,7 +36,7 @@ pub(super) struct Evidence {
 /// A price, with its number as it is written.
 struct Written<'a> {
     number: Number,
-    currency: &'a str,
+    currency: Option<&'a str>,
 }
 
 impl<'a> From<Option<&'a str>> for PriceRules<'a> {
@@ -54,6 +54,7 @@ impl<'a> PriceRules<'a> {
     /// Reads a price such as `15.00 EUR`, `EUR 15.00`, `15,00 €` or `15.00`.
     pub(super) fn read(&self, text: &str) -> Result<Price, ProductError> {
         let Written { number, currency } = self.written(text)?;
+        let currency = currency.ok_or_else(|| ProductError::NoCurrency(one_line(text, SHOWN)))?;
         let price = || one_line(text, SHOWN);
         let amount = match (self.numbers, number) {
             (_, Number::Plain(amount))
@@ -110,8 +111,8 @@ impl<'a> PriceRules<'a> {
         let number = Number::read(number.trim_matches(is_outer)).ok_or_else(unreadable)?;
         let currency = match read {
             [Some(Name::Code(one)), Some(Name::Code(other))] if one != other => return Err(unreadable()),
-            [Some(Name::Code(code)), _] | [_, Some(Name::Code(code))] => code,
-            _ => self.currency.ok_or_else(|| ProductError::NoCurrency(one_line(text, SHOWN)))?,
+            [Some(Name::Code(code)), _] | [_, Some(Name::Code(code))] => Some(code),
+            _ => self.currency,
         };
         Ok(Written { number, currency })
     }
@@ -127,7 +128,7 @@ impl Evidence {
             Number::Comma(_) => self.comma = true,
             Number::Either { is_point, .. } => {
                 self.is_open = true;
-                match currency::digits(&currency.to_ascii_uppercase()) {
+                match currency::digits(&currency.unwrap_or_default().to_ascii_uppercase()) {
                     // Without a fraction, it can only be a separator of groups.
                     0 if is_point => self.comma = true,
                     0 => self.dot = true,

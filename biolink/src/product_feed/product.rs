@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 use shared::time::UnixMillis;
-use thiserror::Error;
 
 use super::{
+    address,
     character_references::decode,
-    number_format::NumberFormat,
     price::{self, Evidence, PriceRules},
+    product_error::{MAX_ID, ProductError},
     sale_dates,
     texts::{one_line, without_tags},
 };
 use crate::page::{
-    UrlError, WebUrl,
+    WebUrl,
     document::{Availability, Price, is_within},
     is_visible,
 };
@@ -51,58 +51,6 @@ pub struct FeedProduct {
     pub tags: Vec<String>,
 }
 
-/// An item of a feed that cannot be shown.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ProductError {
-    /// It has no id.
-    #[error("has no id")]
-    NoId,
-    /// Its id is too long.
-    #[error("has an id longer than {max} characters", max = FeedProduct::MAX_ID)]
-    IdTooLong,
-    /// It has no title.
-    #[error("has no title")]
-    NoTitle,
-    /// It has no link.
-    #[error("has no link")]
-    NoUrl,
-    /// Its link cannot be linked to.
-    #[error("its link {0}")]
-    Url(UrlError),
-    /// Its price cannot be read.
-    #[error("its price `{0}` is not such as `15.00 EUR`")]
-    Price(String),
-    /// Its price has no currency, and its source has none either.
-    #[error("its price `{0}` has no currency; set `currency` of the source")]
-    NoCurrency(String),
-    /// Its price can be read in both number formats.
-    #[error(
-        "its price `{price}` could mean two amounts, and the other prices do not show which; set `number_format` of the source to `dot` for {dot} or to `comma` for {comma}"
-    )]
-    AmbiguousPrice {
-        /// The price.
-        price: String,
-        /// The amount with a point before the fraction.
-        dot: String,
-        /// The amount with a comma before it.
-        comma: String,
-    },
-    /// Its price is in another number format than the one that was chosen.
-    #[error("its price `{price}` is not in the number format `{format}`; set `number_format` of the source to `{}` or `auto`", other(*.format))]
-    OtherNumberFormat {
-        /// The price.
-        price: String,
-        /// The format that was chosen.
-        format: NumberFormat,
-    },
-    /// The dates of its sale price cannot be read.
-    #[error("its sale dates `{0}` are not such as `2027-01-31T12:00+0100/2027-02-07T12:00+0100`")]
-    SaleDates(String),
-    /// Its id is that of another item before it.
-    #[error("has the id of an item before it")]
-    Duplicate,
-}
-
 /// The texts of an item, as its feed has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Draft {
@@ -136,74 +84,16 @@ pub(super) enum Cost {
 
 impl FeedProduct {
     /// The longest id, in characters.
-    pub const MAX_ID: usize = 100;
+    pub const MAX_ID: usize = MAX_ID;
     const MAX_TITLE: usize = 120;
     const MAX_DESCRIPTION: usize = 200;
     const MAX_TAG: usize = 60;
-    const MAX_TAGS: usize = 30;
+    pub(super) const MAX_TAGS: usize = 30;
 
     /// Returns the price that is to be paid at `now`, in thousandths.
     pub fn amount(&self, now: UnixMillis) -> Option<u64> {
         let sale = self.sale_price.as_ref().filter(|_| is_within(self.sale_from, self.sale_until, now));
         price::amount_of(&sale.or(self.price.as_ref())?.amount)
-    }
-}
-
-impl FeedProduct {
-    /// Takes in another variant of the same product. What can be bought counts: a group is in stock if one
-    /// variant is, and has the lowest price of those that can be bought. A sale that ends counts for no
-    /// price.
-    pub(super) fn add_variant(&mut self, other: Self) {
-        let lasting = |product: &Self| {
-            let is_lasting = product.sale_from.or(product.sale_until).is_none();
-            let sale = product.sale_price.as_ref().filter(|_| is_lasting);
-            price::amount_of(&sale.or(product.price.as_ref())?.amount)
-        };
-        let (own, others) = (lasting(self), lasting(&other));
-        let is_first_offer = !can_be_bought(self.availability) && can_be_bought(other.availability);
-        if is_first_offer {
-            // A visitor is led to what can be bought.
-            self.url = other.url;
-            self.image = other.image.or(self.image.take());
-            self.price_varies = other.price_varies;
-        } else if can_be_bought(self.availability) && !can_be_bought(other.availability) {
-            self.add_tags(other.tags);
-            return;
-        } else {
-            self.image = self.image.take().or(other.image);
-            self.price_varies |= own != others;
-        }
-        if is_first_offer || others.is_some_and(|others| own.is_none_or(|own| others < own)) {
-            (self.price, self.sale_price) = (other.price, other.sale_price);
-            (self.sale_from, self.sale_until) = (other.sale_from, other.sale_until);
-        }
-        if rank(other.availability) < rank(self.availability) {
-            self.availability = other.availability;
-        }
-        self.add_tags(other.tags);
-    }
-
-    /// Adds tags, so that a filter finds the product by each of its variants.
-    fn add_tags(&mut self, tags: Vec<String>) {
-        self.tags.extend(tags);
-        self.tags.sort_unstable();
-        self.tags.dedup();
-        self.tags.truncate(Self::MAX_TAGS);
-    }
-}
-
-/// Returns true if a visitor can buy or order it.
-const fn can_be_bought(availability: Availability) -> bool {
-    !matches!(availability, Availability::OutOfStock)
-}
-
-/// Returns the place among availabilities: that of a group is the first of its variants'.
-const fn rank(availability: Availability) -> u8 {
-    match availability {
-        Availability::InStock => 0,
-        Availability::Preorder => 1,
-        Availability::Backorder => 2,
-        Availability::OutOfStock => 3,
     }
 }
 
@@ -217,8 +107,12 @@ impl Draft {
         }
     }
 
-    /// Checks the item, and brings its texts into the form of a page's products.
-    pub(super) fn product(self, rules: &PriceRules<'_>) -> Result<FeedProduct, ProductError> {
+    /// Checks the item, and brings its texts into the form of a page's products. What is left out of a
+    /// product that is shown is the second part.
+    pub(super) fn product(
+        self,
+        rules: &PriceRules<'_>,
+    ) -> Result<(FeedProduct, Option<ProductError>), ProductError> {
         let text =
             |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let external_id = text(self.id).map(|id| one_line(&id, usize::MAX)).filter(|id| !id.is_empty());
@@ -229,9 +123,11 @@ impl Draft {
         let title = text(self.title).map(|title| one_line(&decode(&title), FeedProduct::MAX_TITLE));
         let title = title.filter(|title| is_visible(title)).ok_or(ProductError::NoTitle)?;
         let url = text(self.url).ok_or(ProductError::NoUrl)?;
-        let url = WebUrl::parse(&url).map_err(ProductError::Url)?;
-        // An image that browsers would not show is left out.
-        let image = text(self.image).and_then(|url| WebUrl::parse(&url).ok()).filter(WebUrl::is_https);
+        let url = address::link(&url).map_err(ProductError::Url)?;
+        let (image, note) = match text(self.image).map(|url| address::image(&url)).transpose() {
+            Ok(image) => (image, None),
+            Err(error) => (None, Some(error)),
+        };
         let description = text(self.description)
             .map(|text| one_line(&decode(&without_tags(&text)), FeedProduct::MAX_DESCRIPTION))
             .filter(|text| !text.is_empty());
@@ -253,7 +149,7 @@ impl Draft {
         tags.dedup();
         tags.truncate(FeedProduct::MAX_TAGS);
         let availability = self.availability.unwrap_or_default();
-        Ok(FeedProduct {
+        let product = FeedProduct {
             external_id,
             title,
             description,
@@ -266,7 +162,8 @@ impl Draft {
             price_varies: self.price_varies,
             availability,
             tags,
-        })
+        };
+        Ok((product, note))
     }
 }
 
@@ -295,14 +192,6 @@ impl Cost {
             Self::Text(text) => rules.read(&text).map(Some),
             Self::Number(text) => rules.of_programs().read(&text).map(Some),
         }
-    }
-}
-
-/// Returns the number format that is not this one.
-const fn other(format: NumberFormat) -> &'static str {
-    match format {
-        NumberFormat::Dot => "comma",
-        NumberFormat::Comma | NumberFormat::Auto => "dot",
     }
 }
 

@@ -39,8 +39,8 @@ pub fn shopify_event(
         "products/delete" => Ok(Some(ShopEvent::Delete(id()?))),
         "products/create" | "products/update" if !is_sold => Ok(Some(ShopEvent::Delete(id()?))),
         "products/create" | "products/update" => {
-            let product = draft(body, origin(base)).product(&Some(currency).into())?;
-            Ok(Some(ShopEvent::Upsert(Box::new(product))))
+            let (product, note) = draft(body, origin(base)).product(&Some(currency).into())?;
+            Ok(Some(ShopEvent::Upsert(Box::new(product), note)))
         }
         _ => Ok(None),
     }

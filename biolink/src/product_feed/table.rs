@@ -1,4 +1,4 @@
-//! Google Merchant Center's table: TSV, or CSV with commas or semicolons.
+//! Google Merchant Center's table: TSV, or CSV with commas, semicolons or bars.
 
 use csv_core::{ReadRecordResult, ReaderBuilder};
 
@@ -10,6 +10,9 @@ use super::{
     price::PriceRules,
     product::{Cost, Draft, availability},
 };
+
+/// The delimiters of tables. The first of them that a header has is that of the table.
+pub(super) const DELIMITERS: [char; 4] = ['\t', ';', ',', '|'];
 
 /// The columns of a product, by their place.
 struct Columns {
@@ -29,8 +32,10 @@ struct Columns {
 /// Reads the products of a table.
 pub(super) fn read(text: &str, rules: &PriceRules<'_>) -> Result<Feed, FeedError> {
     let mut feed = Feed::new(FeedFormat::MerchantTable);
+    let (delimiter, text) = begin(text);
     let header = text.lines().next().unwrap_or_default();
-    let delimiter = ['\t', ';'].into_iter().find(|delimiter| header.contains(*delimiter)).unwrap_or(',');
+    let found = || DELIMITERS.into_iter().find(|delimiter| header.contains(*delimiter));
+    let delimiter = delimiter.or_else(found).unwrap_or(',');
     let mut columns = None;
     records(text, delimiter, |record| {
         match &columns {
@@ -43,6 +48,22 @@ pub(super) fn read(text: &str, rules: &PriceRules<'_>) -> Result<Feed, FeedError
         Ok(())
     })?;
     Ok(feed)
+}
+
+/// Returns a table from its header on, and the delimiter that Excel names before it (`sep=;`). Meta's
+/// template has notes there, in lines that begin with `#`.
+pub(super) fn begin(text: &str) -> (Option<char>, &str) {
+    let (mut delimiter, mut rest) = (None, text);
+    while let Some((line, after)) = rest.split_once('\n') {
+        let line = line.trim().trim_start_matches('"');
+        match line.get(..4).filter(|start| start.eq_ignore_ascii_case("sep=")) {
+            Some(_) => delimiter = line.chars().nth(4).filter(char::is_ascii).or(delimiter),
+            None if line.starts_with('#') => {}
+            None => break,
+        }
+        rest = after;
+    }
+    (delimiter, rest)
 }
 
 /// Calls `each` with the cells of each record.

@@ -150,8 +150,8 @@ pub fn woocommerce_event(
             Ok(Some(ShopEvent::Delete(id()?)))
         }
         "product.created" | "product.updated" | "product.restored" => {
-            let product = pushed(body).product(&Some(currency).into())?;
-            Ok(Some(ShopEvent::Upsert(Box::new(product))))
+            let (product, note) = pushed(body).product(&Some(currency).into())?;
+            Ok(Some(ShopEvent::Upsert(Box::new(product), note)))
         }
         _ => Ok(None),
     }

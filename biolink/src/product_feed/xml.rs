@@ -10,6 +10,7 @@ use quick_xml::{
 
 use super::{
     FeedFormat,
+    ampersand::{Escaped, escaped},
     character_references::{character, decode},
     feed::Feed,
     feed_error::FeedError,
@@ -58,8 +59,20 @@ enum Field {
     Tag,
 }
 
-/// Reads the products of a feed in XML.
+/// Reads the products of a feed in XML. One with bare ampersands is read as it is meant, and says where
+/// the first of them is.
 pub(super) fn read(text: &str, rules: &PriceRules<'_>) -> Result<Feed, FeedError> {
+    let error = match read_strictly(text, rules) {
+        Err(error @ FeedError::Xml { .. }) => error,
+        read => return read,
+    };
+    let Escaped { text, first: Some(first) } = escaped(text) else { return Err(error) };
+    let mut feed = read_strictly(&text, rules)?;
+    feed.note_ampersand(first);
+    Ok(feed)
+}
+
+fn read_strictly(text: &str, rules: &PriceRules<'_>) -> Result<Feed, FeedError> {
     let mut feed = Feed::new(FeedFormat::MerchantXml);
     let mut reader = Reader::from_str(text);
     let mut parser = Parser::default();

@@ -58,7 +58,7 @@ pub enum Pushed {
         upserts: Vec<FeedProduct>,
         /// Names of products that are gone.
         deletes: Vec<String>,
-        /// The reasons why other products cannot be shown.
+        /// The reasons why other products, or parts of these, cannot be shown.
         errors: Vec<ProductError>,
     },
     /// It is about something else.
@@ -165,7 +165,10 @@ fn own(body: &str, rules: PriceRules<'_>) -> Result<Pushed, PushError> {
     let (mut upserts, mut errors) = (Vec::new(), Vec::new());
     for product in read {
         match product {
-            Ok(product) => upserts.push(product),
+            Ok((product, note)) => {
+                upserts.push(product);
+                errors.extend(note);
+            }
             Err(error) => errors.push(error),
         }
     }
@@ -192,7 +195,10 @@ fn woocommerce(request: &PushRequest, currency: Option<&str>) -> Result<Pushed, 
 fn changes(event: Result<Option<ShopEvent>, ProductError>) -> Pushed {
     let (mut upserts, mut deletes, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     match event {
-        Ok(Some(ShopEvent::Upsert(product))) => upserts.push(*product),
+        Ok(Some(ShopEvent::Upsert(product, note))) => {
+            upserts.push(*product);
+            errors.extend(note);
+        }
         Ok(Some(ShopEvent::Delete(id))) => deletes.push(id),
         Ok(None) => return Pushed::Other,
         Err(error) => errors.push(error),

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     page::{PageId, SourceId},
-    product_feed::{Feed, FeedProduct, NumberFormat, PriceRules},
+    product_feed::{Feed, FeedProduct, NumberFormat, PriceRules, ProductError},
 };
 
 /// Failures in a row from which a source is failing.
@@ -200,7 +200,7 @@ impl SyncState {
         catalogue: &mut Catalogue,
         upserts: Vec<FeedProduct>,
         deletes: &[String],
-        faults: Vec<String>,
+        errors: &[ProductError],
         now: UnixMillis,
     ) -> usize {
         let Some(source) = &self.source else { return 0 };
@@ -209,13 +209,14 @@ impl SyncState {
             since.add(&upserts, deletes);
         }
         catalogue.push(upserts, deletes, &source.settings.selection, now);
-        let faulty = faults.len();
+        let faulty = errors.iter().filter(|error| error.leaves_out()).count();
+        let faults = errors.iter().take(MAX_FAULTS).map(|error| (0, None, error.to_string()));
         let run = Run {
             at: now,
             trigger: RunTrigger::Push,
             items: changed.saturating_add(faulty),
             faulty,
-            faults: faults.into_iter().take(MAX_FAULTS).map(|detail| (0, None, detail)).collect(),
+            faults: faults.collect(),
             ..Run::default()
         };
         self.plan_edit(run, false, now);

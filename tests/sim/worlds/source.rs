@@ -127,7 +127,7 @@ pub(super) async fn push(
         version.map(|version| feed(&BTreeMap::from([(product, version)])).products).unwrap_or_default();
     let deletes: Vec<_> = if version.is_none() { vec![product.to_string()] } else { Vec::new() };
     change(&object, &on, |Parts { state, catalogue }| {
-        state.push(catalogue, upserts, &deletes, Vec::new(), object.clock())
+        state.push(catalogue, upserts, &deletes, &[], object.clock())
     })
     .ok()?;
     object.rows_mut().pushes.insert(name);

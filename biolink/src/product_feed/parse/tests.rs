@@ -8,6 +8,7 @@ use crate::{
 };
 
 mod prices;
+mod shops;
 mod variants;
 mod woocommerce;
 
@@ -225,7 +226,7 @@ fn sale_price_has_its_dates() {
     let pushed = json!({"id": 1, "name": "a", "permalink": "https://shop.example/a", "regular_price": "15",
         "sale_price": "12", "date_on_sale_from_gmt": null, "date_on_sale_to_gmt": "2020-03-11T23:59:59"});
     let event = woocommerce_event("product.updated", &pushed, "EUR").unwrap();
-    let Some(ShopEvent::Upsert(product)) = event else { panic!("{event:?}") };
+    let Some(ShopEvent::Upsert(product, _)) = event else { panic!("{event:?}") };
     assert_eq!(product.sale_until, UnixMillis::from_rfc3339("2020-03-11T23:59:59Z"));
 }
 

@@ -213,7 +213,7 @@ fn pushed_changes_are_given_at_once_and_then_together() {
     world.now = world.now.plus(10_000);
     let Fetched::Feed { feed: changed, .. } = feed(1..5) else { panic!() };
     let push = |world: &mut World, upserts, deletes: &[String]| {
-        world.state.push(&mut world.catalogue, upserts, deletes, Vec::new(), world.now)
+        world.state.push(&mut world.catalogue, upserts, deletes, &[], world.now)
     };
     assert_eq!(push(&mut world, changed.products.clone(), &["0".to_owned()]), 5);
     assert_eq!(world.edit(), Some(4));
@@ -260,7 +260,7 @@ fn push_during_a_fetch_is_applied_over_its_feed() {
     world.now = world.state.next_due().unwrap();
     let attempt = world.state.begin(world.now).unwrap();
     let Fetched::Feed { feed: pushed, .. } = feed(5..6) else { panic!() };
-    world.state.push(&mut world.catalogue, pushed.products, &["1".to_owned()], Vec::new(), world.now);
+    world.state.push(&mut world.catalogue, pushed.products, &["1".to_owned()], &[], world.now);
     world.state.finish(&attempt, Ok(feed(0..3)), &mut world.catalogue, world.now);
     let edit = world.state.edit(&world.catalogue, world.now.plus(EDIT_MS)).unwrap();
     let ids: Vec<_> = edit.products.iter().map(|product| product.external_id.as_str()).collect();
@@ -272,7 +272,7 @@ fn too_many_pushes_during_a_fetch_have_the_feed_fetched_again() {
     let mut world = World::new();
     let attempt = world.state.begin(world.now).unwrap();
     let Fetched::Feed { feed: pushed, .. } = feed(0..251) else { panic!() };
-    world.state.push(&mut world.catalogue, pushed.products, &[], Vec::new(), world.now);
+    world.state.push(&mut world.catalogue, pushed.products, &[], &[], world.now);
     world.state.finish(&attempt, Ok(feed(0..251)), &mut world.catalogue, world.now);
     assert_eq!(world.state.next_due(), Some(world.now), "the edit");
     world.edit();
@@ -284,7 +284,7 @@ fn push_during_an_edit_is_given_after_it() {
     let mut world = World::new();
     world.run(Ok(feed(0..3)));
     let edit = world.state.edit(&world.catalogue, world.now).unwrap();
-    world.state.push(&mut world.catalogue, Vec::new(), &["1".to_owned()], Vec::new(), world.now);
+    world.state.push(&mut world.catalogue, Vec::new(), &["1".to_owned()], &[], world.now);
     let applied = Applied { shown: 3, added: 3, ..Applied::default() };
     world.state.settle(&edit, EditOutcome::Applied(applied), world.now);
     assert_eq!(world.edit(), Some(2));
@@ -298,4 +298,20 @@ fn settings_that_arrive_behind_newer_ones_are_ignored() {
     world.state.configure(account, Source { version: 2, ..source(1, false) }, world.now);
     world.run(Ok(feed(0..3)));
     assert_eq!(world.edit(), Some(2));
+}
+
+#[test]
+fn push_is_read_in_the_number_format_of_the_last_feed() {
+    let mut world = World::new();
+    let item = |id: usize, price: &str| json!({"id": id, "title": "a", "url": "https://shop.example/a", "price": price});
+    let body = json!({"items": [item(1, "12,50 EUR")]}).to_string();
+    let feed = Feed::parse(body.as_bytes(), FormatChoice::Auto, "https://shop.example/", None).unwrap();
+    let pushed = json!({"upsert": [item(2, "1.299")]});
+    let amount = |world: &World| {
+        let (read, _) = crate::product_feed::read_push(&pushed, world.state.price_rules(&world.catalogue));
+        read.into_iter().next().unwrap().map(|(product, _)| product.price.unwrap().amount)
+    };
+    assert!(amount(&world).is_err(), "nothing shows what it means");
+    world.run(Ok(Fetched::Feed { feed, status: 200, etag: None, last_modified: None }));
+    assert_eq!(amount(&world).as_deref(), Ok("1299"));
 }

@@ -54,7 +54,7 @@ fn pushed_price_is_that_of_the_shop() {
     let now = UnixMillis::from_rfc3339("2026-11-28T00:00:00Z").unwrap();
     let shown = |body: &Value| {
         let event = woocommerce_event("product.updated", body, "EUR").unwrap();
-        let Some(ShopEvent::Upsert(product)) = event else { panic!("{event:?}") };
+        let Some(ShopEvent::Upsert(product, _)) = event else { panic!("{event:?}") };
         let sale =
             product.sale_price.as_ref().filter(|_| is_within(product.sale_from, product.sale_until, now));
         let paid = sale.or(product.price.as_ref()).unwrap().amount.clone();
@@ -76,7 +76,7 @@ fn pushed_price_is_that_of_the_shop() {
     }
     // It begins by itself: the shop pushes nothing then.
     let body = product(json!(false), "15", "15", "10", future, null.clone());
-    let Ok(Some(ShopEvent::Upsert(soon))) = woocommerce_event("product.updated", &body, "EUR") else {
+    let Ok(Some(ShopEvent::Upsert(soon, _))) = woocommerce_event("product.updated", &body, "EUR") else {
         panic!("{body}")
     };
     assert_eq!(soon.amount(UnixMillis::from_rfc3339("2026-12-01T00:00:01Z").unwrap()), Some(10_000));

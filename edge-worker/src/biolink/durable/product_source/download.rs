@@ -1,13 +1,14 @@
 //! Fetches a feed, which may come in several responses.
 
 use biolink::fetch_url::{FetchPolicy, FetchUrl};
-use biolink::product_feed::{Download, DownloadStep};
+use biolink::product_feed::{Body, Download, DownloadStep};
 use biolink::product_sync::{
     DOWNLOAD_TIMEOUT_MS, FETCH_TIMEOUT_MS, FetchError, Fetched, MAX_FEED_BYTES, SyncAttempt,
 };
 use biolink::visitor::PRODUCT_SYNC_AGENT;
 use shared::time::UnixMillis;
 
+use super::decoder;
 use crate::biolink::guarded_fetch::{self, BodyLimit, GuardedFetchError, GuardedRequest, GuardedResponse};
 use crate::runtime::clock;
 
@@ -46,7 +47,11 @@ pub(super) async fn fetch(attempt: &SyncAttempt, policy: &FetchPolicy) -> Result
         }
         let validator = |name| response.header(name).filter(|value| is_single && value.len() <= 1_000);
         let (etag, last_modified) = (validator("etag"), validator("last-modified"));
-        match download.step(&response.body)? {
+        let text = match Body::read(&response.body, response.header("content-type").as_deref())? {
+            Body::Text(text) => text,
+            Body::Encoded(encoding) => decoder::decode(&encoding, &response.body)?.into(),
+        };
+        match download.step(&text)? {
             DownloadStep::Next(_) if clock::now() > deadline => {
                 return Err(FetchError::TimedOut { ms: DOWNLOAD_TIMEOUT_MS });
             }

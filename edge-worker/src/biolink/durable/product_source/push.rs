@@ -46,10 +46,9 @@ impl ProductSource {
             }
             Pushed::Changes { upserts, deletes, errors } => (upserts, deletes, errors),
         };
-        let faults: Vec<_> = errors.iter().map(ToString::to_string).collect();
-        let faulty = faults.len();
+        let faulty = errors.iter().filter(|error| error.leaves_out()).count();
         let changed =
-            self.change(|Parts { state, catalogue }| state.push(catalogue, upserts, &deletes, faults, now))?;
+            self.change(|Parts { state, catalogue }| state.push(catalogue, upserts, &deletes, &errors, now))?;
         // Before the wait for the account, in which the object may be evicted.
         self.arm().await?;
         self.give().await?;
