@@ -4,7 +4,6 @@
 mod endpoints;
 
 mod admin;
-mod corrected;
 mod malformed_id;
 mod own_host;
 mod pages;
@@ -23,7 +22,6 @@ use shared::{
 use crate::page::{ImageId, SourceId};
 
 pub use admin::{AdminCall, AdminEndpoint, AdminTarget};
-pub use corrected::corrected;
 pub use endpoints::{EndpointCall, EndpointPath};
 pub use own_host::address_on_own_host;
 pub use pages::{PagesCall, PagesEndpoint, PagesTarget};

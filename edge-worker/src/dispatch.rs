@@ -38,10 +38,11 @@
 //!     `access_log.rs` writes the access log line.
 
 use biolink::domains::HostName;
+use biolink::page::Slug;
 use biolink::pages_api::page_not_found;
-use biolink::route::{Route as BiolinkRoute, VisitEndpoint, address_on_own_host, corrected};
+use biolink::route::{Route as BiolinkRoute, VisitEndpoint, address_on_own_host};
 use portal::endpoint::Endpoint;
-use portal::route::{ConsoleCall, Route};
+use portal::route::{ConsoleCall, Route, answered_as, corrected};
 use portal::session_access::{SessionAccess, sign_in_required};
 use portal::{console, site};
 use shared::problem::{Problem, codes};
@@ -86,10 +87,10 @@ pub(crate) async fn dispatch(
     {
         return boxed(respond_on_domain(request, &host, (bindings, execution), access)).await;
     }
-    let (route, Target { query, .. }) = match outlined(|| Route::read(&request.method, address.target)) {
+    let (route, Target { query, .. }) = match outlined(|| read_route(request, address.target)) {
         Ok(read) => read,
         Err(problem) => {
-            let refused = redirect_to_page(request, &address).ok_or(problem);
+            let refused = redirect_to_page(request, &address, None).ok_or(problem);
             if let Ok(bindings) = &bindings {
                 outlined(|| log_without_route(request, address, (bindings, execution), &refused, access));
             }
@@ -144,8 +145,11 @@ async fn respond_on_domain(
     let found = boxed(domains::find(context, host)).await?;
     let Some(slug) = found else { return Err(page_not_found()) };
     let target = outlined(|| address_on_own_host(address.target, &slug));
-    let (route, Target { query, .. }) =
-        outlined(|| Route::read(&request.method, target.as_deref().unwrap_or(address.target)))?;
+    let read = outlined(|| Route::read(&request.method, target.as_deref().unwrap_or(address.target)));
+    let (route, Target { query, .. }) = match read {
+        Ok(read) => read,
+        Err(problem) => return redirect_to_page(request, &address, Some(&slug)).ok_or(problem),
+    };
     access.endpoint = Some(Endpoint::of(&route));
     let response = match route {
         Route::Biolink(BiolinkRoute::Visit(visit)) => {
@@ -160,9 +164,19 @@ async fn respond_on_domain(
     response.map(|response| outlined(|| conditional(request, response)))
 }
 
-/// Returns the redirect of an address that is no route, but means a page.
-fn redirect_to_page(request: &ClientRequest, address: &Address<'_>) -> Option<ClientResponse> {
-    let to = corrected(address.target).filter(|_| matches!(request.method.as_str(), "GET" | "HEAD"))?;
+/// Reads the route of a target, or of the one that answers in its place.
+fn read_route<'a>(request: &ClientRequest, target: &'a str) -> Result<(Route<'a>, Target<'a>), Problem> {
+    Route::read(&request.method, answered_as(target).unwrap_or(target))
+}
+
+/// Returns the redirect of an address that is no route, but means a page. `slug` is that of a host of its own.
+fn redirect_to_page(
+    request: &ClientRequest,
+    address: &Address<'_>,
+    slug: Option<&Slug>,
+) -> Option<ClientResponse> {
+    let is_read = matches!(request.method.as_str(), "GET" | "HEAD");
+    let to = outlined(|| corrected(address.target, slug).filter(|_| is_read))?;
     Some(ClientResponse::Own(Response::redirect(301, to).into_bytes()))
 }
 

@@ -1,6 +1,7 @@
 //! Every route of the service at the edge: those of the gateway, of bio-link and of the portal.
 
 mod console;
+mod corrected;
 mod site;
 mod status;
 
@@ -18,6 +19,7 @@ use crate::session::{SessionCall, SessionPath};
 
 pub use console::{ConsoleCall, ConsoleRead, ConsoleView};
 use console::{PREVIEW, biolink_view, keys_view};
+pub use corrected::{answered_as, corrected};
 pub use site::SiteRoute;
 use status::StatusPlace;
 pub use status::{STATUS_FEED_PATH, StatusEndpoint, StatusRoute};

@@ -37,6 +37,16 @@ fn names(response: &Response) -> Vec<String> {
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
+/// Agents' settings often have the slash, and not every client sends its body again after a redirect.
+#[test]
+fn address_with_a_slash_at_its_end_answers() {
+    let edge = Edge::shared();
+    let (key, _) = business_key(&edge);
+    let (with, without) = (list(&edge, &key, "/mcp/"), list(&edge, &key, "/mcp"));
+    assert_eq!(names(&with), names(&without));
+    assert_eq!(Request::get("/mcp/").send(edge.addr).status, 405);
+}
+
 /// Issues a key whose account has the plan for pages.
 fn business_key(edge: &Edge) -> (String, String) {
     let body = json!({

@@ -387,6 +387,13 @@ fn address_with_something_at_its_end_leads_to_the_page() {
             (301, Some(&*format!("{}{query}", site.path)))
         );
     }
+    let link = site.link(0);
+    let own = ["/report", "/card.vcf", "/qr.svg"].map(|part| site.at(part));
+    for path in own.iter().map(String::as_str).chain([&*link, "/docs", "/docs/pages", "/status", "/console"])
+    {
+        let response = site.send(&person(&format!("{path}/?a=b")));
+        assert_eq!((response.status, response.header("location")), (301, Some(&*format!("{path}?a=b"))));
+    }
 }
 
 /// A page of any site can have an image with the address of a page or link.
