@@ -27,6 +27,13 @@ impl Via {
         (via.as_str() != "qr").then_some(via)
     }
 
+    /// Returns a name that is like a text which is none: `Flyer Mai` is `flyer-mai`.
+    pub fn suggested(text: &str) -> Option<Self> {
+        let parts = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let name = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
+        Self::parse(name.get(..Self::MAX).unwrap_or(&name).trim_end_matches('-'))
+    }
+
     /// Reads the parameter `via` of an address; `None` if it has none that is a name.
     pub fn of_query(query: Option<&str>) -> Option<Self> {
         query?.split('&').filter_map(|pair| pair.strip_prefix("via=")).find_map(Self::parse)

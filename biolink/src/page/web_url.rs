@@ -27,8 +27,16 @@ pub enum UrlError {
     #[error("must be an address such as https://example.com/path")]
     Malformed,
     /// It has another scheme than `http` and `https`.
-    #[error("must begin with https:// or http://")]
+    #[error("must be an address such as https://example.com/path, which begins with https:// or http://")]
     Scheme,
+    /// It is a name at a site.
+    #[error("must be the whole address, such as https://www.instagram.com/ada; a name alone leads nowhere")]
+    Handle,
+    /// It is an e-mail address, or a phone number with its scheme.
+    #[error(
+        "must be an address of the web; an e-mail address needs a link of the type `email`, a phone number one of the type `phone`"
+    )]
+    Contact,
     /// It has spaces, line breaks or other control characters.
     #[error("must have no spaces, backslashes or control characters")]
     Characters,
@@ -40,7 +48,7 @@ pub enum UrlError {
     Host,
     /// Its host has characters that are not read, or punycode that encodes none.
     #[error(
-        "has an international host name that cannot be read; expected letters, or valid punycode (xn--…)"
+        "has an international host name that cannot be read; expected letters, digits and hyphens, or valid punycode (xn--…)"
     )]
     International,
     /// It is too long.
@@ -66,6 +74,27 @@ impl WebUrl {
         }
         let text = parts.to_string();
         if text.len() > Self::MAX_LEN { Err(UrlError::TooLong) } else { Ok(Self(text)) }
+    }
+
+    /// Reads an address as people type it: `example.com/path` begins with `https://`.
+    ///
+    /// # Errors
+    /// Returns the first rule that it breaks, or what it is instead.
+    pub fn parse_typed(text: &str) -> Result<Self, UrlError> {
+        let text = text.trim();
+        let begins = |start: &str| text.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start));
+        match Self::parse(text) {
+            Err(UrlError::Scheme) if text.starts_with('@') => Err(UrlError::Handle),
+            Err(UrlError::Scheme) if ["mailto:", "tel:", "sms:"].into_iter().any(begins) => {
+                Err(UrlError::Contact)
+            }
+            Err(UrlError::Scheme) if !text.contains("://") => Self::parse(&format!("https://{text}"))
+                .map_err(|error| match error {
+                    UrlError::Credentials => UrlError::Contact,
+                    _ => UrlError::Scheme,
+                }),
+            read => read,
+        }
     }
 
     /// Returns an address that was stored, and may break a rule that came later.
@@ -172,6 +201,16 @@ mod tests {
             ("https://\u{4f8b}\u{3048}.jp", "https://xn--r8jz45g.jp/"),
             ("https://XN--R8JZ45G.jp", "https://xn--r8jz45g.jp/"),
             ("https://xn--i-7iq.ws", "https://xn--i-7iq.ws/"),
+            // As people type them: decomposed, wide, with another full stop, an emoji, a Roman numeral.
+            ("https://mu\u{308}nchen.de", "https://xn--mnchen-3ya.de/"),
+            ("https://exa\u{308}mple.com/", "https://xn--exmple-cua.com/"),
+            ("https://\u{ff4d}\u{fc}nchen.de", "https://xn--mnchen-3ya.de/"),
+            ("https://\u{ff45}xample\u{ff0e}com/", "https://example.com/"),
+            ("https://m\u{fc}nchen\u{3002}de/", "https://xn--mnchen-3ya.de/"),
+            ("https://\u{1f98a}.ws/", "https://xn--9s9h.ws/"),
+            ("https://\u{2167}.example.com/", "https://viii.example.com/"),
+            ("https://stra\u{df}e.de/", "https://xn--strae-oqa.de/"),
+            ("https://\u{e44}\u{e17}\u{e22}.com", "https://xn--o3cw4h.com/"),
             (
                 "https://\u{43f}\u{440}\u{438}\u{43c}\u{435}\u{440}.\u{440}\u{444}/",
                 "https://xn--e1afmkfd.xn--p1ai/",
@@ -214,8 +253,17 @@ mod tests {
             "https://example.com:99999/",
             "https://example.com:/",
             "https://example.com:+80/",
-            "https://exa\u{308}mple.com/",
-            "https://\u{2167}.example.com/",
+            // What only the mapping shows.
+            "https://\u{ff11}\u{ff12}\u{ff17}.0.0.1/",
+            "https://127\u{3002}0\u{3002}0\u{3002}1/",
+            "https://example.com\u{ff0f}.evil.com/",
+            "https://user\u{ff20}example.com/",
+            "https://example.com\u{ff1a}80/",
+            "https://\u{2460}\u{24ea}\u{ff0e}1/",
+            "https://\u{ff4c}ocalhost/",
+            "https://printer.\u{24db}ocal/",
+            "https://\u{200b}/",
+            "https://exam\u{378}ple.com/",
             "https://xn--.example/",
             "https://xn--a.example/",
             "https://xn--example-.com/",
@@ -227,6 +275,34 @@ mod tests {
             "ftp://example.com/",
         ] {
             assert!(WebUrl::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn address_as_people_type_it_is_read_or_explained() {
+        for (text, expected) in [
+            ("site.de/x", Ok("https://site.de/x")),
+            (" Site.de:8080 ", Ok("https://site.de:8080/")),
+            ("m\u{fc}nchen.de?a=b", Ok("https://xn--mnchen-3ya.de/?a=b")),
+            ("http://site.de", Ok("http://site.de/")),
+            ("@ada", Err(UrlError::Handle)),
+            ("ada@example.com", Err(UrlError::Contact)),
+            ("MAILTO:ada@example.com", Err(UrlError::Contact)),
+            ("tel:+4930123456", Err(UrlError::Contact)),
+            ("javascript:alert(1)", Err(UrlError::Scheme)),
+            ("data:text/html,x", Err(UrlError::Scheme)),
+            ("//site.de/x", Err(UrlError::Scheme)),
+            ("/x", Err(UrlError::Scheme)),
+            ("localhost", Err(UrlError::Scheme)),
+            ("127.0.0.1/x", Err(UrlError::Scheme)),
+            ("ftp://site.de/", Err(UrlError::Scheme)),
+            ("site de", Err(UrlError::Characters)),
+        ] {
+            assert_eq!(
+                WebUrl::parse_typed(text).as_ref().map(WebUrl::as_str),
+                expected.as_ref().map(|it| *it),
+                "{text}"
+            );
         }
     }
 

@@ -6,7 +6,7 @@ use strum::{IntoStaticStr, VariantArray};
 use thiserror::Error;
 
 use super::{Fallback, Follower, Gate, Image, LinkTarget, Platform, UtmTemplate, is_within, moment};
-use crate::page::{LinkId, UrlError, WebUrl};
+use crate::page::{LinkId, UrlError, WebUrl, host_to_ascii};
 
 /// An entry of the list: a link, or what stands between links.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -209,13 +209,15 @@ impl LinkType {
     /// Returns what would be right.
     pub fn check_url(self, text: &str) -> Result<String, LinkUrlError> {
         match self {
-            Self::Link | Self::File => Ok(WebUrl::parse(text)?.into_string()),
+            Self::Link | Self::File => Ok(WebUrl::parse_typed(text)?.into_string()),
             Self::Email => check_email(text),
             Self::Phone => Ok(format!("tel:{}", phone_number(text, "tel:")?)),
             Self::Sms => Ok(format!("sms:{}", phone_number(text, "sms:")?)),
             Self::Whatsapp => {
-                let number = text.strip_prefix("https://wa.me/").unwrap_or(text);
-                let digits = phone_number(number, "tel:")?;
+                let starts =
+                    ["https://wa.me/", "http://wa.me/", "wa.me/", "https://api.whatsapp.com/send?phone="];
+                let number = starts.into_iter().find_map(|start| without_start(text, start));
+                let digits = phone_number(number.unwrap_or(text), "tel:")?;
                 Ok(format!("https://wa.me/{}", digits.trim_start_matches('+')))
             }
             Self::Heading | Self::Text | Self::Divider | Self::Vcard => {
@@ -230,8 +232,12 @@ const MAX_URL: usize = 2_048;
 fn check_email(text: &str) -> Result<String, LinkUrlError> {
     use email_address::{EmailAddress, Options};
     // The normal form, in which an address may come back, has escapes.
-    let address = text.strip_prefix("mailto:").map(|address| address.replace("%23", "#"));
-    let address = address.as_deref().unwrap_or(text);
+    let address = without_start(text, "mailto:").map(|address| address.replace("%23", "#"));
+    let address = address.as_deref().unwrap_or(text).trim();
+    let (name, host) = address.rsplit_once('@').ok_or(LinkUrlError::Email)?;
+    // A host in ASCII keeps its case: stored addresses have it, and are checked again.
+    let host = if host.is_ascii() { Some(host.to_owned()) } else { host_to_ascii(host) };
+    let address = &format!("{name}@{}", host.ok_or(LinkUrlError::Email)?);
     let rules = Options::default().with_required_tld().without_domain_literal().without_display_text();
     // The rest of what an address may have would need escaping in a `mailto:`.
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"@.!#$*+-/=^_`{|}~'".contains(&byte);
@@ -243,15 +249,27 @@ fn check_email(text: &str) -> Result<String, LinkUrlError> {
     }
 }
 
+/// Returns a text without its start, whatever the case: schemes and hosts have none (RFC 3986, section 3.1).
+fn without_start<'a>(text: &'a str, start: &str) -> Option<&'a str> {
+    let text = text.trim();
+    let (head, rest) = text.split_at_checked(start.len())?;
+    head.eq_ignore_ascii_case(start).then_some(rest)
+}
+
 /// Returns a number as digits, with its leading `+`.
 fn phone_number(text: &str, scheme: &str) -> Result<String, LinkUrlError> {
-    let number = text.strip_prefix(scheme).unwrap_or(text);
+    let number = without_start(text, scheme).unwrap_or(text).trim();
+    // The zero of `+49 (0)30` is dialed within the country only.
+    let number = if number.starts_with('+') { number.replace("(0)", "") } else { number.to_owned() };
     let mut digits = String::new();
-    for (at, c) in number.chars().enumerate().take(MAX_URL) {
+    for c in number.chars().take(MAX_URL) {
         match c {
             '0'..='9' => digits.push(c),
-            '+' if at == 0 => digits.push(c),
+            '+' if digits.is_empty() => digits.push(c),
             ' ' | '-' | '.' | '(' | ')' | '/' => {}
+            // What a copied number has between its digits: spaces that do not break, dashes, directions.
+            '\u{a0}' | '\u{202f}' | '\u{2009}' | '\u{2010}'..='\u{2014}' => {}
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
             _ => return Err(LinkUrlError::Phone),
         }
     }
@@ -303,6 +321,35 @@ mod tests {
         let plain = Link { targets: Vec::new(), fallback: None, ..link };
         assert_eq!(chosen(&plain, &german, from), expect("https://a.example/", ""));
         assert_eq!(chosen(&plain, &german, until), None);
+    }
+
+    #[test]
+    fn destination_as_people_type_it_is_read() {
+        for (kind, text, expected) in [
+            (LinkType::Phone, "TEL:+4930123456", "tel:+4930123456"),
+            (LinkType::Phone, "+49 (0)30 123456", "tel:+4930123456"),
+            (LinkType::Phone, "\u{202a}+49\u{a0}30\u{2011}123456\u{202c}", "tel:+4930123456"),
+            (LinkType::Sms, "Sms:030 123456", "sms:030123456"),
+            (LinkType::Whatsapp, "HTTPS://WA.ME/4930123456", "https://wa.me/4930123456"),
+            (LinkType::Whatsapp, "wa.me/4930123456", "https://wa.me/4930123456"),
+            (LinkType::Email, "MAILTO:a@example.com", "mailto:a@example.com"),
+            (LinkType::Email, "a@m\u{fc}nchen.de", "mailto:a@xn--mnchen-3ya.de"),
+            (LinkType::Email, "a@mu\u{308}nchen\u{3002}de", "mailto:a@xn--mnchen-3ya.de"),
+            (LinkType::Email, " A@Example.com ", "mailto:A@Example.com"),
+            (LinkType::Link, "site.de/x", "https://site.de/x"),
+        ] {
+            assert_eq!(kind.check_url(text).as_deref(), Ok(expected), "{text}");
+        }
+        for (kind, text) in [
+            (LinkType::Email, "a@b@example.com"),
+            (LinkType::Email, "@example.com"),
+            (LinkType::Email, "a@\u{ff0f}example.com"),
+            (LinkType::Email, "a@example.com?bcc=b@example.com"),
+            (LinkType::Phone, "12+3456789"),
+            (LinkType::Phone, "++4930123456"),
+        ] {
+            assert!(kind.check_url(text).is_err(), "{text}");
+        }
     }
 
     /// A stored destination is checked again with its own rules, so it must be its own normal form.

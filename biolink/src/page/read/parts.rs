@@ -146,8 +146,14 @@ pub(super) fn read_utm(fields: &mut Fields) -> UtmTemplate {
 
 pub(super) fn read_code(fields: &mut Fields) -> Option<PageCode> {
     let via = fields.required("via", |value| {
-        let expected = "must have 2 to 24 of a-z, 0-9, - and _, and not be qr";
-        Via::parse(text(value)?).ok_or_else(|| InvalidValue::from(expected))
+        let typed = text(value)?;
+        Via::parse(typed).ok_or_else(|| {
+            let expected = "must have 2 to 24 of a-z, 0-9, - and _, and not be qr";
+            match Via::suggested(typed) {
+                Some(via) => format!("{expected}: `{via}` would do, and `title` takes any text").into(),
+                None => InvalidValue::from(expected),
+            }
+        })
     });
     let title = fields.nullable("title", |value| plain_text(value, 1, 80));
     let link = fields.nullable("link", |value| {
@@ -324,14 +330,19 @@ fn read_price(fields: &mut Fields) -> Option<Price> {
 }
 
 fn parse_amount(value: &Value) -> Result<String, InvalidValue> {
-    let expected = || InvalidValue::from("must be a string such as \"15.00\"");
-    let text = value.as_str().ok_or_else(expected)?;
-    let (whole, rest) = text.split_once('.').map_or((text, None), |(whole, rest)| (whole, Some(rest)));
+    let expected = || {
+        InvalidValue::from("must be a string such as \"1500.00\": digits, with a point before the decimals")
+    };
+    let text = value.as_str().ok_or_else(expected)?.trim();
+    // Two decimals behind a comma mean one amount only. Three may be thousands.
+    let typed = text.split_once(',').filter(|(_, rest)| rest.len() <= 2);
+    let text = typed.map_or_else(|| text.to_owned(), |(whole, rest)| format!("{whole}.{rest}"));
+    let (whole, rest) = text.split_once('.').map_or((&*text, None), |(whole, rest)| (whole, Some(rest)));
     let digits = |part: &str, max: usize| {
         (1..=max).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
     };
     let plain = digits(whole, 9) && (whole == "0" || !whole.starts_with('0'));
-    if plain && rest.is_none_or(|rest| digits(rest, 3)) { Ok(text.to_owned()) } else { Err(expected()) }
+    if plain && rest.is_none_or(|rest| digits(rest, 3)) { Ok(text) } else { Err(expected()) }
 }
 
 fn parse_rel(value: &Value) -> Result<Vec<Rel>, InvalidValue> {
@@ -345,7 +356,7 @@ fn description(fields: &mut Fields) -> Option<String> {
 }
 
 fn web_url(value: &Value) -> Result<WebUrl, InvalidValue> {
-    Ok(WebUrl::parse(text(value)?)?)
+    Ok(WebUrl::parse_typed(text(value)?)?)
 }
 
 /// Reads a moment.
