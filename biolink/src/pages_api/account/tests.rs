@@ -383,7 +383,12 @@ fn change_that_changes_nothing_keeps_version_and_revision() {
     let page = page_id(&created);
     let again = world.edit(1, page, PageEdit::Replace(created.body.to_string()));
     assert_eq!((again.status, again.body == created.body, again.etag), (200, true, created.etag));
-    let misspelt = world.edit(1, page, PageEdit::Patch(r#"{"titel":null}"#.to_owned()));
+    // What is not there stays away (RFC 7396): a key may be removed again.
+    for patch in [r#"{"metadata":{"gone":null}}"#, r#"{"metadata":{"gone":null},"titel":null}"#] {
+        let removed = world.edit(1, page, PageEdit::Patch(patch.to_owned()));
+        assert_eq!((removed.status, &removed.body), (200, &created.body), "{patch}");
+    }
+    let misspelt = world.edit(1, page, PageEdit::Patch(r#"{"titel":"Ada"}"#.to_owned()));
     assert_eq!(misspelt.status, 422);
 }
 
