@@ -141,6 +141,33 @@ fn redirect_is_a_failure_and_not_followed() {
     assert_eq!(other.arrivals().len(), 0);
 }
 
+/// The status is known before the body, and an empty or broken body changes nothing of it.
+#[test]
+fn status_decides_whatever_the_body_of_the_response() {
+    let (site, receiver) = (Site::shared(), Receiver::start());
+    let hook = site.hook(&receiver, json!({"events": ["click"], "mode": "single"}));
+    let answers: [(&str, u16, &str); 7] = [
+        ("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n", 200, ""),
+        ("HTTP/1.1 202 Accepted\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nplain", 202, ""),
+        ("HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 0\r\n\r\n", 200, ""),
+        ("HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\ncut", 201, "cut"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\ncut\r\nzz", 200, "cut"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nall\r\n0\r\n\r\n", 200, "all"),
+        ("HTTP/1.1 204 No Content\r\nContent-Encoding: gzip\r\n\r\n", 204, ""),
+    ];
+    for (number, (answer, status, excerpt)) in (1..).zip(answers) {
+        receiver.set(ReceiverBehavior::Send(answer.as_bytes().to_vec()));
+        site.visit(&site.link(0));
+        receiver.wait(number);
+        until(|| site.deliveries(&hook).iter().all(|one| one["status"] == "delivered"));
+        let attempts = &site.deliveries(&hook)[0]["attempts"];
+        let found = (&attempts[0]["status"], &attempts[0]["error"], attempts.as_array().unwrap().len());
+        assert_eq!(found, (&json!(status), &Value::Null, 1), "{answer}");
+        assert_eq!(attempts[0]["response"], excerpt, "{answer}");
+    }
+    assert_eq!(receiver.count(), answers.len(), "each was sent once");
+}
+
 #[test]
 fn receiver_that_hangs_delays_no_other() {
     let (site, hanging, healthy) = (Site::shared(), Receiver::start(), Receiver::start());

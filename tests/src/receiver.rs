@@ -26,6 +26,8 @@ pub enum ReceiverBehavior {
     /// Responds with 204 if the official library verifies the request with this secret, and with 400
     /// otherwise.
     Verify(String),
+    /// Sends these bytes as they are, and closes the connection.
+    Send(Vec<u8>),
     /// Never responds.
     Hang,
     /// Closes the connection without a response.
@@ -164,6 +166,10 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>) {
                 if arrival.verify(&secret).is_ok() { "204 No Content" } else { "400 Bad Request" },
                 Vec::new(),
             ),
+            ReceiverBehavior::Send(bytes) => {
+                stream.write_all(&bytes).ok();
+                return;
+            }
             ReceiverBehavior::Hang => {
                 let mut rest = Vec::new();
                 std::io::Read::read_to_end(&mut stream, &mut rest).ok();

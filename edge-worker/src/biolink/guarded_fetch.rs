@@ -5,7 +5,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use worker::js_sys::{self, Reflect, Uint8Array};
 use worker::web_sys;
 
-use crate::runtime::promise;
+use crate::runtime::{clock, promise};
 
 /// The first bytes of a file in gzip (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -24,9 +24,10 @@ pub(crate) struct GuardedRequest<'a> {
 /// The limit on the decoded bytes of a response.
 #[derive(Clone, Copy)]
 pub(crate) enum BodyLimit {
-    /// The first bytes are wanted, and the rest is not read.
+    /// The first bytes are wanted, and the rest is not read. Of a body that breaks off or cannot be
+    /// decoded, what was read is enough.
     Excerpt(usize),
-    /// A longer body is an error.
+    /// A longer body is an error, and so is one of a 2xx that cannot be read.
     AtMost(usize),
 }
 
@@ -65,21 +66,41 @@ impl From<JsValue> for GuardedFetchError {
 /// Sends a request. One that is in flight after its time is aborted.
 ///
 /// # Errors
-/// If no response arrives in time, or its body breaks off or is too long.
+/// If no response arrives in time, or the body that is wanted breaks off or is too long.
 pub(crate) async fn send(request: &GuardedRequest<'_>) -> Result<GuardedResponse, GuardedFetchError> {
     let controller = web_sys::AbortController::new()?;
-    let outcome = promise::timeout(request.timeout_ms, exchange(request, &controller.signal())).await;
-    let outcome = outcome.unwrap_or(Err(GuardedFetchError::TimedOut { ms: request.timeout_ms }));
-    if outcome.is_err() {
+    let began = clock::now();
+    let outcome = in_time(request, request.timeout_ms, head(request, &controller.signal())).await;
+    let response = outcome.inspect_err(|_| controller.abort())?;
+    let status = response.status();
+    let mut body = Vec::new();
+    let rest_ms = request.timeout_ms.saturating_sub(clock::now().since(began));
+    let outcome = in_time(request, rest_ms, read_whole(&response, request.limit, &mut body)).await;
+    if let Err(error) = outcome {
         controller.abort();
+        // The status is known, and says what the server did. Only a body that is the answer is missed.
+        if matches!(request.limit, BodyLimit::AtMost(_)) && (200..=299).contains(&status) {
+            return Err(error);
+        }
     }
-    outcome
+    Ok(GuardedResponse { status, body, headers: response.headers() })
 }
 
-async fn exchange(
+/// Awaits a step of a request for the time that it has left.
+async fn in_time<T>(
+    request: &GuardedRequest<'_>,
+    ms: u64,
+    step: impl Future<Output = Result<T, GuardedFetchError>>,
+) -> Result<T, GuardedFetchError> {
+    let outcome = promise::timeout(ms, step).await;
+    outcome.unwrap_or(Err(GuardedFetchError::TimedOut { ms: request.timeout_ms }))
+}
+
+/// Sends a request. Returns its response as soon as it has the header.
+async fn head(
     request: &GuardedRequest<'_>,
     signal: &web_sys::AbortSignal,
-) -> Result<GuardedResponse, GuardedFetchError> {
+) -> Result<web_sys::Response, GuardedFetchError> {
     let init = web_sys::RequestInit::new();
     init.set_method(request.method);
     init.set_redirect(web_sys::RequestRedirect::Manual);
@@ -95,13 +116,20 @@ async fn exchange(
     }
     let sent = web_sys::Request::new_with_str_and_init(request.url.as_str(), &init)?;
     let scope: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
-    let response: web_sys::Response = promise::settled(scope.fetch_with_request(&sent)).await?.dyn_into()?;
-    let body = read(&response, request.limit).await?;
-    let body = match request.limit {
-        BodyLimit::AtMost(_) if body.starts_with(&GZIP) => decompressed(&body, request.limit).await?,
-        _ => body,
-    };
-    Ok(GuardedResponse { status: response.status(), body, headers: response.headers() })
+    Ok(promise::settled(scope.fetch_with_request(&sent)).await?.dyn_into()?)
+}
+
+/// Reads a body up to its limit into `bytes`, decompressed if it is a file in gzip.
+async fn read_whole(
+    response: &web_sys::Response,
+    limit: BodyLimit,
+    bytes: &mut Vec<u8>,
+) -> Result<(), GuardedFetchError> {
+    read(response, limit, bytes).await?;
+    if matches!(limit, BodyLimit::AtMost(_)) && bytes.starts_with(&GZIP) {
+        *bytes = decompressed(bytes, limit).await?;
+    }
+    Ok(())
 }
 
 /// Decompresses a body that is a file in gzip, such as `feed.xml.gz`. The runtime has already
@@ -113,20 +141,25 @@ async fn decompressed(body: &[u8], limit: BodyLimit) -> Result<Vec<u8>, GuardedF
         Reflect::get(&js_sys::global(), &"DecompressionStream".into())?.dyn_into()?;
     let gunzip = Reflect::construct(&class, &js_sys::Array::of1(&"gzip".into()))?;
     let stream = stream.pipe_through(gunzip.unchecked_ref());
-    read(&web_sys::Response::new_with_opt_readable_stream(Some(&stream))?, limit).await
+    let mut bytes = Vec::new();
+    read(&web_sys::Response::new_with_opt_readable_stream(Some(&stream))?, limit, &mut bytes).await?;
+    Ok(bytes)
 }
 
-/// Reads a body up to its limit, and cancels the rest.
-async fn read(response: &web_sys::Response, limit: BodyLimit) -> Result<Vec<u8>, GuardedFetchError> {
-    let mut bytes = Vec::new();
-    let Some(stream) = response.body() else { return Ok(bytes) };
+/// Reads a body up to its limit into `bytes`, and cancels the rest.
+async fn read(
+    response: &web_sys::Response,
+    limit: BodyLimit,
+    bytes: &mut Vec<u8>,
+) -> Result<(), GuardedFetchError> {
+    let Some(stream) = response.body() else { return Ok(()) };
     let reader: web_sys::ReadableStreamDefaultReader = stream.get_reader().unchecked_into();
     let (BodyLimit::Excerpt(max) | BodyLimit::AtMost(max)) = limit;
     loop {
         let result = promise::settled(reader.read()).await?;
         let member = |name: &str| Reflect::get(&result, &name.into()).unwrap_or_default();
         if member("done").is_truthy() {
-            return Ok(bytes);
+            return Ok(());
         }
         let chunk: Uint8Array = member("value").dyn_into()?;
         let space = max.saturating_sub(bytes.len());
@@ -135,7 +168,7 @@ async fn read(response: &web_sys::Response, limit: BodyLimit) -> Result<Vec<u8>,
         if chunk.byte_length() > fits {
             promise::detach(reader.cancel());
             return match limit {
-                BodyLimit::Excerpt(_) => Ok(bytes),
+                BodyLimit::Excerpt(_) => Ok(()),
                 BodyLimit::AtMost(limit) => Err(GuardedFetchError::BodyTooLarge { limit }),
             };
         }
