@@ -52,6 +52,21 @@ impl BotClass {
     pub const ALL: [Self; 13] = *Self::VARIANTS.as_array().unwrap();
 }
 
+/// Names of mail and office programs, in lower case, which isbot leaves to people. They fetch images,
+/// previews and the links of a document by themselves. A link that a person follows opens in a browser.
+const MAIL_PROGRAMS: [&str; 8] = [
+    "microsoft outlook",
+    "microsoft office",
+    "ms-office",
+    "msoffice",
+    "outlook-ios/",
+    "outlook-android/",
+    "microsoft-webdav-miniredir",
+    "thunderbird/",
+];
+/// Names of gateways that follow the links of a mail before its reader does, in lower case.
+const MAIL_SCANNERS: [&str; 4] = ["barracuda", "proofpoint", "mimecast", "ciscosecureemail"];
+
 /// Returns the class of the program that a user agent in lower case names, or `None` if a person
 /// uses it. The patterns of isbot decide, save that a built-in browser of an app (`in_app`) is a bot
 /// only if it has the name of a crawler.
@@ -61,6 +76,12 @@ pub(super) fn classify(agent: &str, in_app: bool) -> Option<BotClass> {
     }
     if own_agent::is_own(agent) {
         return Some(BotClass::Other);
+    }
+    if MAIL_PROGRAMS.iter().any(|name| agent.contains(name)) {
+        return Some(named(agent.as_bytes()).unwrap_or(BotClass::SocialPreview));
+    }
+    if MAIL_SCANNERS.iter().any(|name| agent.contains(name)) {
+        return Some(BotClass::Scanner);
     }
     if !matches_patterns(agent.as_bytes()) {
         return None;
@@ -153,8 +174,45 @@ mod tests {
         for line in BROWSERS.lines() {
             let (verdict, agent) = line.split_once('\t').unwrap();
             assert_eq!((is_bot(agent), verdict), (false, "human"), "{agent}");
+            assert_eq!(classify(&agent.to_ascii_lowercase(), false), None, "{agent}");
         }
         assert!(BROWSERS.lines().count() > 300);
+    }
+
+    /// Agents as they are seen in logs: of programs, scanners and fetchers of previews, and of people beside them.
+    #[test]
+    fn mail_programs_and_link_scanners_are_no_people() {
+        let (preview, scanner) = (Some(BotClass::SocialPreview), Some(BotClass::Scanner));
+        for (agent, class) in [
+            (
+                "Mozilla/4.0 (compatible; MSIE 7.0; Windows NT 10.0; WOW64; Trident/7.0; .NET4.0C; .NET4.0E; Microsoft Outlook 16.0.17328; ms-office; MSOffice 16)",
+                preview,
+            ),
+            ("Microsoft Office/16.0 (Windows NT 10.0; Microsoft Outlook 16.0.17328; Pro)", preview),
+            ("Mozilla/4.0 (compatible; ms-office; MSOffice rmj)", preview),
+            ("Microsoft Office Existence Discovery", preview),
+            ("Outlook-iOS/711.3164926.prod.iphone (4.2425.0)", preview),
+            ("Outlook-Android/2.0", preview),
+            ("Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Thunderbird/128.3.1", preview),
+            (
+                "Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5 skype-url-preview@microsoft.com",
+                preview,
+            ),
+            ("Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", preview),
+            ("WhatsApp/2.23.20.0", preview),
+            ("Barracuda Sentinel (EE)", scanner),
+            ("Mozilla/5.0 (compatible; Proofpoint URL Defense)", scanner),
+            (
+                "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0",
+                None,
+            ),
+            (
+                "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Teams/1.7.00 Chrome/126.0.0.0 Electron/31.0.0 Safari/537.36",
+                None,
+            ),
+        ] {
+            assert_eq!(classify(&agent.to_ascii_lowercase(), false), class, "{agent}");
+        }
     }
 
     #[test]
