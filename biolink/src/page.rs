@@ -9,6 +9,7 @@ mod html;
 mod id;
 mod image_file;
 mod image_url;
+mod parameters;
 mod qr;
 mod read;
 mod report;
@@ -23,6 +24,8 @@ pub use html::{PageView, confirm, gone, not_found, problem_notice, render, repor
 pub use id::{DomainId, IdSource, ImageId, LinkId, PageId, PartId, ProductId, SourceId};
 pub use image_file::{IMAGE_TYPES, ImageFile, MAX_IMAGE_BYTES, image_headers};
 pub use image_url::ImageUrl;
+pub use parameters::with_parameters;
+pub(crate) use parameters::{decoded_parameters, passed_on, reached_by};
 pub use qr::{Correction, QrOptions, qr_pdf, qr_png, qr_svg};
 pub(crate) use read::{
     InvalidValue, boolean, check_size, is_visible, moment, name_of, parse_metadata, plain_text,

@@ -182,6 +182,8 @@ fn named_codes_and_short_links_are_counted_apart() {
     assert_eq!(site.send(&visitor(&site.link(0), 3)).status, 302, "a click of the visitor of the poster");
     let (away, _) = follow(&path_of("shop", "short"), 4);
     assert_eq!(location(&away), "https://example.com/news");
+    let slash = site.send(&visitor(&format!("{}/?a=b", path_of("flyer", "short")), 5));
+    assert_eq!((slash.status, location(&slash)), (301, format!("{}?a=b", path_of("flyer", "short"))));
     until(|| site.totals()["clicks"] == 2 && site.totals()["views"] == 3 && site.totals()["scans"] == 2);
     let report = site.report("group_by=via,channel&metrics=views,clicks,scans,visitors");
     for (via, views, clicks, scans, visitors) in
@@ -192,6 +194,18 @@ fn named_codes_and_short_links_are_counted_apart() {
         assert_eq!(row(&report, "via", &json!(via)), &expected);
     }
     assert_eq!(row(&report, "channel", &json!("qr"))["views"], 2);
+    // What the address has comes along: own visits do not count, and campaigns do.
+    for kind in ["short", "qr"] {
+        assert_eq!(follow(&format!("{}?notrack", path_of("flyer", kind)), 6).0.status, 200);
+    }
+    let campaign = format!("{}?utm_source=letter&utm_campaign=spring", path_of("flyer", "short"));
+    assert_eq!(follow(&campaign, 7).0.status, 200);
+    let (away, _) = follow(&format!("{}?utm_campaign=spring&notrack", path_of("shop", "short")), 8);
+    assert_eq!(location(&away), "https://example.com/news?utm_campaign=spring");
+    // A scan and its view, the view of the short link, and the click.
+    until(|| site.totals()["views"] == 4 && site.report("")["ignored"]["own"] == 4);
+    let report = site.report("group_by=utm_campaign&metrics=views,clicks");
+    assert_eq!(row(&report, "utm_campaign", &json!("spring"))["views"], 1);
     for (query, media) in [
         ("svg?via=flyer", "image/svg+xml"),
         ("pdf?via=flyer", "application/pdf"),

@@ -233,15 +233,26 @@ impl PageDocument {
         }
     }
 
-    /// Returns the destination of a link as the page or a redirect has it, with its campaign parameters.
-    pub fn outgoing(&self, link: &Link, url: &str, slug: &super::Slug, via: &str) -> String {
-        let is_web = matches!(link.kind, LinkType::Link | LinkType::File);
-        match self.utm_of(link.utm.as_ref()).filter(|_| is_web) {
+    /// Returns the destination of a link as the page or a redirect has it. A parameter that it has comes
+    /// before one that the visitor brings, and that before the campaign parameters of the page.
+    pub fn outgoing<'a>(
+        &self,
+        link: &Link,
+        url: &str,
+        slug: &super::Slug,
+        via: &str,
+        passed_on: impl Iterator<Item = &'a str>,
+    ) -> String {
+        if !matches!(link.kind, LinkType::Link | LinkType::File) {
+            return url.to_owned();
+        }
+        let url = super::with_parameters(url, passed_on);
+        match self.utm_of(link.utm.as_ref()) {
             Some(utm) => {
                 let (id, slug) = (link.id.to_string(), slug.as_str());
-                utm.add_to(url, &UtmValues { slug, link: &id, title: &link.title, via })
+                utm.add_to(&url, &UtmValues { slug, link: &id, title: &link.title, via })
             }
-            None => url.to_owned(),
+            None => url,
         }
     }
 

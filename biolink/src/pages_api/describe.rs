@@ -1,5 +1,7 @@
 //! Pages as the API shows them.
 
+use std::iter;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use shared::json;
@@ -65,7 +67,7 @@ pub(super) fn previews(meta: &PageMeta, content: &Content) -> Value {
             continue;
         }
         let mut add = |variant: &str, url: &str| {
-            let url = document.outgoing(link, url, &meta.slug, "");
+            let url = document.outgoing(link, url, &meta.slug, "", iter::empty());
             let (from, until) = match variant {
                 FALLBACK => (link.visible_until, None),
                 _ => (link.visible_from, link.visible_until),

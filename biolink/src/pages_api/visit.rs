@@ -11,7 +11,7 @@ use crate::{
     page::{
         LinkId, PageDocument, PageId, PageView, PartId, ProductId, QrOptions, Slug, Via, card, confirm,
         document::{Follower, Gate, UtmValues},
-        qr_pdf, qr_png, qr_svg, render, report_form, report_received,
+        passed_on, qr_pdf, qr_png, qr_svg, reached_by, render, report_form, report_received,
     },
     product_feed::{products_json, products_xml},
     route::VisitPart,
@@ -78,7 +78,7 @@ pub fn respond(
     // What a visitor confirms is in the address, so that nothing is stored with the visitor.
     let is_confirmed = query.is_some_and(|query| query.split('&').any(|pair| pair == "confirmed=yes"));
     if let Some(gate) = gate(&document, part).filter(|_| !is_confirmed) {
-        return Ok((confirm(&document, gate, &opened.path_at(slug, part)).into_bytes(), None));
+        return Ok((confirm(&document, gate, &opened.path_at(slug, part), query).into_bytes(), None));
     }
     let home = opened.home(slug);
     let path = home.as_str();
@@ -168,15 +168,17 @@ impl Opened<'_> {
         }
     }
 
-    /// Returns the redirect of a QR code or short link. The page's address says how it was reached; its
-    /// canonical address does not.
+    /// Returns the redirect of a QR code or short link. The page's address says how it was reached, and has
+    /// what the visitor's address had; its canonical address has neither.
     fn scanned(&self, slug: &Slug) -> Response<Vec<u8>> {
         let page = self.path_at(slug, VisitPart::Page);
-        away(match self.part {
-            VisitPart::NamedCode(via) => format!("{page}?via=qr&via={via}"),
-            VisitPart::ShortLink(via) => format!("{page}?via={via}"),
-            _ => format!("{page}?via=qr"),
-        })
+        let reached = |via: &[&str]| reached_by(via, self.query);
+        let query = match self.part {
+            VisitPart::NamedCode(via) => reached(&["qr", via.as_str()]),
+            VisitPart::ShortLink(via) => reached(&[via.as_str()]),
+            _ => reached(&["qr"]),
+        };
+        away(format!("{page}?{query}"))
     }
 
     /// Returns the response, or 503 if the request is speculative: the browser then asks again when
@@ -267,7 +269,8 @@ fn follow(
     let chosen = link.choose(&opened.follower, opened.now).ok_or_else(page_not_found)?;
     let via = Via::of_query(opened.query);
     let via = via.as_ref().map(Via::as_str).unwrap_or_default();
-    Ok((away(document.outgoing(link, chosen.url, opened.slug, via)), chosen.variant))
+    let url = document.outgoing(link, chosen.url, opened.slug, via, passed_on(opened.query));
+    Ok((away(url), chosen.variant))
 }
 
 /// Returns the redirect of a product.
@@ -407,10 +410,18 @@ mod tests {
             "links": [{ "title": "Shop", "url": "https://shop.example/", "utm": { "campaign": "{title}" },
                 "targets": [{ "countries": ["de"], "url": "https://shop.example/de?utm_medium=own" }] }] });
         let link = |document: &PageDocument| VisitPart::Link(document.links[0].id);
-        let (to, click) = lead(&page, link, "via=flyer");
-        let expected =
-            "https://shop.example/de?utm_medium=own&utm_source=ada&utm_campaign=Shop&utm_content=flyer";
-        assert_eq!((to.as_str(), click.unwrap().variant.as_deref()), (expected, Some("DE")));
+        for (query, added) in [
+            ("via=flyer", "utm_source=ada&utm_campaign=Shop&utm_content=flyer"),
+            (
+                "via=flyer&notrack&confirmed=yes&utm_medium=bought&utm_m%65dium=bought&utm_source=letter&gclid=7",
+                "utm_source=letter&gclid=7&utm_campaign=Shop&utm_content=flyer",
+            ),
+            ("via=flyer&utm_source&&a=1&a=2", "utm_source&a=1&a=2&utm_campaign=Shop&utm_content=flyer"),
+        ] {
+            let (to, click) = lead(&page, link, query);
+            let expected = format!("https://shop.example/de?utm_medium=own&{added}");
+            assert_eq!((to, click.unwrap().variant.as_deref()), (expected, Some("DE")), "{query}");
+        }
     }
 
     #[test]
@@ -430,6 +441,11 @@ mod tests {
         assert_eq!((to.as_str(), scan.unwrap().via), ("/ada?via=qr&via=flyer", Some(via())));
         let (to, counted) = lead(&page, |_| VisitPart::ShortLink(via()), "");
         assert_eq!((to.as_str(), counted), ("/ada?via=flyer", None), "the view counts");
+        let query = "utm_campaign=spring&via=poster&notrack";
+        let (to, _) = lead(&page, |_| VisitPart::ShortLink(via()), query);
+        assert_eq!(to, "/ada?via=flyer&utm_campaign=spring&notrack");
+        let (to, _) = lead(&page, |_| VisitPart::Code, query);
+        assert_eq!(to, "/ada?via=qr&utm_campaign=spring&notrack", "no name that the code does not have");
     }
 
     #[test]
@@ -516,7 +532,7 @@ mod tests {
             to: Slug::parse("new").unwrap(),
             owner: (KeyId::new([1; 12]), PageId::new([2; 12])),
         };
-        let to = Some("/new?via=qr".to_owned());
+        let to = Some("/new?via=qr&utm_source=a".to_owned());
         assert_eq!(visit(moved, VisitPart::Code, false), (302, to, Some(EventKind::Scan)));
     }
 }

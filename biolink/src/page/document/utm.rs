@@ -3,7 +3,7 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
-use crate::visitor::Utm;
+use crate::page::with_parameters;
 
 /// Values of the `utm_` parameters, with placeholders. The destination keeps parameters that it has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,36 +56,21 @@ impl UtmTemplate {
         }
     }
 
-    /// Returns an address of the web with the parameters. An empty value adds none.
+    /// Returns an address of the web with the parameters that it does not have. An empty value adds none.
     pub fn add_to(&self, url: &str, values: &UtmValues<'_>) -> String {
-        let (rest, fragment) = url.split_once('#').map_or((url, None), |(url, rest)| (url, Some(rest)));
-        let query = rest.split_once('?').map(|(_, query)| query);
-        let has = Utm::read(query);
         let parameters = [
-            ("utm_source", &self.source, has.source),
-            ("utm_medium", &self.medium, has.medium),
-            ("utm_campaign", &self.campaign, has.campaign),
-            ("utm_term", &self.term, has.term),
-            ("utm_content", &self.content, has.content),
+            ("utm_source", &self.source),
+            ("utm_medium", &self.medium),
+            ("utm_campaign", &self.campaign),
+            ("utm_term", &self.term),
+            ("utm_content", &self.content),
         ];
-        let mut address = rest.to_owned();
-        let mut separator = match query {
-            None => "?",
-            Some(query) if query.is_empty() || query.ends_with('&') => "",
-            Some(_) => "&",
-        };
-        for (name, template, own) in parameters {
-            let value = template.as_deref().map(|template| values.fill(template)).unwrap_or_default();
-            if own.is_none() && !value.is_empty() {
-                let value = utf8_percent_encode(&value, ESCAPED).to_string();
-                address.extend([separator, name, "=", &value]);
-                separator = "&";
-            }
-        }
-        if let Some(fragment) = fragment {
-            address.extend(["#", fragment]);
-        }
-        address
+        let pairs = parameters.into_iter().filter_map(|(name, template)| {
+            let value = values.fill(template.as_deref()?);
+            (!value.is_empty()).then(|| format!("{name}={}", utf8_percent_encode(&value, ESCAPED)))
+        });
+        let pairs: Vec<String> = pairs.collect();
+        with_parameters(url, pairs.iter().map(String::as_str))
     }
 }
 
@@ -125,6 +110,11 @@ mod tests {
             (
                 "https://a.example/?utm_source=own&utm_campaign=x",
                 "https://a.example/?utm_source=own&utm_campaign=x",
+            ),
+            ("https://a.example/?utm_source=&utm_campaign", "https://a.example/?utm_source=&utm_campaign"),
+            (
+                "https://a.example/?utm%5Fsource=own&utm_c%61mpaign=",
+                "https://a.example/?utm%5Fsource=own&utm_c%61mpaign=",
             ),
             ("https://a.example/?", "https://a.example/?utm_source=ada&utm_campaign=Sale%20%26%20more-flyer"),
         ] {

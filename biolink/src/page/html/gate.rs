@@ -8,12 +8,13 @@ use super::{
     layout::{Head, respond},
     words::Words,
 };
-use crate::page::{PageDocument, document::Gate};
+use crate::page::{PageDocument, decoded_parameters, document::Gate};
 
 /// Returns the page that asks a visitor to confirm, by a form that leads to `action`. It shows
-/// nothing of the page but its title, and search engines leave it out.
+/// nothing of the page but its title, and search engines leave it out. What the address had comes along:
+/// how the page was reached, and from which campaign.
 #[inline(never)]
-pub fn confirm(document: &PageDocument, gate: Gate, action: &str) -> Response {
+pub fn confirm(document: &PageDocument, gate: Gate, action: &str, query: Option<&str>) -> Response {
     let words = Words::of(&document.locale);
     let (question, button) = match gate {
         Gate::Age { min } => {
@@ -27,6 +28,8 @@ pub fn confirm(document: &PageDocument, gate: Gate, action: &str) -> Response {
         main {
             header { h1 { (document.title) } p lang=[foreign] { (question) } }
             form action=(action) {
+                // A form with GET replaces the query of its address, so the parameters are its fields.
+                @for (name, value) in decoded_parameters(query) { input type="hidden" name=(name) value=(value); }
                 input type="hidden" name="confirmed" value="yes";
                 button.link.top lang=[foreign] { (button) }
             }

@@ -1,5 +1,7 @@
 //! The links of a page, and the profiles above them.
 
+use std::iter;
+
 use maud::{Markup, html};
 
 use super::{PageView, icons, words::Words};
@@ -47,7 +49,9 @@ fn address(link: &Link, view: &PageView<'_>) -> Option<String> {
     match link.kind {
         LinkType::Heading | LinkType::Text | LinkType::Divider => None,
         LinkType::Vcard => Some(format!("{path}/card.vcf")),
-        _ if link.leads_itself() => link.destination().map(|url| view.document.outgoing(link, url, slug, "")),
+        _ if link.leads_itself() => {
+            link.destination().map(|url| view.document.outgoing(link, url, slug, "", iter::empty()))
+        }
         _ => link
             .destination()
             .map(|_| format!("{path}/l/{}", link.id.shortest_in_path(view.document.link_ids()))),

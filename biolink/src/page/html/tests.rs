@@ -212,7 +212,7 @@ fn style_has_the_rules_of_the_parts_that_the_page_has() {
 #[test]
 fn every_page_is_sound_html() {
     let page = document(many(12, 6));
-    let gate = confirm(&page, Gate::Age { min: 18 }, "/ada");
+    let gate = confirm(&page, Gate::Age { min: 18 }, "/ada", None);
     for page in [shown(&page), gate, not_found(), gone(), report_form("/ada"), report_received()] {
         check(&page);
         assert_eq!(page.header("cache-control"), Some("public, max-age=0, must-revalidate"));
@@ -354,7 +354,7 @@ fn words_in_another_language_than_the_page_say_so() {
     }
     for locale in ["ar", "de", "en", "es", "fr", "it", "nl", "pt"] {
         let page = document(json!({"title": "Ada", "locale": locale}));
-        let html = confirm(&page, Gate::Age { min: 21 }, "/ada").body;
+        let html = confirm(&page, Gate::Age { min: 21 }, "/ada", None).body;
         assert!(html.matches("21").count() >= 2 && !html.contains("{}"), "{locale}: {html}");
         assert!(!html.contains("lang=\"en\"") || locale == "en");
     }
@@ -411,11 +411,15 @@ fn sale_price_counts_within_its_dates_only() {
 fn gate_is_a_form_that_shows_nothing_of_the_page() {
     let page = document(many(3, 1));
     for (gate, button) in [(Gate::Age { min: 18 }, "I am 18 or older"), (Gate::Sensitive, "Show it")] {
-        let response = confirm(&page, gate, "/ada/l/x");
+        let query = Some("via=flyer&utm_campaign=a%22%3E<b>+c&confirmed=no");
+        let response = confirm(&page, gate, "/ada/l/x", query);
         let elements = check(&response);
         let form = named(&elements, "form")[0];
         assert_eq!((form.attribute("action"), form.attribute("method")), (Some("/ada/l/x"), None));
-        assert_eq!(named(&elements, "input")[0].attribute("value"), Some("yes"));
+        let fields = named(&elements, "input");
+        let fields: Vec<_> = fields.iter().map(|it| (it.attribute("name"), it.attribute("value"))).collect();
+        let expected = [("via", "flyer"), ("utm_campaign", "a\"><b> c"), ("confirmed", "yes")];
+        assert_eq!(fields, expected.map(|(name, value)| (Some(name), Some(value))));
         assert_eq!(named(&elements, "button")[0].text, button);
         for hidden in ["Mathematician", "img.example.com", "ld+json", "canonical", "og:"] {
             assert!(!response.body.contains(hidden), "{hidden}");

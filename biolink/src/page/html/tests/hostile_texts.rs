@@ -66,6 +66,6 @@ proptest! {
         prop_assert_eq!((named(&elements, "img").len(), named(&elements, "a").len()), (2, 5));
         let data: Value = serde_json::from_str(&named(&elements, "script")[0].text).unwrap();
         prop_assert_eq!(&data["@graph"][0]["mainEntity"]["name"], title.trim());
-        check(&confirm(&page, Gate::Sensitive, "/ada"));
+        check(&confirm(&page, Gate::Sensitive, "/ada", None));
     }
 }
