@@ -149,7 +149,7 @@ fn costs_of_the_readme_are_counted() {
     let commands = block("EDGE_COUNTERS_PORT");
     let (start, run) = commands.split_once('\n').unwrap();
     assert_eq!(start, "EDGE_COUNTERS_PORT=8788 make run");
-    // A run of seconds is dearer than one of minutes.
+    // Short runs cost more per call.
     let run = replace(
         run,
         &[

@@ -37,7 +37,7 @@ pub enum IncidentState {
     Investigating,
     /// The cause is known.
     Identified,
-    /// It is mended, and watched.
+    /// It is fixed, and watched.
     Monitoring,
     /// It is over.
     Resolved,

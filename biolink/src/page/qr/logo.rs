@@ -8,7 +8,7 @@ use crate::page::{document::Platform, html::icons};
 const BOX: f64 = 24.0;
 /// Straight pieces that stand for a curve.
 const PIECES: u32 = 8;
-/// The share of a code's side that is cleared for the logo, in hundredths. Readers mend what lies below it with
+/// The share of a code's side that is cleared for the logo, in hundredths. Readers correct what lies below it with
 /// error correction H: of 30 % of the code, 5 % are lost. A test reads codes of every length with it.
 const SHARE: usize = 22;
 

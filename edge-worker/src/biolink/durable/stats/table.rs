@@ -276,7 +276,7 @@ fn column_names() -> Vec<&'static str> {
 }
 
 /// Returns the statement that makes the table. A value is found by walking over all that are before it
-/// in its row. So what each query reads comes first, and what is long and seldom read comes last.
+/// in its row. So what each query reads comes first, and what is long and rarely read comes last.
 fn create_statement() -> String {
     let dimensions = Dimension::ALL.into_iter().filter(|dimension| *dimension != Dimension::Ignored);
     let blobs = ["kind", "ignored"].into_iter().chain(dimensions.map(Dimension::as_str)).chain(["time"]);
