@@ -204,7 +204,7 @@ mod tests {
             ("after=9007199254740992", "sequence of an event"),
             ("type=visit", "page_view, click"),
             ("page_id=7", "id of a page"),
-            ("since=now", "other than"),
+            ("since=now", "unknown parameter `since`"),
         ] {
             let refused = EventQuery::read(Some(query)).unwrap_err();
             assert!(refused.detail().contains(expected), "{query}: {}", refused.detail());
@@ -214,7 +214,7 @@ mod tests {
             ("event_id=evt", "id of an event"),
             ("cursor=1", "cursor"),
             ("since=now", "RFC 3339"),
-            ("after=1", "other than"),
+            ("after=1", "unknown parameter `after`"),
         ] {
             let refused = DeliveryQuery::read(Some(query)).unwrap_err();
             assert!(refused.detail().contains(expected), "{query}: {}", refused.detail());
