@@ -244,7 +244,7 @@ mod tests {
             ("cursor=7", "cursor"),
             ("cursor=-7", "cursor"),
             ("format=xml", "json or csv"),
-            ("address=1", "other than"),
+            ("address=1", "unknown parameter `address`"),
             ("tool=qr&tool=pdf", "twice"),
         ] {
             let problem = CallsRequest::read(Some(query)).unwrap_err();

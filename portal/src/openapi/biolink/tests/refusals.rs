@@ -193,6 +193,9 @@ fn of_webhooks(endpoint: WebhooksEndpoint) -> Vec<&'static str> {
         refusals.push("WebhookUnknown");
     } else if path.contains("{event_id}") {
         refusals.push("EventUnknown");
+    } else if endpoint == E::Events {
+        // Of one page.
+        refusals.push("PageUnknown");
     }
     refusals
 }
