@@ -11,6 +11,7 @@ pub(crate) mod key_directory;
 pub(crate) mod key_record;
 pub(crate) mod key_store;
 pub(crate) mod lease_caches;
+pub(crate) mod media_types;
 pub(crate) mod meter_client;
 pub(crate) mod origin;
 pub(crate) mod status_history;

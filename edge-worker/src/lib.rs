@@ -23,6 +23,8 @@ mod portal;
 mod respond;
 mod runtime;
 
+use std::rc::Rc;
+
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::{Context, Env, MessageBatch, console_error, event, web_sys, worker_sys};
@@ -31,7 +33,7 @@ use crate::access_log::AccessRecord;
 use crate::biolink::event_queue;
 use crate::runtime::client_request::ClientRequest;
 use crate::runtime::outline::{boxed, outlined};
-use crate::runtime::{body, clock, task};
+use crate::runtime::{body, clock, promise, task};
 
 /// Handles a request, for `entry.js`. `head` has method, URL, and names and values of the headers,
 /// one a line. Returns the response, or a promise of it.
@@ -48,13 +50,19 @@ pub fn handle(head: String, request: web_sys::Request, env: Env, ctx: worker_sys
 }
 
 async fn fetch(head: String, request: web_sys::Request, env: Env, ctx: Context) -> worker::Result<JsValue> {
-    let request = outlined(|| ClientRequest::new(head, request, clock::now()))?;
+    let request = Rc::new(outlined(|| ClientRequest::new(head, request, clock::now()))?);
     let mut access = AccessRecord::default();
     let outcome = boxed(dispatch::dispatch(&request, &env, &ctx, &mut access)).await;
+    let mut drained = None;
     if let Some(unread) = body::unread(&request) {
-        boxed(body::drain(&request, unread, || bindings::max_body(&env))).await;
+        let (drained_request, max_body) = (Rc::clone(&request), bindings::max_body(&env));
+        let drain = async move { body::drain(&drained_request, unread, max_body).await };
+        match respond::can_linger(&request, &outcome) {
+            true => drained = Some(promise::started(drain)),
+            false => boxed(drain).await,
+        }
     }
-    let response = outlined(|| respond::render(outcome, &request, &mut access))?;
+    let response = outlined(|| respond::render(outcome, &request, drained.as_ref(), &mut access))?;
     outlined(|| access.write(&request, bindings::sampling(&env), clock::now()));
     Ok(response.into())
 }

@@ -5,9 +5,12 @@ use biolink::page::problem_notice;
 use portal::endpoint::is_shown_as_page;
 use portal::route::ConsoleCall;
 use shared::headers::{self, Header};
+use shared::method::Method;
 use shared::problem::{Code, Problem};
+use shared::quota::CLIENT_LEFT_STATUS;
 use shared::response::Response;
 use shared::url::Address;
+use worker::js_sys::Promise;
 use worker::web_sys;
 
 use crate::access_log::AccessRecord;
@@ -25,6 +28,11 @@ pub(crate) enum ClientResponse {
 }
 
 impl ClientResponse {
+    /// Returns what stands in the access log for the response to a client that has left.
+    pub(crate) fn to_nobody() -> Self {
+        Self::Own(Response { status: CLIENT_LEFT_STATUS, ..Response::no_content().into_bytes() })
+    }
+
     /// Returns the code of the problem that the response is: one that an object has rendered, or that a
     /// proxy has refused a call with. `None` for one that is none, or that has a code of a newer version.
     fn problem(&self) -> Option<Code> {
@@ -47,13 +55,25 @@ pub(crate) fn problem_of(outcome: &Result<ClientResponse, Problem>) -> Option<Co
     }
 }
 
-/// Returns the response to send.
+/// Returns true if a response can have its end held back until an unread body is drained: one of our own with a
+/// body. The client has the whole of it by its length before that.
+pub(crate) fn can_linger(request: &ClientRequest, outcome: &Result<ClientResponse, Problem>) -> bool {
+    let has_body = match outcome {
+        Ok(ClientResponse::Own(own)) => !own.body.is_empty(),
+        Ok(ClientResponse::Streamed { .. }) => false,
+        Err(_) => true,
+    };
+    has_body && request.method != Method::Head.as_str()
+}
+
+/// Returns the response to send. If it can linger, it ends once the body of the request is `drained`.
 ///
 /// # Errors
 /// If the runtime refuses to build it.
 pub(crate) fn render(
     outcome: Result<ClientResponse, Problem>,
     request: &ClientRequest,
+    drained: Option<&Promise>,
     access: &mut AccessRecord,
 ) -> worker::Result<web_sys::Response> {
     access.code = problem_of(&outcome).or_else(|| access.call?.code);
@@ -68,7 +88,7 @@ pub(crate) fn render(
     match response {
         ClientResponse::Own(own) => {
             access.status = access.call.map_or(own.status, |call| call.status);
-            outlined(|| render_own(own, request, &timing))
+            outlined(|| render_own(own, request, drained, &timing))
         }
         ClientResponse::Streamed { response, headers } => {
             access.status = response.status;
@@ -80,6 +100,7 @@ pub(crate) fn render(
 fn render_own(
     own: Response<Vec<u8>>,
     request: &ClientRequest,
+    drained: Option<&Promise>,
     timing: &str,
 ) -> worker::Result<web_sys::Response> {
     let mut lines = HeaderLines::after([timing]);
@@ -89,7 +110,7 @@ fn render_own(
     let mut body = own.body;
     // A 204 has no body, not even an empty one. The runtime copies the bytes before it returns.
     let body = (!body.is_empty()).then_some(body.as_mut_slice());
-    Ok(calls::respond(own.status, &lines.0, body)?)
+    Ok(calls::respond(own.status, &lines.0, body, drained)?)
 }
 
 /// Returns the response's status, body and headers, without headers that must not reach the client.

@@ -9,7 +9,7 @@ mod status;
 mod units;
 mod usage;
 
-pub use charge::{CallEnd, is_uncharged};
+pub use charge::{CLIENT_LEFT_STATUS, CallEnd, is_uncharged};
 pub use clock::Clock;
 pub use counts::Counts;
 pub use rolling::Rolling;

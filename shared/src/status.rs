@@ -1,10 +1,13 @@
 //! The availability of each tool: now (`GET /v1/status`) and over 90 days, with incidents.
 
+mod accepted_types;
 pub mod history;
 pub mod incident;
 pub mod message;
 
 use serde::{Deserialize, Serialize};
+
+pub use accepted_types::{AcceptedTypes, AcceptedTypesCache};
 
 use crate::json;
 use crate::problem::Problem;
@@ -18,6 +21,9 @@ pub struct StatusReport {
     pub status: Overall,
     /// Every tool once, in the order of [`Tool::ALL`].
     pub tools: Vec<ToolStatus>,
+    /// What a proxy tells its edge beside that, and nobody else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepts: Option<AcceptedTypes>,
 }
 
 /// The tools in one word.
@@ -51,7 +57,7 @@ impl StatusReport {
             n if n == tools.len() => Overall::Operational,
             _ => Overall::Degraded,
         };
-        Self { status, tools }
+        Self { status, tools, accepts: None }
     }
 
     /// Reads what a proxy reports; `None` when it is no report. A tool it does not name is not

@@ -37,10 +37,10 @@ fn forged_keys_cost_no_store_read_and_no_meter_request() {
     assert_eq!((world.faults.count(KV_GET), world.faults.count(METER)), before);
 }
 
-/// With one origin there is nothing to give a call up for, so the runtime's own timeout ends it.
+/// With one origin it is that of the timer, which the head of the response stops.
 #[test]
-fn call_to_a_single_origin_makes_no_abort_controller() {
-    for (others, expected) in [(0, 0), (1, 3)] {
+fn call_makes_one_abort_controller() {
+    for (others, expected) in [(0, 3), (1, 3)] {
         let faults = Faults::start();
         let origins = vec![shared_origin(); others + 1].join(",");
         let edge = Edge::start_with_faults(&origins, &faults);

@@ -25,6 +25,7 @@ mod images;
 mod key_changes;
 mod key_list;
 mod keys_api;
+mod leaving;
 mod lifecycle;
 mod limits;
 mod loops;

@@ -1,7 +1,9 @@
 //! Responses that the origin breaks off, and event streams.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
-use shared::tool::Tool;
+use shared::{origin::RESPONSE_TIMEOUT_MS, tool::Tool};
 use tests::{
     http::{Connection, Request},
     origin::{Origin, OriginBehavior},
@@ -68,6 +70,19 @@ fn whole_event_stream_is_unchanged_and_counted() {
     let response = Request::get("/v1/pdf/merge").key(&key).send(edge.addr);
     assert_eq!((response.text(), response.complete), (chunks.concat(), true));
     assert_eq!(response.header("content-type"), Some("text/event-stream"));
+    assert_eq!(usage(&edge, &key), (json!(1), json!({ "200": 1 }), json!([])));
+}
+
+/// The timer for the head of a response must not end a stream that is read when it fires.
+#[test]
+fn event_stream_outlasts_the_timeout_of_its_head() {
+    let pause = Duration::from_millis(RESPONSE_TIMEOUT_MS + 1_000);
+    let rest = b"b\r\ndata: two\n\n\r\n0\r\n\r\n".to_vec();
+    let origin = Origin::start(OriginBehavior::Pause(events(&["data: one\n\n"]), pause, rest));
+    let edge = Edge::start(&origin.url());
+    let (key, _) = edge.issue("pro");
+    let response = Request::get("/v1/pdf/merge").key(&key).send(edge.addr);
+    assert_eq!((response.text().as_str(), response.complete), ("data: one\n\ndata: two\n\n", true));
     assert_eq!(usage(&edge, &key), (json!(1), json!({ "200": 1 }), json!([])));
 }
 

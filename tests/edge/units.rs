@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tests::{
-    http::{Request, Response},
+    http::{Connection, Request, Response},
     keys,
     origin::{Origin, OriginBehavior, http_response},
     stack::Edge,
@@ -45,6 +45,29 @@ impl World {
         let me = self.call("/v1/keys/me");
         assert_eq!(me.status, 200, "{}", me.text());
         me.json()["usage"]["units"]["day"].clone()
+    }
+}
+
+/// A proxy holds back what a tool has none of.
+#[test]
+fn upload_cut_before_its_tool_has_any_costs_nothing() {
+    let world = World::start();
+    for (piece, used) in [(5, 0), (100 << 10, 60)] {
+        for (framing, begun) in [
+            ("Content-Length: 200000", "a".repeat(piece)),
+            ("Transfer-Encoding: chunked", format!("{piece:x}\r\n{}\r\n", "a".repeat(piece))),
+        ] {
+            let world = if used == 0 { &world } else { &World::start() };
+            let mut client = Connection::connect(world.edge.addr);
+            let head = format!(
+                "POST /v1/pdf/merge HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {}\r\nContent-Type: application/json\r\n{framing}\r\n\r\n",
+                world.key
+            );
+            assert!(client.write(head.as_bytes()) && client.write(begun.as_bytes()));
+            client.close_half();
+            assert_eq!(client.response("POST").unwrap().status, 400);
+            assert_eq!(world.units_today()["used"], used, "{framing}, {piece} bytes");
+        }
     }
 }
 

@@ -93,7 +93,7 @@ fn broken_upload_is_cut_at_the_origin() {
         assert!(!arrived.complete, "{framing:?} {how:?} arrived whole: {arrived:?}");
     }
     let usage = Request::get("/v1/keys/me").key(&key).send(edge.addr).json();
-    assert_eq!(usage["usage"]["day"]["used"], json!(5), "each reached an origin: {usage}");
+    assert_eq!(usage["usage"]["day"]["used"], json!(0), "a proxy holds it back from the tool: {usage}");
 }
 
 /// An attack: the tool begins its work again and again, and the day of the key stays whole.
@@ -240,6 +240,28 @@ fn refused_upload_gets_its_response_and_no_reset() {
         "a little over the limit"
     );
     assert_eq!(origin.begun(), 0);
+}
+
+/// The client sends its body once it has read the refusal, and then the next request.
+#[test]
+fn refusal_does_not_wait_for_the_body() {
+    let origin = Origin::good("executed");
+    let edge = Edge::start(&origin.url());
+    let (key, _) = edge.issue("pro");
+    let over = 11 * 1024 * 1024;
+    let json = "Content-Type: application/json\r\n";
+    for (status, line) in [
+        (413, format!("POST /v1/pdf/merge HTTP/1.1\r\nX-API-Key: {key}\r\n{json}")),
+        (415, format!("POST /v1/keys/issue HTTP/1.1\r\nContent-Type: text/plain\r\n")),
+        (401, format!("POST /v1/pdf/merge HTTP/1.1\r\n{json}")),
+    ] {
+        let mut client = Connection::connect(edge.addr);
+        client.write(format!("{line}Host: {}\r\nContent-Length: {over}\r\n\r\n", edge.addr).as_bytes());
+        assert_eq!(client.response("POST").unwrap().status, status);
+        assert!(client.write(&vec![b'x'; over]), "{status}");
+        client.write(format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", edge.addr).as_bytes());
+        assert_eq!(client.response("GET").expect("the connection is open").status, 200, "{status}");
+    }
 }
 
 #[test]

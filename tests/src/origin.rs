@@ -9,6 +9,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
+    time::Duration,
 };
 
 use shared::{
@@ -54,6 +55,10 @@ pub enum OriginBehavior {
     BreakOff(Vec<u8>),
     /// Accepts the connection and sends nothing.
     Silent,
+    /// Reads the request, responds with these bytes, and sends nothing more until the client closes.
+    Hold(Vec<u8>),
+    /// Responds with the first bytes, and with the others after a pause.
+    Pause(Vec<u8>, Duration, Vec<u8>),
     /// Sends every piece of the body back as it arrives. The first one follows the head of the
     /// response.
     Echo,
@@ -64,6 +69,7 @@ pub struct Origin {
     pub addr: SocketAddr,
     arrivals: Arc<Mutex<Vec<Arrival>>>,
     heads: Arc<AtomicUsize>,
+    left: Arc<AtomicUsize>,
 }
 
 impl Origin {
@@ -72,11 +78,17 @@ impl Origin {
         let addr = listener.local_addr().unwrap();
         let arrivals = Arc::new(Mutex::new(Vec::new()));
         let heads = Arc::new(AtomicUsize::new(0));
-        let origin = Self { addr, arrivals: Arc::clone(&arrivals), heads: Arc::clone(&heads) };
+        let left = Arc::new(AtomicUsize::new(0));
+        let (arrivals_of, heads_of) = (Arc::clone(&arrivals), Arc::clone(&heads));
+        let origin = Self { addr, arrivals: arrivals_of, heads: heads_of, left: Arc::clone(&left) };
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (behavior, seen, heads) = (behavior.clone(), Arc::clone(&arrivals), Arc::clone(&heads));
-                thread::spawn(move || serve(stream, &behavior, &seen, &heads));
+                let left = Arc::clone(&left);
+                thread::spawn(move || {
+                    let has_left = serve(stream, &behavior, &seen, &heads);
+                    left.fetch_add(usize::from(has_left), Ordering::SeqCst);
+                });
             }
         });
         origin
@@ -94,6 +106,11 @@ impl Origin {
     /// Returns the number of requests that have started, without probes.
     pub fn begun(&self) -> usize {
         self.heads.load(Ordering::SeqCst)
+    }
+
+    /// Returns the number of calls that it held and whose client has closed the connection.
+    pub fn left(&self) -> usize {
+        self.left.load(Ordering::SeqCst)
     }
 
     /// Returns all requests so far, without probes.
@@ -157,7 +174,13 @@ pub fn http_response(status: &str, headers: &[&str], body: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\n{lines}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-fn serve(mut stream: TcpStream, behavior: &OriginBehavior, seen: &Mutex<Vec<Arrival>>, heads: &AtomicUsize) {
+/// Serves a connection. Returns true if its client closed it amid a call that was held.
+fn serve(
+    mut stream: TcpStream,
+    behavior: &OriginBehavior,
+    seen: &Mutex<Vec<Arrival>>,
+    heads: &AtomicUsize,
+) -> bool {
     let mut buffer = Vec::new();
     while let Some(mut arrival) = read_head(&mut stream, &mut buffer) {
         let probe = arrival.target == "/healthz";
@@ -167,7 +190,7 @@ fn serve(mut stream: TcpStream, behavior: &OriginBehavior, seen: &Mutex<Vec<Arri
                 seen.lock().unwrap().push(arrival);
                 let mut rest = Vec::new();
                 stream.read_to_end(&mut rest).ok();
-                return;
+                return true;
             }
             OriginBehavior::Foreign(bytes) => {
                 read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
@@ -192,26 +215,43 @@ fn serve(mut stream: TcpStream, behavior: &OriginBehavior, seen: &Mutex<Vec<Arri
                 seen.lock().unwrap().push(arrival);
                 stream.write_all(&head).unwrap();
                 echo(&mut stream, &mut buffer);
-                return;
+                return false;
             }
             OriginBehavior::BreakOff(bytes) => {
                 read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
                 stream.write_all(&arrival.proven(bytes)).ok();
                 seen.lock().unwrap().push(arrival);
-                return;
+                return false;
             }
             OriginBehavior::HangUp => {
                 read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
                 seen.lock().unwrap().push(arrival);
-                return;
+                return false;
             }
             OriginBehavior::HangUpAfter(bytes) => {
                 read_body(&mut stream, &mut buffer, &mut arrival, *bytes);
                 seen.lock().unwrap().push(arrival);
-                return;
+                return false;
+            }
+            OriginBehavior::Hold(bytes) => {
+                read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
+                if !bytes.is_empty() {
+                    stream.write_all(&arrival.proven(bytes)).ok();
+                }
+                seen.lock().unwrap().push(arrival);
+                stream.read_to_end(&mut Vec::new()).ok();
+                return true;
+            }
+            OriginBehavior::Pause(first, pause, rest) => {
+                read_body(&mut stream, &mut buffer, &mut arrival, usize::MAX);
+                stream.write_all(&arrival.proven(first)).ok();
+                seen.lock().unwrap().push(arrival);
+                thread::sleep(*pause);
+                stream.write_all(rest).ok();
             }
         }
     }
+    false
 }
 
 /// Sends received bytes back, chunk framing included.

@@ -71,9 +71,11 @@ pub(crate) fn follow(
         origin: origin.map(str::to_owned),
     };
     let event = response_aborted().render_event(&context.request.id);
-    let followed = json::to_string(&streamed)
-        .map_err(|error| JsValue::from(error.to_string()))
-        .and_then(|text| calls::follow(&response.raw, &event, &text, context.execution.as_ref()));
+    let followed =
+        json::to_string(&streamed).map_err(|error| JsValue::from(error.to_string())).and_then(|text| {
+            let (client, execution) = (&context.request.raw, context.execution.as_ref());
+            calls::follow(client, &response.raw, &event, &text, execution)
+        });
     match followed {
         Ok(raw) => response.with_raw(raw),
         Err(error) => {

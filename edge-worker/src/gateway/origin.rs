@@ -15,7 +15,7 @@ use shared::origin::{CONNECT_TIMEOUT_MS, OriginError, Reachability, ToolOutages,
 use shared::problem::codes;
 use shared::request_id::RequestId;
 use shared::route::ToolCall;
-use shared::status::StatusReport;
+use shared::status::{AcceptedTypes, StatusReport};
 use shared::time::UnixMillis;
 use shared::trace::{Span, TRACEPARENT};
 
@@ -29,6 +29,8 @@ use attempt::Attempt;
 pub(crate) use attempt_error::ForwardError;
 use fetch::discard;
 use upload::Upload;
+
+const STATUS_PATH: &str = "/v1/status";
 
 thread_local! {
     static REACHABILITY: RefCell<Reachability> = RefCell::default();
@@ -128,7 +130,12 @@ fn lacks_server(response: &StreamedResponse) -> bool {
 
 /// Returns the status report of the first origin that responds, or `None`.
 pub(crate) async fn status(bindings: &Bindings, id: RequestId) -> Option<StatusReport> {
-    read(bindings, id, "/v1/status", StatusReport::from_json).await
+    read(bindings, id, STATUS_PATH, StatusReport::from_json).await
+}
+
+/// Returns the media types that the first origin that responds takes, or `None`.
+pub(crate) async fn accepted_types(context: &RequestContext<'_>) -> Option<AcceptedTypes> {
+    read(context.bindings, context.request.id, STATUS_PATH, AcceptedTypes::from_report).await
 }
 
 /// Returns the catalog of the first origin that responds, or `None`.

@@ -91,19 +91,15 @@ pub(crate) fn unread(request: &ClientRequest) -> Option<web_sys::ReadableStream>
 }
 
 /// Drains the body that a refusal left unread (lingering close). Otherwise the runtime resets the
-/// connection once the response is written, and a client that sends everything before it reads
-/// never sees the response.
+/// connection once the response ends, and a client that sends everything before it reads never sees the
+/// response.
 ///
 /// Reads at most twice `max_body` bytes, so that a body slightly over the limit gets its 413, for
 /// at most [`DRAIN_MS`]. Does not read a body that declares more than that, nor one whose client
 /// waits for `100 Continue`.
-pub(crate) async fn drain(
-    request: &ClientRequest,
-    stream: web_sys::ReadableStream,
-    max_body: impl FnOnce() -> u64,
-) {
+pub(crate) async fn drain(request: &ClientRequest, stream: web_sys::ReadableStream, max_body: u64) {
     let declared = request.header("content-length").map(|text| text.parse().unwrap_or(u64::MAX));
-    let max = max_body().saturating_mul(2);
+    let max = max_body.saturating_mul(2);
     if declared.is_some_and(|length| length > max) || request.header("expect").is_some() {
         return;
     }

@@ -64,11 +64,18 @@ extern "C" {
         timeout_ms: u32,
     ) -> Result<Promise, JsValue>;
 
+    #[wasm_bindgen(js_name = pipeBody)]
+    pub(crate) fn pipe_body(source: &web_sys::ReadableStream, writable: &web_sys::WritableStream) -> Promise;
+
+    #[wasm_bindgen(js_name = hasLeft)]
+    pub(crate) fn has_left(request: &web_sys::Request) -> bool;
+
     #[wasm_bindgen(catch, js_name = headerLines)]
     pub(crate) fn header_lines(message: &web_sys::Response) -> Result<String, JsValue>;
 
     #[wasm_bindgen(catch)]
     pub(crate) fn follow(
+        client: &web_sys::Request,
         response: &web_sys::Response,
         event: &str,
         call: &str,
@@ -88,6 +95,7 @@ extern "C" {
         status: u16,
         lines: &str,
         body: Option<&mut [u8]>,
+        drained: Option<&Promise>,
     ) -> Result<web_sys::Response, JsValue>;
 
     #[wasm_bindgen(catch)]

@@ -6,6 +6,7 @@ use shared::request_id::RequestId;
 use shared::time::UnixMillis;
 use worker::web_sys;
 
+use crate::runtime::calls;
 use crate::runtime::entropy;
 use crate::runtime::header_text::HeaderText;
 
@@ -52,6 +53,12 @@ impl ClientRequest {
     pub(crate) fn within(&self, raw: web_sys::Request, method: String, url: String, lines: String) -> Self {
         let (headers, is_body_taken) = (HeaderText::new(lines), Cell::new(false));
         Self { raw, id: self.id, now: self.now, method, url, headers, is_body_taken }
+    }
+
+    /// Returns true if the client has left. Of a request that stands for a message of MCP it is false: the end of a
+    /// connection cancels no message there.
+    pub(crate) fn has_left(&self) -> bool {
+        calls::has_left(&self.raw)
     }
 
     /// Returns the header lines.

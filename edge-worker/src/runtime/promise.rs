@@ -14,7 +14,7 @@ use shared::time::UnixMillis;
 use wasm_bindgen::prelude::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use worker::js_sys::Promise;
-use worker::wasm_bindgen_futures::spawn_local;
+use worker::wasm_bindgen_futures::{future_to_promise, spawn_local};
 
 use crate::runtime::{calls, clock, task};
 
@@ -178,6 +178,14 @@ pub(crate) async fn timeout<F: Future>(ms: u64, future: F) -> Option<F::Output> 
         Either::Left((output, _)) => Some(output),
         Either::Right(((), _)) => None,
     }
+}
+
+/// Starts a future. Returns a promise that is fulfilled when it ends.
+pub(crate) fn started(future: impl Future<Output = ()> + 'static) -> Promise {
+    future_to_promise(async move {
+        future.await;
+        Ok(JsValue::UNDEFINED)
+    })
 }
 
 /// Detaches a promise. Ignores a rejection, which the runtime would otherwise report as unhandled.

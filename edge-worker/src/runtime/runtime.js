@@ -114,7 +114,8 @@ export async function sendText(queue, text) {
 
 /**
  * Sends a request to an origin with the client's headers. `head` has, one a line, URL and method, names and values of three
- * headers to set, and names of those to leave out. Without a signal, the wait for the response ends after a time.
+ * headers to set, and names of those to leave out. Without a signal, the wait for the response ends after a time. The call ends
+ * when the client leaves.
  */
 export function callOrigin(fetcher, head, client, body, signal, timeoutMs) {
   const parts = head.split("\n");
@@ -124,10 +125,54 @@ export function callOrigin(fetcher, head, client, body, signal, timeoutMs) {
   headers.set(parts[2], parts[3]);
   headers.set(parts[4], parts[5]);
   headers.set(parts[6], parts[7]);
-  const init = { method, headers, body, redirect: "manual", signal: signal ?? AbortSignal.timeout(timeoutMs) };
+  const timeout = signal ? null : responseTimeout(timeoutMs);
+  const ends = AbortSignal.any([client.signal, signal ?? timeout.signal]);
+  const init = { method, headers, body, redirect: "manual", signal: ends };
   // A response belongs to one key: no cache may serve it to another. None serves the response to a POST.
   if (method !== "POST") init.cache = "no-store";
-  return fetcher ? fetcher.fetch(url, init) : fetch(url, init);
+  const sent = fetcher ? fetcher.fetch(url, init) : fetch(url, init);
+  return timeout ? sent.finally(timeout.stop) : sent;
+}
+
+/** A timeout that can be stopped. `AbortSignal.timeout` cannot: it would end an event stream that is read when it fires. */
+function responseTimeout(ms) {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(new DOMException("no response in time", "TimeoutError")), ms);
+  return { signal: controller.signal, stop: () => clearTimeout(timer) };
+}
+
+/**
+ * Bytes of an upload of which no tool has any. A proxy holds back 64 KiB of what arrives, with the framing of the runtime's own
+ * chunks, of which a write is several. It is half as much here, so that it holds whatever they are.
+ */
+const HELD_BACK = 32_768;
+const CHUNK_FRAMING = 12;
+/** What an upload rejects with that broke off before a tool had any of it. The worker knows the text. */
+const NOTHING_SENT = "nothing sent";
+
+/** Pipes the body of an upload to a stream, which is left open if the body breaks off. */
+export async function pipeBody(source, writable) {
+  const reader = source.getReader();
+  const writer = writable.getWriter();
+  let sent = 0;
+  try {
+    while (sent < HELD_BACK) {
+      const { done, value } = await reader.read();
+      if (done) return await writer.close();
+      sent += value.length + CHUNK_FRAMING;
+      await writer.write(value);
+    }
+  } catch (error) {
+    throw sent < HELD_BACK ? NOTHING_SENT : error;
+  }
+  reader.releaseLock();
+  writer.releaseLock();
+  return source.pipeTo(writable, { preventAbort: true });
+}
+
+/** Whether the client of a request has left. */
+export function hasLeft(request) {
+  return request.signal.aborted;
 }
 
 /** The header lines of a message. */
@@ -147,14 +192,23 @@ export function ownRequest(url, method, lines, body) {
   return request;
 }
 
-/** Builds a response of our own. `lines` has the timing, and headers to set. */
-export function respond(status, lines, body) {
-  const response = new Response(body, { status });
+/** Builds a response of our own. `lines` has the timing, and headers to set. Its end waits for `drained`, if there is one. */
+export function respond(status, lines, body, drained) {
+  const response = new Response(drained ? lingering(body, drained) : body, { status });
   const { headers } = response;
   const parts = lines.split("\n");
   setLines(headers, parts, 1);
   headers.append("server-timing", parts[0]);
   return response;
+}
+
+/** Bytes as a stream that ends after a promise. The client has them all before, and knows by their length that they are all. */
+function lingering(bytes, until) {
+  const { readable, writable } = new FixedLengthStream(bytes.length);
+  const writer = writable.getWriter();
+  // A copy: the memory of wasm is used again. A client that has left needs no end.
+  writer.write(bytes.slice()).then(() => until).then(() => writer.close()).catch(() => {});
+  return readable;
 }
 
 /** Builds the client's response from an origin's. `lines` has the timing, names to leave out with commas, and headers to set. */
@@ -175,13 +229,13 @@ const MAX_LINE = 65_536;
  * Returns a response whose event stream ends with `event` if the origin breaks it off. `recordAborted` gets `call` then,
  * unless the client has left.
  */
-export function follow(response, event, call, ctx) {
+export function follow(client, response, event, call, ctx) {
   const { readable, writable } = new IdentityTransformStream();
-  pumpEvents(response.body.getReader(), writable.getWriter(), event, () => recordAborted(call, ctx));
+  pumpEvents(client.signal, response.body.getReader(), writable.getWriter(), event, () => recordAborted(call, ctx));
   return new Response(readable, response);
 }
 
-async function pumpEvents(reader, writer, event, onAborted) {
+async function pumpEvents(left, reader, writer, event, onAborted) {
   // The beginning of a line, and the last bytes that were sent.
   let held = new Uint8Array();
   let tail = "";
@@ -192,6 +246,8 @@ async function pumpEvents(reader, writer, event, onAborted) {
   try {
     for (;;) {
       const read = await reader.read().catch(() => null);
+      // The client's leaving has ended the call: the origin did not break it off.
+      if (!read && left.aborted) return;
       if (!read) {
         await writer.write(new TextEncoder().encode(endOfEvent(tail) + event));
         onAborted();

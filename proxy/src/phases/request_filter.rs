@@ -22,7 +22,7 @@ use shared::proof::Proof;
 use shared::request_id::RequestId;
 use shared::response::Response;
 use shared::route::{Path, Route, Target, ToolCall, on_path};
-use shared::status::StatusReport;
+use shared::status::{AcceptedTypes, StatusReport};
 use shared::trace::{SpanContext, TRACEPARENT, TraceId};
 use shared::url::is_confidential;
 
@@ -94,7 +94,8 @@ fn decide<'a>(
         }
         Route::Status => {
             record.log.proof = probe_proof(state, raw);
-            Response::json(status(state).to_json())
+            let accepts = (!state.mode.is_direct()).then(|| accepted_types(state));
+            Response::json(StatusReport { accepts, ..status(state) }.to_json())
         }
         Route::Tools(route) => {
             record.log.proof = probe_proof(state, raw);
@@ -284,6 +285,12 @@ fn request_scheme<'a>(
     let host = target.authority.or_else(stated).unwrap_or("");
     let confidential = secure || is_confidential(secure, peer());
     RequestScheme { secure, confidential, host }
+}
+
+/// Returns the media types that the pools take, for the edge.
+fn accepted_types(state: &State) -> AcceptedTypes {
+    let pools = state.pools.load();
+    AcceptedTypes::new(|tool| pools.of(tool).config.settings.accept.clone())
 }
 
 /// Returns the tools that can serve a call now. Anyone could learn this by calling them.

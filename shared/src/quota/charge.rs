@@ -2,13 +2,16 @@
 
 use crate::problem::codes;
 
+/// The status under which a call is counted whose client left before the response, as nginx logs it.
+pub const CLIENT_LEFT_STATUS: u16 = 499;
+
 /// The end of a call that was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallEnd {
     /// The tool responded.
     Responded,
     /// The gateway refused it, or its client left, before any of it was sent on: to an origin by the
-    /// edge, to a tool by the proxy.
+    /// edge, to a tool by the proxy. The beginning of an upload that a proxy holds back is not sent on.
     Refused,
     /// The gateway refused it, or its client left, after a part of it was sent on.
     CutOff,

@@ -17,6 +17,11 @@ impl Connection {
         RUNTIME.block_on(Client::try_connect(to)).map(Self)
     }
 
+    /// Returns a connection that is reset when it is dropped.
+    pub fn connect_abortive(to: SocketAddr) -> Self {
+        Self(RUNTIME.block_on(Client::connect_abortive(to)))
+    }
+
     /// Writes until everything is sent, or the peer closes the connection or stops reading. What it
     /// sent before that can still be read.
     pub fn write(&mut self, bytes: &[u8]) -> bool {

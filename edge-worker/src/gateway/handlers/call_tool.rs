@@ -4,7 +4,7 @@ use shared::grant::Grant;
 use shared::headers;
 use shared::lease_cache::Admission;
 use shared::prices::Price;
-use shared::problem::{Problem, codes};
+use shared::problem::{Code, Problem, codes};
 use shared::quota::{CallEnd, QuotaStatus, is_uncharged};
 use shared::route::ToolCall;
 
@@ -12,6 +12,7 @@ use crate::access_log::{AccessRecord, CallEnded};
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::event_stream;
+use crate::gateway::media_types;
 use crate::gateway::meter_client::{self, CallDecision, CallOutcome};
 use crate::gateway::origin::{self, ForwardError};
 use crate::respond::ClientResponse;
@@ -31,6 +32,7 @@ pub(crate) async fn handle(
     let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
     context.head.check_length(context.bindings.max_body)?;
+    boxed(media_types::check(context, call)).await?;
     let price = context.bindings.prices.of(call.tool, call.action);
     let admitted = boxed(meter_client::admit(context, &key, call.tool, price.most())).await;
     let CallDecision { admission, tier, secret_id } = admitted?;
@@ -63,10 +65,13 @@ pub(crate) async fn handle(
             );
             headers.extend(refusal.map(|code| (headers::PROBLEM.into(), code.into())));
             let origin = access.origin.as_deref();
-            let followed = outcome.map(|response| {
-                outlined(|| event_stream::follow(context, call, (&key, secret_id), charge, origin, response))
-            });
-            followed.map_err(|error| error.problem)
+            match outcome {
+                Ok(response) => Ok(outlined(|| {
+                    event_stream::follow(context, call, (&key, secret_id), charge, origin, response)
+                })),
+                Err(ForwardError::Failed { problem, .. }) => Err(problem),
+                Err(ForwardError::ClientLeft { .. }) => return Ok(ClientResponse::to_nobody()),
+            }
         }
         Admission::Deny(..) | Admission::Refuse(_) | Admission::Unavailable { .. } => {
             Err(outlined(|| refusal(&admission)))
@@ -100,8 +105,8 @@ fn call_ended<'a>(
             CallEnded { status: response.status, code: refusal, response_bytes: length }
         }
         Err(error) => {
-            let code = Some(error.problem.code().as_str());
-            CallEnded { status: error.problem.status(), code, response_bytes: None }
+            let code = error.code().map(Code::as_str);
+            CallEnded { status: error.status(), code, response_bytes: None }
         }
     }
 }
@@ -120,7 +125,7 @@ fn call_outcome(
             (response.status, CallEnd::without_response(is_sent))
         }
         Ok(response) => (response.status, CallEnd::Responded),
-        Err(error) => (error.problem.status(), error.end),
+        Err(error) => (error.status(), error.end()),
     };
     let of_tool = outcome.as_ref().ok().filter(|_| !is_refused);
     let reported = of_tool.and_then(|response| response.header(headers::USAGE_UNITS));

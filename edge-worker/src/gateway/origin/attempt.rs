@@ -63,6 +63,9 @@ impl Attempt<'_> {
         if needs_probe && !boxed(self.is_reachable()).await {
             return Err(AttemptError::ProbeFailed);
         }
+        if self.context.request.has_left() {
+            return Err(AttemptError::ClientLeft { is_sent: false });
+        }
         let pipe = upload.pipe()?;
         // If there is no other origin, a whole request has the runtime's own timeout: nothing would
         // abort it, and no timer is needed.
@@ -90,7 +93,16 @@ impl Attempt<'_> {
         if let (Err(_), Some(controller)) = (&outcome, &controller) {
             controller.abort();
         }
-        outlined(|| accept(outcome?, &proof))
+        outlined(|| accept(outcome.map_err(|error| self.unless_left(error))?, &proof))
+    }
+
+    /// Returns the error, unless it is that the client has left.
+    fn unless_left(&self, error: AttemptError) -> AttemptError {
+        match error {
+            AttemptError::UploadCutOff { .. } => error,
+            _ if self.context.request.has_left() => AttemptError::ClientLeft { is_sent: true },
+            error => error,
+        }
     }
 
     async fn is_reachable(&self) -> bool {
@@ -112,6 +124,8 @@ impl Attempt<'_> {
     async fn diagnose(&self, error: AttemptError) -> Received {
         match error {
             timed_out @ AttemptError::TimedOut { .. } => Err(timed_out),
+            // The origin did not fail.
+            error if self.context.request.has_left() => Err(error),
             _ if !self.is_reachable().await => Err(AttemptError::ProbeFailed),
             error => Err(error),
         }
@@ -129,16 +143,34 @@ impl Attempt<'_> {
             let either = select(finished.as_mut(), response.as_mut());
             match promise::timeout(RESPONSE_TIMEOUT_MS, either).await {
                 Some(Either::Left((Ok(_), _))) => return await_response(response, RESPONSE_TIMEOUT_MS).await,
-                Some(Either::Left((Err(_), _))) => return blame(response).await,
+                Some(Either::Left((Err(reason), _))) => return self.blame(&reason, response).await,
                 Some(Either::Right((Ok(response), _))) => {
                     self.finish_upload(pipe.finished, controller);
                     return Ok(response);
                 }
-                Some(Either::Right((Err(thrown), _))) => return Err(thrown.into()),
+                Some(Either::Right((Err(thrown), _))) if !self.context.request.has_left() => {
+                    return Err(thrown.into());
+                }
+                // Both ends of the pipe are broken.
+                Some(Either::Right((Err(_), finished))) => {
+                    return Err(match promise::timeout(BROKEN_PIPE_MS, finished).await {
+                        Some(Err(reason)) => cut_off(&reason),
+                        Some(Ok(_)) | None => cut_off(&JsValue::UNDEFINED),
+                    });
+                }
                 // The client may be slow, but an origin that stalls would hold the call forever.
                 None if self.is_reachable().await => {}
                 None => return Err(AttemptError::UploadStalled { ms: RESPONSE_TIMEOUT_MS }),
             }
+        }
+    }
+
+    /// Determines which side broke the pipe of an upload.
+    async fn blame(&self, reason: &JsValue, response: Pin<&mut impl Future<Output = Fetched>>) -> Received {
+        match promise::timeout(BROKEN_PIPE_MS, response).await {
+            Some(Ok(response)) => Ok(response),
+            Some(Err(thrown)) if !self.context.request.has_left() => Err(thrown.into()),
+            Some(Err(_)) | None => Err(cut_off(reason)),
         }
     }
 
@@ -217,12 +249,9 @@ async fn await_response(response: Pin<&mut impl Future<Output = Fetched>>, ms: u
     }
 }
 
-/// Determines which side broke the pipe of an upload.
-async fn blame(response: Pin<&mut impl Future<Output = Fetched>>) -> Received {
-    match promise::timeout(BROKEN_PIPE_MS, response).await {
-        Some(fetched) => Ok(fetched?),
-        None => Err(AttemptError::UploadCutOff(body::incomplete())),
-    }
+/// Returns the failure of an upload whose pipe broke for this reason on the client's side.
+fn cut_off(reason: &JsValue) -> AttemptError {
+    AttemptError::UploadCutOff { problem: body::incomplete(), is_sent: Pipe::is_sent(reason) }
 }
 
 /// Returns the response if it has a valid proof. A refusal that the proxy wrote before it had

@@ -2,19 +2,44 @@
 
 use shared::origin::{OriginError, RESPONSE_TIMEOUT_MS};
 use shared::problem::{Code, Problem};
-use shared::quota::CallEnd;
+use shared::quota::{CLIENT_LEFT_STATUS, CallEnd};
 use wasm_bindgen::JsValue;
 use worker::js_sys::Reflect;
 
 /// A call that has no response of an origin.
-pub(crate) struct ForwardError {
-    pub(crate) problem: Problem,
-    pub(crate) end: CallEnd,
+pub(crate) enum ForwardError {
+    /// It ended with a problem.
+    Failed { problem: Problem, end: CallEnd },
+    /// Its client has left.
+    ClientLeft { is_sent: bool },
 }
 
 impl ForwardError {
     pub(super) const fn refused(problem: Problem) -> Self {
-        Self { problem, end: CallEnd::Refused }
+        Self::Failed { problem, end: CallEnd::Refused }
+    }
+
+    /// Returns the status under which the call is counted.
+    pub(crate) const fn status(&self) -> u16 {
+        match self {
+            Self::Failed { problem, .. } => problem.status(),
+            Self::ClientLeft { .. } => CLIENT_LEFT_STATUS,
+        }
+    }
+
+    pub(crate) const fn end(&self) -> CallEnd {
+        match self {
+            Self::Failed { end, .. } => *end,
+            Self::ClientLeft { is_sent } => CallEnd::without_response(*is_sent),
+        }
+    }
+
+    /// Returns the code of the problem, if there is one.
+    pub(crate) const fn code(&self) -> Option<Code> {
+        match self {
+            Self::Failed { problem, .. } => Some(problem.code()),
+            Self::ClientLeft { .. } => None,
+        }
     }
 }
 
@@ -39,9 +64,12 @@ pub(super) enum AttemptError {
     /// The proxy refused the request before it had verified the grant.
     #[error("{}", .0.detail())]
     RequestRefused(Problem),
-    /// The client did not send its whole body, a part of which was forwarded.
-    #[error("{}", .0.detail())]
-    UploadCutOff(Problem),
+    /// The client did not send its whole body, of which a tool may have a part.
+    #[error("{}", problem.detail())]
+    UploadCutOff { problem: Problem, is_sent: bool },
+    /// The client left before the response. Whether something was sent to the origin.
+    #[error("the client has left")]
+    ClientLeft { is_sent: bool },
 }
 
 impl AttemptError {
@@ -57,9 +85,11 @@ impl AttemptError {
             Self::GrantRejected { .. } | Self::CallRefused(_) => Ok(OriginError::Rejected),
             Self::Unproven { status } => Ok(OriginError::of_unproven_response(*status)),
             Self::RequestRefused(problem) => Err(ForwardError::refused(problem.clone())),
-            Self::UploadCutOff(problem) => {
-                Err(ForwardError { problem: problem.clone(), end: CallEnd::CutOff })
+            Self::UploadCutOff { problem, is_sent } => {
+                let (problem, end) = (problem.clone(), CallEnd::without_response(*is_sent));
+                Err(ForwardError::Failed { problem, end })
             }
+            Self::ClientLeft { is_sent } => Err(ForwardError::ClientLeft { is_sent: *is_sent }),
         }
     }
 }

@@ -21,7 +21,7 @@ use worker::js_sys::{ArrayBuffer, BigInt, Promise};
 use worker::web_sys;
 
 use crate::context::RequestContext;
-use crate::runtime::{body, transform_stream};
+use crate::runtime::{body, calls, transform_stream};
 
 /// A request body to send.
 pub(super) enum Upload {
@@ -85,9 +85,12 @@ impl Pipe {
             Some(length) => transform_stream::construct("FixedLengthStream", &[BigInt::from(length).into()])?,
             None => transform_stream::identity()?,
         };
-        let options = web_sys::StreamPipeOptions::new();
-        options.set_prevent_abort(true);
-        let finished = source.pipe_to_with_options(&stream.writable(), &options);
+        let finished = calls::pipe_body(source, &stream.writable());
         Ok(Self { readable: stream.readable(), finished })
+    }
+
+    /// Returns true if a tool may have received a part of an upload that broke off for this `reason`.
+    pub(super) fn is_sent(reason: &JsValue) -> bool {
+        reason.as_string().as_deref() != Some("nothing sent")
     }
 }
