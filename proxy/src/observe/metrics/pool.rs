@@ -1,12 +1,13 @@
 //! Metrics of pools and their upstreams.
 
 use prometheus::{Error, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec};
+use shared::time::UnixMillis;
 use shared::tool::Tool;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::register::{Register, signed};
 use crate::config::AdminState;
-use crate::upstreams::{EjectReason, Ejection, FailureKind, Pools, STATUS_CLASSES, Series};
+use crate::upstreams::{EjectReason, Ejection, FailureKind, Pool, Pools, STATUS_CLASSES, Series};
 use transport::clock::{self, Monotonic};
 use transport::record::Aborted;
 
@@ -19,8 +20,7 @@ pub(crate) struct PoolMetrics {
     retries: IntCounterVec,
     ejections: IntCounterVec,
     healthy: IntGaugeVec,
-    configured: IntGaugeVec,
-    disabled: IntGaugeVec,
+    operators: OperatorMetrics,
     in_flight: IntGaugeVec,
     in_flight_limit: IntGaugeVec,
     queued: IntGaugeVec,
@@ -109,16 +109,7 @@ impl PoolMetrics {
                 "1 if the upstream gets calls, else 0: it is healthy, and not ejected unless no other is left. Absent for drained and disabled ones.",
                 &["tool", "upstream"],
             )?,
-            configured: register.gauges(
-                "utg_pool_upstreams",
-                "Upstreams of the pool by what an operator has them do: calls, draining or off. Without any that gets calls, each call gets 503.",
-                &["tool", "duty"],
-            )?,
-            disabled: register.gauges(
-                "utg_tool_disabled",
-                "1 while an operator has switched the tool off, so that each call gets 503, else 0.",
-                &["tool"],
-            )?,
+            operators: OperatorMetrics::new(register)?,
             in_flight: register.gauges("utg_calls_in_flight", "Calls currently in flight.", &["tool"])?,
             in_flight_limit: register.gauges(
                 "utg_calls_in_flight_limit",
@@ -224,13 +215,7 @@ impl PoolMetrics {
             self.panic.with_label_values(&[tool]).set(i64::from(pool.is_panicking(now)));
             let has_failed = pool.config.upstreams_file_error.is_some();
             self.file_failed.with_label_values(&[tool]).set(i64::from(has_failed));
-            let is_disabled = pool.config.settings.disabled.is_some_and(|until| until.is_after(time));
-            self.disabled.with_label_values(&[tool]).set(i64::from(is_disabled));
-            for duty in AdminState::VARIANTS {
-                let count =
-                    pool.upstreams.iter().filter(|upstream| upstream.config.admin_state == *duty).count();
-                self.configured.with_label_values(&[tool, duty.into_str()]).set(signed(count));
-            }
+            self.operators.update(pool, time);
             // Drained and disabled upstreams are not missed.
             for upstream in
                 pool.upstreams.iter().filter(|upstream| upstream.config.admin_state == AdminState::Active)
@@ -238,6 +223,39 @@ impl PoolMetrics {
                 let healthy = pool.is_in_use(upstream, now);
                 self.healthy.with_label_values(&[tool, &upstream.name]).set(i64::from(healthy));
             }
+        }
+    }
+}
+
+/// Metrics of what operators have set: the servers that may get calls, and the tools that are off.
+struct OperatorMetrics {
+    upstreams: IntGaugeVec,
+    disabled: IntGaugeVec,
+}
+
+impl OperatorMetrics {
+    fn new(register: &Register<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            upstreams: register.gauges(
+                "utg_pool_upstreams",
+                "Upstreams of the pool by what an operator has them do: calls, draining or off. Without any that gets calls, each call gets 503.",
+                &["tool", "duty"],
+            )?,
+            disabled: register.gauges(
+                "utg_tool_disabled",
+                "1 while an operator has switched the tool off, so that each call gets 503, else 0.",
+                &["tool"],
+            )?,
+        })
+    }
+
+    fn update(&self, pool: &Pool, now: UnixMillis) {
+        let tool = pool.config.tool.as_str();
+        let is_disabled = pool.config.settings.disabled.is_some_and(|until| until.is_after(now));
+        self.disabled.with_label_values(&[tool]).set(i64::from(is_disabled));
+        for duty in AdminState::VARIANTS {
+            let count = pool.upstreams.iter().filter(|upstream| upstream.config.admin_state == *duty).count();
+            self.upstreams.with_label_values(&[tool, duty.into_str()]).set(signed(count));
         }
     }
 }
