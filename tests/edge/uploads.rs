@@ -252,7 +252,7 @@ fn refusal_does_not_wait_for_the_body() {
     let json = "Content-Type: application/json\r\n";
     for (status, line) in [
         (413, format!("POST /v1/pdf/merge HTTP/1.1\r\nX-API-Key: {key}\r\n{json}")),
-        (415, format!("POST /v1/keys/issue HTTP/1.1\r\nContent-Type: text/plain\r\n")),
+        (415, "POST /v1/keys/issue HTTP/1.1\r\nContent-Type: text/plain\r\n".to_owned()),
         (401, format!("POST /v1/pdf/merge HTTP/1.1\r\n{json}")),
     ] {
         let mut client = Connection::connect(edge.addr);

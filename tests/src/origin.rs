@@ -188,8 +188,7 @@ fn serve(
         match behavior {
             OriginBehavior::Silent => {
                 seen.lock().unwrap().push(arrival);
-                let mut rest = Vec::new();
-                stream.read_to_end(&mut rest).ok();
+                stream.read_to_end(&mut Vec::new()).ok();
                 return true;
             }
             OriginBehavior::Foreign(bytes) => {
