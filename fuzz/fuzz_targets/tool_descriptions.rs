@@ -7,6 +7,7 @@ use portal::docs::{tools_page, tools_template};
 use portal::mcp::{Toolsets, action_page, action_request};
 use serde_json::{Value, json};
 use shared::catalog::{Catalog, KEPT, MAX_ACTIONS, ToolDescription};
+use shared::key::Scopes;
 use shared::route::ToolsRoute;
 use shared::tool::Tool;
 
@@ -63,7 +64,7 @@ fn check_references(document: &Value) {
 
 fn check_list(catalog: &Catalog) {
     let toolsets = Toolsets::parse(Some("toolsets=tools")).expect("toolsets");
-    let page = action_page(catalog, &toolsets, None);
+    let page = action_page(catalog, &toolsets, Scopes::ALL, None);
     assert!(page.tools.len() <= MAX_ACTIONS && page.next.is_none());
     assert!(page.tools.iter().map(String::len).sum::<usize>() <= KEPT.bytes);
     for text in page.tools {

@@ -28,6 +28,11 @@ fn begin(edge: &Edge, request: Request) -> Connection {
     client
 }
 
+/// Returns how often a text is in the log. workerd prints a line after its request.
+fn logged(edge: &Edge, text: &str) -> usize {
+    edge.output().matches(text).count()
+}
+
 /// The origin is silent all the time: nothing but the end of the connection can be noticed.
 #[test]
 fn client_that_leaves_ends_the_call_at_its_origin() {
@@ -49,9 +54,9 @@ fn client_that_leaves_ends_the_call_at_its_origin() {
         assert_eq!(me["usage"]["day"]["used"], 3, "the tool may have worked for it: {me}");
         let calls = Request::get("/v1/usage/calls?status=499").key(&key).send(edge.addr).json();
         assert_eq!(calls["calls"].as_array().map(Vec::len), Some(3), "{calls}");
+        wait_for(PATIENCE, || (logged(&edge, "\"status\":499") == 3).then_some(()));
         edge.end();
         let output = edge.output();
-        assert_eq!(output.matches("\"status\":499").count(), 3, "{output}");
         for fault in ["origin call failed", "rror:", "xception", "Uncaught"] {
             assert!(!output.contains(fault), "{fault}: {output}");
         }
@@ -76,6 +81,7 @@ fn client_that_leaves_amid_a_response_ends_it() {
             (&me["usage"]["day"]["used"], &me["today"]["by_status"]),
             (&json!(3), &json!({ "200": 3 }))
         );
+        wait_for(PATIENCE, || (logged(&edge, "\"action\":\"merge\"") == 3).then_some(()));
         edge.end();
         let output = edge.output();
         assert!(!output.contains("response aborted") && !output.contains("xception"), "{head}: {output}");

@@ -57,8 +57,18 @@ mod tests {
             ("http://cdn.example/3.jpg", Ok("https://cdn.example/3.jpg")),
             ("HTTP://cdn.example:80/3.jpg", Ok("https://cdn.example/3.jpg")),
             ("http://cdn.example:8080/3.jpg", Err("must begin with https:// if it has a port")),
-            ("/img/4.jpg", Err("must begin with https:// or http://")),
-            ("ftp://cdn.example/4.jpg", Err("must begin with https:// or http://")),
+            (
+                "/img/4.jpg",
+                Err(
+                    "must be an address such as https://example.com/path, which begins with https:// or http://",
+                ),
+            ),
+            (
+                "ftp://cdn.example/4.jpg",
+                Err(
+                    "must be an address such as https://example.com/path, which begins with https:// or http://",
+                ),
+            ),
             ("https://cdn example/4.jpg", Err("must have a public host name such as example.com")),
             ("https://localhost/4.jpg", Err("must have a public host name such as example.com")),
             ("https://cdn.example\\a.jpg", Err("must have no spaces, backslashes or control characters")),

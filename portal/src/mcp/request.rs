@@ -88,10 +88,6 @@ impl ToolRequest {
             let value = value.ok_or_else(|| ArgumentError::NotSegment((*name).to_owned()))?;
             path = path.replace(&format!("{{{name}}}"), &value);
         }
-        let is_given = |name: &&str| arguments.get(*name).is_some_and(|value| !value.is_null());
-        if let Some(missing) = names("required").into_iter().find(|name| !is_given(name)) {
-            return Err(ArgumentError::Missing(missing.to_owned()));
-        }
         let body = arguments.get("body").filter(|body| takes_body && !body.is_null());
         let mut query: Vec<(String, String)> = Vec::new();
         let mut headers: Vec<Header> = Vec::new();
@@ -111,6 +107,11 @@ impl ToolRequest {
                 (argument, None) if in_query.contains(&argument) => query.extend(parameters(argument, value)),
                 _ => return Err(ArgumentError::Unknown(name.clone())),
             }
+        }
+        // After what is unknown: a member that stands beside the body, and not in it, is the likelier fault.
+        let is_given = |name: &&str| arguments.get(*name).is_some_and(|value| !value.is_null());
+        if let Some(missing) = names("required").into_iter().find(|name| !is_given(name)) {
+            return Err(ArgumentError::Missing(missing.to_owned()));
         }
         let target = if query.is_empty() { path } else { format!("{path}?{}", encoded(&query)) };
         let method = match text(row, "method") {

@@ -5,7 +5,7 @@ use crate::mcp::{Permitted, Toolsets, select};
 
 const EVERY: &str = "toolsets=tools,pages,analytics,webhooks,domains,keys,account";
 /// The most bytes of the list that a client gets by default. What the tools describe comes to it.
-const MAX_DEFAULT: usize = 23_500;
+const MAX_DEFAULT: usize = 23_850;
 /// The most bytes of one tool.
 const MAX_TOOL: usize = 5_000;
 

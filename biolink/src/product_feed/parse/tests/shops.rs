@@ -47,7 +47,8 @@ fn image_that_is_left_out_is_named() {
     assert_eq!((note.item, note.id.as_deref(), feed.faulty), (4, Some("3"), 0));
     assert_eq!(
         note.error.to_string(),
-        "its image `/4.jpg` is left out: it must begin with https:// or http://"
+        "its image `/4.jpg` is left out: it must be an address such as https://example.com/path, which begins \
+         with https:// or http://"
     );
     let link = rss("<item><g:id>1</g:id><title>a</title><link>//shop.example/a b</link></item>");
     assert_eq!(parse(&link).unwrap().products[0].url.as_str(), "https://shop.example/a%20b");
