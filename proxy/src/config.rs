@@ -28,7 +28,7 @@ pub use callers::{Authority, Callers, DirectConfig, FeedConfig, GrantConfig};
 use ipnet::IpNet;
 pub use last_good::{Known, LastGood};
 pub use limits::{MeterAuthority, Password, ValkeyConfig, ValkeyKind};
-pub use log::{AccessDetail, AccessTarget, LogConfig, LogField, LogFields};
+pub use log::{AccessDetail, AccessTarget, DiagnosticFormat, LogConfig, LogField, LogFields};
 pub use pool::{
     AdminState, Balance, DisabledUntil, EjectConfig, MirrorConfig, PoolConfig, PoolSettings, ProbeConfig,
     ProbeKind, ServerValues, UpstreamConfig,
@@ -107,6 +107,8 @@ pub struct ServerConfig {
     pub drain_delay: Duration,
     /// Maximum time for which a graceful shutdown waits for requests in flight.
     pub grace: Duration,
+    /// Maximum time for which a process waits for requests in flight after an upgrade, if it is not `grace`.
+    pub upgrade_grace: Option<Duration>,
     /// The Unix socket through which a new process takes over, if upgrades are enabled.
     pub upgrade_socket: Option<PathBuf>,
     /// The Unix socket of `proxy ctl`, if operators may act through it.

@@ -145,7 +145,7 @@ fn run(arguments: Arguments) -> ExitCode {
         Ok(config) => config,
         Err(error) => return not_loaded(&error),
     };
-    log::set_max_level(config.log.level);
+    diagnostic_log::configure(config.log);
     let Arguments { config: file, upgrade, .. } = arguments;
     match server::run(Start { config, file, last_good, stored, upgrade }) {
         Ok(()) => ExitCode::SUCCESS,

@@ -29,6 +29,7 @@ use crate::direct::{MeterService, StateSaver};
 use crate::last_good::{LastGoodFile, Stored};
 use crate::observe::access_log::{self, LogFile, LogOutput};
 use crate::observe::admin::Admin;
+use crate::observe::diagnostic_log;
 use crate::phases::Gateway;
 use crate::reload::{self, FileWatch, ReloadService, Reloader};
 use crate::replay::UsedGrantService;
@@ -128,7 +129,7 @@ pub fn run(mut start: Start) -> Result<(), RunError> {
     let admin = socket(old.as_mut(), "admin", config.server.admin)?;
     let (listen_address, admin_address) = (listen.address, admin.address);
     let changes = Changes::begin(&mut config, &file)?;
-    log::set_max_level(config.log.level);
+    diagnostic_log::configure(config.log);
     let state = Arc::new(State::new(config, changes, last_good)?);
     let descriptions = DescriptionStore::of(&file, env::var_os("STATE_DIRECTORY").as_deref());
     state.pools.load().restore_descriptions(&descriptions);

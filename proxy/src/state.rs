@@ -18,6 +18,7 @@ use crate::direct::StateError;
 use crate::last_good::{LastGoodFile, Stored};
 use crate::limits::ClientLimits;
 use crate::observe::access_log::AccessLog;
+use crate::observe::diagnostic_log;
 use crate::observe::metrics::Metrics;
 use crate::tool_catalog::ToolCatalog;
 use crate::trace::SpanQueue;
@@ -126,7 +127,7 @@ impl State {
     /// Applies a reloaded configuration and its pools.
     pub fn set_config(&self, config: Config, pools: Pools) {
         self.access_log.configure(config.log);
-        log::set_max_level(config.log.level);
+        diagnostic_log::configure(config.log);
         self.mode.configure(&config.callers);
         self.config.store(Arc::new(config));
         self.set_pools(pools, PoolsChange::Configuration);

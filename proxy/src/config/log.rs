@@ -19,6 +19,8 @@ pub struct LogConfig {
     pub fields: Option<LogFields>,
     /// The minimum level of diagnostic log lines.
     pub level: LevelFilter,
+    /// The format of diagnostic log lines.
+    pub diagnostics: DiagnosticFormat,
 }
 
 /// The target of access log lines.
@@ -41,6 +43,15 @@ pub enum AccessDetail {
     Timings,
 }
 
+/// The format of diagnostic log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiagnosticFormat {
+    /// `[time level module] message`.
+    Text,
+    /// One JSON object for each record.
+    Json,
+}
+
 /// The format of access log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LogFormat {
@@ -57,6 +68,7 @@ choices! {
         "calls" => Self::Calls,
         "timings" => Self::Timings,
     }
+    DiagnosticFormat: "format" { "text" => Self::Text, "json" => Self::Json }
     LogFormat: "format" { "json" => Self::Json, "combined" => Self::Combined }
 }
 
@@ -211,6 +223,7 @@ pub(super) fn read(section: &mut Section<'_>) -> (LogConfig, Option<PathBuf>) {
     let detail = section.read("detail", AccessDetail::Calls, choice);
     let chosen = section.read("fields", Vec::new(), fields);
     let level = section.read("level", LevelFilter::Info, level);
+    let diagnostics = section.read("diagnostics", DiagnosticFormat::Text, choice);
     let fields = match (format, chosen.as_slice()) {
         (LogFormat::Json, []) => Some(LogFields::of_detail(detail)),
         (LogFormat::Json, chosen) => Some(with_callers_trace(LogFields::of(chosen))),
@@ -228,7 +241,7 @@ pub(super) fn read(section: &mut Section<'_>) -> (LogConfig, Option<PathBuf>) {
             None
         }
     };
-    (LogConfig { access, detail, fields, level }, file)
+    (LogConfig { access, detail, fields, level, diagnostics }, file)
 }
 
 /// Whoever chooses the trace id wants it of every caller that has one.

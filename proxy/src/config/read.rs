@@ -137,6 +137,9 @@ fn server(section: &mut Section<'_>) -> ServerConfig {
             Duration::from_secs(40),
             duration_in(Duration::ZERO..=Duration::from_secs(3600)),
         ),
+        upgrade_grace: section.read("upgrade_grace", None, |entry| {
+            duration_in(Duration::ZERO..=Duration::from_secs(86_400))(entry).map(Some)
+        }),
         upgrade_socket: section.read("upgrade_socket", None, |entry| entry.absolute_path().map(Some)),
         admin_socket: section.read("admin_socket", None, |entry| entry.absolute_path().map(Some)),
         admin_token: section.secret(

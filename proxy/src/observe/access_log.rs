@@ -233,7 +233,13 @@ mod tests {
 
     fn config(detail: AccessDetail) -> LogConfig {
         let fields = Some(LogFields::of_detail(detail));
-        LogConfig { access: AccessTarget::Stdout, detail, fields, level: log::LevelFilter::Off }
+        LogConfig {
+            access: AccessTarget::Stdout,
+            detail,
+            fields,
+            level: log::LevelFilter::Off,
+            diagnostics: crate::config::DiagnosticFormat::Text,
+        }
     }
 
     fn log(detail: AccessDetail) -> AccessLog {

@@ -12,6 +12,7 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
+use crate::config::ServerConfig;
 use crate::state::State;
 use transport::clock::millis;
 use transport::drain::Phase;
@@ -25,15 +26,25 @@ pub(crate) enum ShutdownReason {
     Upgraded,
 }
 
+impl ShutdownReason {
+    /// Returns the maximum time for requests in flight to finish.
+    const fn grace(self, server: &ServerConfig) -> Duration {
+        match (self, server.upgrade_grace) {
+            (Self::Upgraded, Some(grace)) => grace,
+            (Self::Upgraded, None) | (Self::Signal, _) => server.grace,
+        }
+    }
+}
+
 /// Poll interval for the conditions of shutdown.
 const POLL_EVERY: Duration = Duration::from_millis(10);
 
-/// Waits until nothing is in flight, at most for `server.grace` or until a second reason arrives.
+/// Waits until nothing is in flight, at most for the grace of the reason or until a second one arrives.
 pub(super) fn wait(state: &State, reason: ShutdownReason, next: &mpsc::Receiver<ShutdownReason>) {
     /// Time for Pingora to close its sockets and to count the last requests that it accepted.
     const SETTLE: Duration = Duration::from_millis(250);
     let begun = Instant::now();
-    let deadline = || begun + state.config.load().server.grace;
+    let deadline = || begun + reason.grace(&state.config.load().server);
     if reason == ShutdownReason::Upgraded {
         // Until the sockets are closed here, connections are still accepted, and counted a moment
         // later.

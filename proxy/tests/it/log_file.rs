@@ -39,6 +39,28 @@ async fn access_log_file_is_reopened_on_sigusr1() {
     assert!(!proxy.output().contains("\"action\""), "nothing is on standard output");
 }
 
+/// Each line is parsed as a collector would: one record, whatever is in its message.
+#[tokio::test]
+async fn diagnostics_are_json_lines_whatever_they_say() {
+    let config = |lines: &str| ProxyConfig::new().line("log", &format!("access = \"off\"\n{lines}"));
+    let proxy = config("diagnostics = \"json\"").ready().await;
+    let hostile = "\\u001B[2J\\u202E\\n{\\\"level\\\":\\\"ERROR\\\"}";
+    proxy.replace_config(&config(&format!("diagnostics = \"json\"\nlevel = \"{hostile}\"")));
+    until("it is refused", || async { proxy.output().contains("[2J") }).await;
+    let output = proxy.output();
+    assert!(output.lines().count() > 1, "{output}");
+    // The first line, on standard output, names the addresses for programs.
+    for line in output.lines().filter(|line| !line.starts_with("{\"listen\"")) {
+        let record: serde_json::Value = serde_json::from_str(line).expect(line);
+        let members: Vec<_> = record.as_object().unwrap().keys().cloned().collect();
+        assert_eq!(members, ["level", "message", "module", "time"], "{line}");
+        assert!(line.is_ascii() && !line.contains('\u{1b}'), "{line}");
+    }
+    // A reload changes the format, too.
+    proxy.replace_config(&config("diagnostics = \"text\""));
+    until("it is text", || async { proxy.output().lines().any(|line| line.starts_with('[')) }).await;
+}
+
 #[test]
 fn access_log_in_a_missing_folder_is_an_error_at_the_start() {
     let config = ProxyConfig::new().line("log", "file = \"/nowhere/access.log\"");

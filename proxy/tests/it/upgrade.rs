@@ -9,6 +9,7 @@ use std::{
     },
     path::PathBuf,
     sync::Arc,
+    time::Duration,
 };
 
 use shared::tool::Tool;
@@ -141,6 +142,32 @@ async fn used_grant_is_refused_by_both_processes_of_an_upgrade() {
     }
     drop(admin);
     assert!(old.exited().await.success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stream_outlasts_an_upgrade_for_its_own_grace() {
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n".to_vec();
+    // Fault timing: the stream takes two seconds, and nothing of `grace` is left for it.
+    let drip =
+        ToolBehavior::RespondAndDrip(head, b"abcdefghijklmnopqrst".to_vec(), Duration::from_millis(100));
+    let tool = FakeTool::start(drip).await;
+    for (own, is_whole) in [("upgrade_grace = \"60s\"", true), ("", false)] {
+        let place = Place::new();
+        let config = ProxyConfig::new()
+            .line("server", &format!("upgrade_socket = {:?}\ngrace = \"0s\"\n{own}", place.socket()))
+            .tool(Tool::Qr, &[&tool]);
+        let mut old = config.ready().await;
+        let (to, calls) = (old.listen, tool.calls());
+        let stream = tokio::spawn(async move { Client::send_once(to, &call("GET", "/v1/qr/a")).await });
+        until("the stream has begun", || async { tool.calls() > calls }).await;
+        let new = config.upgrade();
+        new.upgraded().await;
+        let response = stream.await.unwrap();
+        let got =
+            response.is_some_and(|response| response.complete && response.body == b"abcdefghijklmnopqrst");
+        assert_eq!(got, is_whole, "{own}");
+        assert!(old.exited().await.success());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
