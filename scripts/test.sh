@@ -177,7 +177,7 @@ needs_of() {
     unit | property | simulation | doc | tools | fuzz) ;;
     contract) echo npm ;;
     proxy | proxy-pingora) echo servers documents ;;
-    package) echo npm python worker documents ;;
+    package) echo npm python servers worker documents ;;
     edge | end-to-end) echo npm python servers worker documents receiver ;;
     chaos | load) echo npm servers worker documents ;;
     browser | lighthouse) echo npm browser worker documents ;;

@@ -1,10 +1,17 @@
 //! The manifests of `conf/`, as those who publish their schemas read them, and the configurations in them as the proxy does.
 
-use std::{fs, process::Command};
+use std::{
+    fs,
+    process::{Command, Stdio},
+};
 
 use serde_json::Value;
 use shared::tool::Tool;
-use tests::process::{binary, root};
+use tests::{
+    process::{binary, root},
+    redis::free_port,
+    wait::{PATIENCE, wait_for},
+};
 
 use super::run;
 
@@ -32,7 +39,7 @@ fn effective(configuration: &str) -> toml::Table {
         .arg("--dump-config")
         .env("DATA_CENTRE", "fra1")
         .env("TOOLS_DOMAIN", "tools");
-    let secrets = ["GRANT_SECRET", "KEY_SIGNING_SECRET", "ADMIN_SECRET"];
+    let secrets = ["GRANT_SECRET", "KEY_SIGNING_SECRET", "ADMIN_SECRET", "VALKEY_PASSWORD"];
     run(command.envs(secrets.map(|name| (name, SECRET)))).parse().unwrap()
 }
 
@@ -95,4 +102,61 @@ fn compose_file_is_valid_and_agrees_with_its_configuration() {
     assert!(proxy["ports"][0].as_str().unwrap().ends_with(&format!(":{}", port(&server["listen"]))));
     let limits = configuration["valkey"]["servers"][0].as_str().unwrap();
     assert!(file["services"].get(limits.split(':').next().unwrap()).is_some(), "{limits}");
+    assert_eq!(configuration["valkey"]["password"].as_str(), Some("${VALKEY_PASSWORD}"));
+    for (name, service) in file["services"].as_object().unwrap() {
+        let needed = service["depends_on"].as_object().into_iter().flatten();
+        for (other, condition) in needed.filter(|(_, condition)| condition["condition"] == "service_healthy")
+        {
+            assert!(file["services"][other].get("healthcheck").is_some(), "{name}: {other} {condition}");
+        }
+    }
+}
+
+/// A variable that is empty or forgotten is an error of `docker compose`, and no empty secret.
+#[test]
+fn compose_file_starts_with_no_empty_secret() {
+    let text = fs::read_to_string(root().join("conf/compose.yaml")).unwrap().replace("$$", "");
+    let variables: Vec<_> = text.split("${").skip(1).map(|rest| rest.split('}').next().unwrap()).collect();
+    assert!(variables.len() > 4, "{variables:?}");
+    for variable in variables {
+        assert!(variable.ends_with(":?"), "${{{variable}}}");
+    }
+}
+
+/// The server's configuration and health check of the file, with a real server.
+#[test]
+fn valkey_of_the_compose_file_is_healthy_with_its_password_only() {
+    let file = &documents("conf/compose.yaml")[0];
+    let folder = tempfile::tempdir().unwrap();
+    let (port, config) = (free_port().to_string(), folder.path().join("valkey.conf"));
+    let content = file["configs"]["valkey"]["content"].as_str().unwrap();
+    fs::write(&config, content.replace("${VALKEY_PASSWORD:?}", SECRET)).unwrap();
+    let mut server = Command::new("redis-server");
+    let server = server.arg(&config).args(["--port", &port]).current_dir(folder.path()).stdout(Stdio::null());
+    let mut server = server.spawn().unwrap();
+    let check = file["services"]["valkey"]["healthcheck"]["test"][1].as_str().unwrap();
+    let check = check.replace("$$", "$").replace("valkey-cli", &format!("redis-cli -p {port}"));
+    let is_healthy = |password: &str| {
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", &check]).env("REDISCLI_AUTH", password).stderr(Stdio::null());
+        shell.status().unwrap().success()
+    };
+    wait_for(PATIENCE, || is_healthy(SECRET).then_some(()));
+    assert!(!is_healthy("another"));
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(!is_healthy(SECRET), "a server that is gone");
+}
+
+#[test]
+fn pod_monitor_selects_the_pods_of_the_deployment() {
+    let monitor = &documents("conf/podmonitor.yaml")[0];
+    let pods = documents("conf/kubernetes.yaml");
+    let deployment = pods.iter().find(|document| document["kind"] == "Deployment").unwrap();
+    let pod = &deployment["spec"]["template"];
+    assert_eq!(monitor["spec"]["selector"]["matchLabels"], pod["metadata"]["labels"]);
+    let endpoint = &monitor["spec"]["podMetricsEndpoints"][0];
+    let ports = pod["spec"]["containers"][0]["ports"].as_array().unwrap();
+    assert!(ports.iter().any(|port| port["name"] == endpoint["port"]), "{endpoint}");
+    assert_eq!(endpoint["path"], "/metrics");
 }

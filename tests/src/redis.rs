@@ -144,7 +144,7 @@ fn start(command: &mut Command) -> Process {
 
 /// Returns a port that nobody listens on. No connection that a test opens takes it meanwhile: systems take
 /// the ports of those from 32768 on.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
     let mut ports = iter::repeat_with(|| {
         let random = RandomState::new().build_hasher().finish();
