@@ -32,7 +32,7 @@ fn check(document: &PageDocument) {
     let page = with_view(document, render).body;
     let title = document.seo.title.as_ref().unwrap_or(&document.title);
     check_html(&page, &[("h1", &document.title), ("title", title)]);
-    check_html(&confirm(document, Gate::Age { min: 18 }, "/ada").body, &[("h1", &document.title)]);
+    check_html(&confirm(document, Gate::Age { min: 18 }, "/ada", Some("utm_source=\"><h1>&a=%00")).body, &[("h1", &document.title)]);
 }
 
 fn check_html(html: &str, texts: &[(&str, &str)]) {
