@@ -29,7 +29,9 @@ pub fn confirm(document: &PageDocument, gate: Gate, action: &str, query: Option<
             header { h1 { (document.title) } p lang=[foreign] { (question) } }
             form action=(action) {
                 // A form with GET replaces the query of its address, so the parameters are its fields.
-                @for (name, value) in decoded_parameters(query) { input type="hidden" name=(name) value=(value); }
+                @for (name, value) in decoded_parameters(query).filter(is_writable) {
+                    input type="hidden" name=(name) value=(value);
+                }
                 input type="hidden" name="confirmed" value="yes";
                 button.link.top lang=[foreign] { (button) }
             }
@@ -39,4 +41,9 @@ pub fn confirm(document: &PageDocument, gate: Gate, action: &str, query: Option<
     let head =
         Head { title: &document.title, noindex: true, icon: None, images: Vec::new(), ..Head::of(document) };
     respond(&head.with(more), &content)
+}
+
+/// Returns true if HTML can hold a parameter: it has no way to write `%00` (the HTML standard, section 13.1.4).
+fn is_writable((name, value): &(String, String)) -> bool {
+    !name.chars().chain(value.chars()).any(char::is_control)
 }

@@ -411,7 +411,7 @@ fn sale_price_counts_within_its_dates_only() {
 fn gate_is_a_form_that_shows_nothing_of_the_page() {
     let page = document(many(3, 1));
     for (gate, button) in [(Gate::Age { min: 18 }, "I am 18 or older"), (Gate::Sensitive, "Show it")] {
-        let query = Some("via=flyer&utm_campaign=a%22%3E<b>+c&confirmed=no");
+        let query = Some("via=flyer&utm_campaign=a%22%3E<b>+c&utm_term=%00&confirmed=no");
         let response = confirm(&page, gate, "/ada/l/x", query);
         let elements = check(&response);
         let form = named(&elements, "form")[0];
