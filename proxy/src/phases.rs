@@ -60,6 +60,7 @@ mod own_request;
 mod request_body_filter;
 mod request_filter;
 mod retry;
+mod trail;
 mod upstream_peer;
 mod upstream_request_filter;
 mod upstream_response_filter;
@@ -85,8 +86,8 @@ use crate::upstreams::QueuedCall;
 use transport::clock::Monotonic;
 use transport::drain::Drain;
 use transport::hooks::{
-    AfterFailure, Attempt, ClientConnection, ClientOptions, ConnectionAction, Event, Failure, Headers, Limit,
-    Listener, Phases, Request, RequestAction, UpstreamRequest, UpstreamResponse,
+    AfterFailure, Attempt, Cause, ClientConnection, ClientOptions, ConnectionAction, Event, Failure, Headers,
+    Limit, Listener, Phases, Request, RequestAction, UpstreamRequest, UpstreamResponse,
 };
 use transport::http2::CloseReason;
 use transport::idle_clients::IdleClients;
@@ -217,7 +218,10 @@ impl Phases for Gateway {
     }
 
     fn fail_to_connect(&self, call: &mut Call, record: &Record, error: &ErrorType) -> AfterFailure {
-        retry::fail_to_connect(&self.state, call, record, error)
+        let failed = call.current;
+        let next = retry::fail_to_connect(&self.state, call, record, error);
+        trail::failed(failed, Cause::from(error), call, record, &next);
+        next
     }
 
     fn reserve_retry(&self, call: &mut Call) -> bool {
@@ -226,7 +230,10 @@ impl Phases for Gateway {
     }
 
     fn error_while_proxy(&self, call: &mut Call, record: &Record, failure: Failure) -> AfterFailure {
-        retry::error_while_proxy(&self.state, call, record, failure)
+        let failed = call.current;
+        let next = retry::error_while_proxy(&self.state, call, record, failure);
+        trail::failed(failed, failure.cause, call, record, &next);
+        next
     }
 
     fn fail_to_proxy(&self, call: Option<&Call>, record: &mut Record, problem: &Problem) -> Response {

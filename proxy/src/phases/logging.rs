@@ -7,6 +7,7 @@ use shared::quota::CallEnd;
 use shared::trace::SpanContext;
 
 use super::retry::{record_outcome, record_response};
+use super::trail;
 use super::upstream_response_filter::settle;
 use crate::call::{Call, Record, tool_time};
 use crate::observe::access_log::Line;
@@ -19,6 +20,7 @@ use transport::record::Aborted;
 /// Counts the request and adds its line to the access log.
 pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
     let (status, log) = (record.status, &record.log);
+    trail::ended(call, record);
     if let Some(aborted) = record.aborted {
         log::info!("response aborted: request_id={} by={}", log.request_id, aborted.into_str());
     }

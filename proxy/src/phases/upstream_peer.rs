@@ -3,7 +3,7 @@
 use shared::problem::{Problem, codes};
 use shared::time::UnixMillis;
 
-use super::{Gateway, outage};
+use super::{Gateway, outage, trail};
 use crate::call::{Call, Record};
 use crate::config::{DisabledUntil, PoolSettings};
 use crate::observe::metrics::LimitKind;
@@ -47,7 +47,10 @@ pub(super) fn upstream_peer(
         return Err(outage::full(state, LimitKind::CallsInFlight, detail).into());
     }
     match next(call, Monotonic::at(record.started.instant)) {
-        Some(attempt) => Ok(attempt),
+        Some(attempt) => {
+            trail::chosen(call, record);
+            Ok(attempt)
+        }
         None => Err(none(call).into()),
     }
 }

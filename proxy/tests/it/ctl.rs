@@ -13,7 +13,7 @@ use shared::tool::Tool;
 use tempfile::TempDir;
 
 use tests::{
-    FakeTool, Request, ToolBehavior,
+    Client, FakeTool, Request, ToolBehavior,
     grant::call,
     process::binary,
     proxy::{Proxy, ProxyConfig},
@@ -230,6 +230,38 @@ async fn log_level_changes_at_run_time() {
     operator.done(&["enable", "qr", &one.address.to_string(), "--reason", "heard"]);
     proxy.logs("\"reason\":\"heard\"").await;
     assert!(!proxy.output().contains("unheard"));
+}
+
+#[tokio::test]
+async fn debug_level_shows_the_way_of_a_call() {
+    let (operator, one, other, proxy) = two().await;
+    proxy.send(call("GET", "/v1/qr/before?token=hush")).await;
+    operator.done(&["log-level", "debug"]);
+    one.set(ToolBehavior::RespondAndClose(Vec::new()));
+    for _ in 0..4 {
+        assert_eq!(proxy.send(call("GET", "/v1/qr/a?token=hush")).await.status, 200);
+    }
+    let refused = Client::send_once(proxy.listen, &Request::new("GET", "/v1/qr/a?token=hush")).await;
+    assert_eq!(refused.unwrap().status, 401);
+    let line = |event: &str, members: &[&str]| {
+        let output = proxy.output();
+        let has_all =
+            |line: &&str| line.contains(event) && members.iter().all(|member| line.contains(member));
+        output.lines().find(has_all).map(str::to_owned)
+    };
+    let (one, other) = (format!("upstream={}", one.address), other.address.to_string());
+    until("a retried call is told", || async {
+        line("call routed: request_id=", &["tool=qr action=a", &one]).is_some()
+            && line("attempt failed: request_id=", &[&one, "cause=\"", &format!("next={other}")]).is_some()
+            && line("request ended: ", &["status=200", "attempts=2", &format!("upstream={other}")]).is_some()
+            && line("request ended: ", &["status=401 code=grant-", "upstream=-"]).is_some()
+    })
+    .await;
+    operator.done(&["log-level", "info"]);
+    assert_eq!(proxy.send(call("GET", "/v1/qr/after")).await.status, 200);
+    let output = proxy.output();
+    assert!(!output.contains("action=before ") && !output.contains("action=after "), "{output}");
+    assert!(!output.contains("hush"), "no query is logged: {output}");
 }
 
 #[tokio::test]
