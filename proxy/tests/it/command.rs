@@ -184,8 +184,9 @@ fn dumped_configuration_has_every_key_with_a_default() {
         let first = table.get(parts.next().unwrap());
         parts.fold(first, |value, part| value?.get(part)).is_some()
     };
-    const OPTIONAL: [&str; 12] = [
+    const OPTIONAL: [&str; 13] = [
         "secret_file",
+        "upgrade_grace",
         "upgrade_socket",
         "admin_socket",
         "admin_token",

@@ -35,7 +35,8 @@ async fn log_holds_no_secret_key_grant_query_or_user_agent() {
     let refused: serde_json::Value = serde_json::from_str(refused).unwrap();
     let call = ["method", "tool", "action", "key_id"].map(|key| refused[key].as_str());
     assert_eq!(call, [Some("GET"), Some("qr"), Some("generate"), None], "a refused call is named");
-    let line = output.lines().find(|line| line.contains(&request_id)).expect("the line of the call");
+    let is_access = |line: &&str| line.starts_with('{') && line.contains(&request_id);
+    let line = output.lines().find(is_access).expect("the line of the call");
     let line: serde_json::Value = serde_json::from_str(line).unwrap();
     assert_eq!((line["tool"].as_str(), line["action"].as_str()), (Some("qr"), Some("generate")));
     assert_eq!((line["status"].as_u64(), line["tier"].as_str()), (Some(200), Some("pro")));
