@@ -313,5 +313,5 @@ fn event_does_not_wait_for_a_salt_that_hangs() {
     assert_eq!(site.visit(&site.path), 200);
     let events = site.events(1);
     assert!(events[0].is_counted() && events[0].visitor == 0);
-    assert!(site.edge.output().contains("visitor salt unavailable"));
+    until(|| site.edge.output().contains("visitor salt unavailable"));
 }
