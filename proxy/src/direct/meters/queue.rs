@@ -327,4 +327,21 @@ mod tests {
         assert!(!is_news(FailureReason::Timeout, 100) && !is_news(FailureReason::Refused, 101));
         assert!(is_news(FailureReason::Timeout, 109), "it is back");
     }
+
+    /// A thread that blocks stops this runtime as SIGSTOP stops a process: the timeout fires before the reply is read,
+    /// and a proxy that took it for silence spent its local budget.
+    #[tokio::test]
+    async fn pause_of_the_process_is_no_silence_of_the_authority() {
+        let (queue, mut ends) = MeterQueue::new(1);
+        let mut end = ends.pop().unwrap();
+        tokio::spawn(async move {
+            let job = end.jobs.recv().await.unwrap();
+            // Fault timing: longer than the timeout by more than a busy processor explains.
+            std::thread::sleep(REPLY_TIMEOUT + 2 * PAUSED);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            job.end(Err(MeterError::Unexpected));
+        });
+        let sent = queue.send(KeyId::new([1; 12]), Message::Stored { version: 1 }, Instant::now());
+        assert_eq!(sent.await, Err(MeterError::Unexpected), "the reply, and no timeout");
+    }
 }
