@@ -84,7 +84,7 @@ impl fmt::Display for Validity {
     }
 }
 
-/// The background service that logs when the certificate in use comes to its end: at the start, after a
+/// The background service that logs when the certificate in use is about to expire: at the start, after a
 /// reload, and then once a day.
 pub(crate) struct CertificateWatch(pub(crate) Arc<State>);
 

@@ -56,7 +56,7 @@ pub fn not_a_cursor() -> Problem {
     invalid("cursor is not one that a page before this has given")
 }
 
-/// Returns the refusal of a parameter that there is none of. `known` names those that there are.
+/// Returns the refusal of an unknown parameter. `known` names the ones that exist.
 pub fn unknown_parameter(name: &str, known: &str) -> Problem {
     faulty(format!("the query has an unknown parameter `{}`; it may have {known}", shown(name)))
 }

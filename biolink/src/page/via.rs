@@ -27,7 +27,7 @@ impl Via {
         (via.as_str() != "qr").then_some(via)
     }
 
-    /// Returns a name that is like a text which is none: `Flyer Mai` is `flyer-mai`.
+    /// Returns the name that is closest to an invalid one: `flyer-mai` for `Flyer Mai`.
     pub fn suggested(text: &str) -> Option<Self> {
         let parts = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         let name = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");

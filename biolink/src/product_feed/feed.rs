@@ -35,7 +35,7 @@ pub struct Feed {
     pub notes: Vec<FeedFault>,
     /// Whether it has more products than are read.
     pub truncated: bool,
-    /// What its prices say about their number format.
+    /// The evidence of its prices for a number format.
     evidence: Evidence,
     /// The place of the first product of each group.
     groups: HashMap<String, usize>,
@@ -179,7 +179,7 @@ impl Feed {
     }
 }
 
-/// Keeps one of the first faults. A kind that comes late is told of in place of one that is there twice.
+/// Keeps one of the first faults. The first of a new kind replaces one whose kind is listed twice.
 fn keep(faults: &mut Vec<FeedFault>, fault: FeedFault) {
     if faults.len() < MAX_FAULTS {
         faults.push(fault);

@@ -19,7 +19,7 @@ pub enum FeedError {
     OtherEncoding {
         /// The name.
         label: String,
-        /// Where it stands.
+        /// Its place.
         place: &'static str,
     },
     /// It names an encoding that nothing reads.
@@ -29,7 +29,7 @@ pub enum FeedError {
     UnknownEncoding {
         /// The name.
         label: String,
-        /// Where it stands.
+        /// Its place.
         place: &'static str,
     },
     /// It is a web page.

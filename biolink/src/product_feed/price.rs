@@ -11,7 +11,7 @@ use crate::page::document::Price;
 /// The longest text of a price in an error, in characters.
 const SHOWN: usize = 40;
 
-/// How the prices of a source are read.
+/// The number format in which the prices of a source are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PriceRules<'a> {
     /// The currency of prices without one.
@@ -20,7 +20,7 @@ pub struct PriceRules<'a> {
     pub numbers: NumberFormat,
 }
 
-/// What the prices of a feed say about its number format, all together.
+/// The evidence of all prices of a feed for its number format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Evidence {
     /// A price can be read with a point only.
