@@ -7,10 +7,10 @@ source "$here/lib.sh"
 
 readonly FOLDER=$TARGET_DIR/load
 export PROXY_PORT=${PROXY_PORT:-18080} ADMIN_PORT=${ADMIN_PORT:-19090} TOOLS_PORT=${TOOLS_PORT:-19100} PROFILE=local
-readonly CONTROL_PORT=$((TOOLS_PORT + 17))
 
 "$here/secrets.sh"
 cd "$ROOT"
+CONTROL_PORT=$(node --input-type=module -e 'import { portsFrom } from "./scripts/run/ports.mjs"; console.log(portsFrom(process.env).control)')
 step "building the proxy and the load generator" cargo build --locked --profile local -p proxy -p loadtest
 mkdir -p "$FOLDER"
 node "$here/run.mjs" --direct >"$FOLDER/gateway.log" 2>&1 &

@@ -36,7 +36,7 @@ pub use state::ToolCounters;
 use control::ControlApi;
 
 /// The highest port of the first tool that leaves ports for the other tools and the control API.
-pub const MAX_FIRST_PORT: i64 = 65_535 - 17;
+pub const MAX_FIRST_PORT: i64 = 65_535 - Tool::ALL.len() as i64;
 
 /// The addresses to listen on.
 #[derive(Clone, Copy, Debug)]

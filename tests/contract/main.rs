@@ -8,6 +8,7 @@ mod deploy_guide;
 mod deployment;
 mod guide;
 mod layers;
+mod numbers;
 mod recipes;
 mod scripts;
 mod security;

@@ -1,9 +1,14 @@
 //! The guides of the gateway: keys, tools, limits, errors.
 
+use std::num::NonZeroU32;
+
 use biolink::codes;
 use maud::{Markup, html};
 use shared::key::KeyEnv;
+use shared::policy::Policy;
+use shared::quota::{QuotaStatus, WindowStatus};
 use shared::request::{BODY_IDLE_TIMEOUT_MS, MIN_BODY_RATE, TOOL_RESPONSE_TIMEOUT_MS};
+use shared::tier::Tier;
 
 use super::super::host::Host;
 use super::super::layout::sample;
@@ -59,7 +64,7 @@ pub(super) fn limits(source: &Source<'_>) -> Markup {
         p { "A call counts for 60.3 to 61 seconds, rarely longer. So give a limiter of your own a window of 61 seconds: one that frees a call at 60.0 is refused now and then." }
         p { "What counts is a call that reached its tool. What the gateway refuses, and what ends in 503 because the tool is not available, does not use up the day." }
         p { "Every response to a key shows its quotas. " code { "q" } " is the limit and " code { "w" } " its window in seconds. " code { "r" } " calls remain, and more are to be had in " code { "t" } " seconds:" }
-        (sample("RateLimit-Policy: \"minute\";q=10;w=60, \"day\";q=100;w=86400\nRateLimit: \"minute\";r=7;t=41, \"day\";r=93;t=51234"))
+        (sample(&quota_headers()))
         p { "A call over the limit gets 429 with " code { "Retry-After" } ". A call made then passes. Read the usage with " a href="/docs/keys#read_own_key" { "one call" } ":" }
         (source.example("read_own_key"))
         p { "A key may also have limits in units, which calls cost by price. A call that could exceed one is 429 before it costs anything, and what it does not use comes back. " code { "RateLimit" } " then has items such as " code { "\"units-day\";r=7480;t=51234" } ", and the usage has " code { "units" } "." }
@@ -68,6 +73,19 @@ pub(super) fn limits(source: &Source<'_>) -> Markup {
         h3 id="bounds" { "Bounds of a request" }
         (tables::bounds())
     }
+}
+
+/// Returns the headers of a response to a Free key that has made seven calls today, three in this minute.
+fn quota_headers() -> String {
+    let Policy { minute, day, .. } = Policy::for_tier(Tier::Free);
+    let left = |limit: NonZeroU32, used: u32, reset_ms: u64| {
+        let limit = limit.get();
+        WindowStatus { limit, remaining: limit.saturating_sub(used), reset_ms }
+    };
+    let day = day.map(|limit| left(limit, 7, 51_234_000));
+    let [(_, policy), (_, left)] =
+        QuotaStatus { minute: left(minute, 3, 41_000), day, units: None }.headers();
+    format!("RateLimit-Policy: {policy}\nRateLimit: {left}")
 }
 
 pub(super) fn errors(source: &Source<'_>) -> Markup {
