@@ -83,7 +83,7 @@ run_binaries() {
     if ! (cd "$folder" && "$binary" ${only:+"$only"} "${skip[@]}") </dev/null | tee "$output"; then
       status=1
       while read -r failed; do
-        printf '%s\t%s\t%s\t%s\t%s\n' "$NAME" "${UTG_TEST_TRANSPORT:-relay}" "$folder" "$binary" "$failed" >>"$FAILED"
+        printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$NAME" "${UTG_TEST_TRANSPORT:-relay}" "$folder" "$binary" "$failed" 1 >>"$FAILED"
       done < <(failed_tests "$output")
     fi
   done <"$BINARIES"
@@ -141,15 +141,33 @@ clients_tests() {
 # Two files at a time: most of its time a test waits until a page is quiet.
 browser_tests() { run_browser --test-concurrency=2 tests/browser/*.test.mjs; }
 lighthouse_tests() { run_browser tests/browser/lighthouse.mjs; }
-run_browser() { node --test ${FILTER:+--test-name-pattern="$FILTER"} "$@"; }
+# The tests that fail are noted for `run_again`.
+run_browser() {
+  local status=0 output=$LOGS/$NAME.out file failed number
+  node --test ${FILTER:+--test-name-pattern="$FILTER"} "$@" | tee "$output" || status=1
+  while IFS=$'\t' read -r file failed number; do
+    printf '%s\tbrowser\t%s\t%s\t%s\t%s\n' "$NAME" "$ROOT" "$file" "$failed" "$number" >>"$FAILED"
+  done < <(failed_in_browser "$output")
+  return "$status"
+}
+
+# The tests that node's runner says failed: the file, the name of one of the first level, and how many that is with those in it.
+failed_in_browser() {
+  awk '/^ *not ok / { count++ }
+    /^ok / { count = 0 }
+    /^not ok / { name = $0; sub(/^not ok [0-9]+ - /, "", name); gsub(/\\#/, "#", name) }
+    /^  location: / && name {
+      split($0, parts, "\047"); sub(/:[0-9]+:[0-9]+$/, "", parts[2])
+      print parts[2] "\t" name "\t" count
+      name = ""; count = 0
+    }' "$1"
+}
 
 # The longest first, so that none is left alone at the end. The targets of `fuzz` are built beside the ones before it.
-readonly SIDE_BY_SIDE=(edge schemathesis browser proxy fuzz clients proxy-pingora end-to-end package chaos openapi tools mcp)
+readonly SIDE_BY_SIDE=(edge schemathesis browser lighthouse proxy fuzz clients proxy-pingora end-to-end load package chaos openapi tools mcp)
 # They wait for nothing, and nothing in them is held to a timeout.
 readonly COMPUTING=(simulation unit property contract doc)
-# They hold the time that something takes to a limit: what a page costs a browser, how late a load generator sends.
-readonly ALONE=(load lighthouse)
-readonly KINDS=("${SIDE_BY_SIDE[@]}" "${COMPUTING[@]}" "${ALONE[@]}")
+readonly KINDS=("${SIDE_BY_SIDE[@]}" "${COMPUTING[@]}")
 
 # targets_of kind: the command of cargo that builds what one kind runs.
 targets_of() {
@@ -314,17 +332,28 @@ kinds() {
 # now counts as passed, and the closing lines name it as unsteady: it is a defect, and no reason to refuse a change. More than a
 # handful are a reason, and each of them stays failed.
 run_again() {
-  local name transport folder binary test passed failed
+  local name transport folder binary test number passed failed
   if (($(wc -l <"$FAILED") > 5)); then return; fi
-  while IFS=$'\t' read -r name transport folder binary test; do
+  while IFS=$'\t' read -r name transport folder binary test number; do
     step "$name: running $test again" run_test "$transport" "$folder" "$binary" "$test" </dev/null || continue
     read -r passed failed <"$LOGS/$name.count"
-    echo "$((passed + 1)) $((failed - 1))" >"$LOGS/$name.count"
+    echo "$((passed + number)) $((failed - number))" >"$LOGS/$name.count"
     UNSTEADY+=("$name $test")
   done <"$FAILED"
 }
 
-run_test() { (cd "$2" && UTG_TEST_TRANSPORT=$1 "$3" --exact "$4"); }
+# run_test transport|browser folder binary|file test: runs one test of a binary, or of a file of node's runner with those in it.
+run_test() {
+  local pattern
+  cd "$2"
+  if [[ $1 != browser ]]; then
+    UTG_TEST_TRANSPORT=$1 "$3" --exact "$4"
+    return
+  fi
+  pattern=$(sed 's#[][\\.*^$()+?{}|/]#\\&#g' <<<"$4")
+  # Without a test of this name the runner has nothing to complain of.
+  node --test --test-name-pattern="^$pattern" "$3" | tee "$LOGS/again.out" && grep -q '^# pass [1-9]' "$LOGS/again.out"
+}
 
 prepare_tools() {
   if needs npm; then "$here/npm.sh"; fi
@@ -363,7 +392,6 @@ if ((AT_ONCE > 1)); then
 else
   kinds 1 "${SIDE_BY_SIDE[@]}" "${COMPUTING[@]}"
 fi
-kinds 1 "${ALONE[@]}"
 run_again
 
 show_steps

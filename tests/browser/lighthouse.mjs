@@ -1,4 +1,5 @@
-// What Lighthouse says of bio-link pages, the reference and the console. It measures time, so nothing runs beside it.
+// What Lighthouse says of bio-link pages, the reference and the console. It measures time: what runs beside it can only cost a
+// page points, and then it is measured again.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import lighthouse, { desktopConfig } from "lighthouse";
