@@ -1,5 +1,5 @@
 // Measures what calls cost our worker beside workers written by hand: CPU time of workerd, starts, memory, and dollars.
-//   node tests/bench/edge.mjs [--rounds 7] [--calls 2000] [--only cpu,start,costs] [--works GET,redirect] [NAME=FOLDER …]
+//   node tests/bench/edge.mjs [--rounds 7] [--most-rounds 21] [--calls 2000] [--only cpu,start,costs] [--works GET,redirect] [NAME=FOLDER …]
 // A folder is a checkout with a built worker in edge-worker/build: several builds are compared. Without any, this checkout
 // is measured. Every worker has a workerd of its own on core 0. The client and the origin are on core 1.
 import { spawnSync } from "node:child_process";
@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { measureCosts, printCosts } from "./costs.mjs";
-import { median, printRatios } from "./figures.mjs";
+import { isCertain, median, printRatios } from "./figures.mjs";
 import { startOrigin } from "./origin.mjs";
 import { prepare } from "./scenarios.mjs";
 import { Client, Workerd, gateway, javascript, wasm } from "./workerd.mjs";
@@ -28,12 +28,15 @@ const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     rounds: { type: "string", default: "7" },
+    "most-rounds": { type: "string", default: "21" },
     calls: { type: "string", default: "2000" },
     only: { type: "string", default: "cpu,start,costs" },
     works: { type: "string" },
   },
 });
 const [rounds, calls] = [Number(options.rounds), Number(options.calls)];
+/** For calls whose ratios stay uncertain. */
+const mostRounds = Math.max(rounds, Number(options["most-rounds"]));
 const parts = options.only.split(",");
 const builds = (positionals.length ? positionals : [`ours=${ROOT}`]).map((text) => {
   const [name, folder] = text.split("=");
@@ -86,13 +89,15 @@ async function measureCpu(origin) {
     for (const peer of round % 2 ? [...peers].reverse() : peers) if (peer.works[name]) await step(peer, peer.works[name]);
   };
   for (const name of names) await each(name, 0, (peer, work) => repeat(peer.client, work, WARM_UP / 2));
-  for (let round = 0; round < rounds; round += 1) {
+  const valuesOf = (peer, name) => peer.micros[name];
+  for (let round = 0; round < mostRounds; round += 1) {
     for (const name of names) {
+      if (round >= rounds && isCertain(name, peers, valuesOf)) continue;
       await each(name, round, async (peer, work) => (peer.micros[name] ??= []).push(await cpuOf(peer, work, calls)));
     }
   }
-  console.log(`\nCPU time of workerd for each call in µs: median of ${rounds} rounds of ${calls} calls, in brackets ours ÷ theirs`);
-  printRatios(names, peers, (peer, name) => peer.micros[name]);
+  console.log(`\nCPU time of workerd for each call in µs: median of ${rounds} to ${mostRounds} rounds of ${calls} calls, in brackets ours ÷ theirs and its interval of 95 %`);
+  printRatios(names, peers, valuesOf);
   for (const { workerd } of peers) await workerd.remove();
   return Object.fromEntries(names.map((name) => [name, median(peers[0].micros[name])]));
 }
@@ -121,7 +126,7 @@ async function measureStarts(origin) {
       await workerd.remove();
     }
   }
-  console.log(`\nNew processes: median of ${STARTS}, in brackets ours ÷ theirs`);
+  console.log(`\nNew processes: median of ${STARTS}, in brackets ours ÷ theirs and its interval of 95 %`);
   printRatios(Object.keys(peers[0].starts), peers, (peer, name) => peer.starts[name]);
 }
 

@@ -204,7 +204,7 @@ for (const name of WORKS) for (const peer of peers) await repeat(peer, peer.work
 for (let round = 0; round < rounds; round += 1) {
   for (const name of WORKS) for (const peer of round % 2 ? [...peers].reverse() : peers) await measure(peer, name);
 }
-console.log(`CPU time for each call, and latency at half load: median of ${rounds} rounds of ${calls} calls, in brackets ours ÷ theirs`);
+console.log(`CPU time for each call, and latency at half load: median of ${rounds} rounds of ${calls} calls, in brackets ours ÷ theirs and its interval of 95 %`);
 printRatios(Object.keys(peers[0].values), peers, (peer, name) => peer.values[name]);
 for (const { workerd } of peers) await workerd.remove();
 running.forEach((child) => child.removeAllListeners("exit"));

@@ -3,7 +3,8 @@
 //!
 //! All peers run on the same machine against the same upstream. Every round gives each peer a slice
 //! of each workload, so that other load on the machine affects all of them. The tables show the
-//! median of all rounds, and the median of each round's ratio to the bare proxy.
+//! median of all rounds, and the median of each round's ratio to the bare proxy with its interval of
+//! 95 %. A workload is measured until the intervals of its costs are narrow, or says that they are not.
 
 mod events;
 mod http2;
@@ -13,6 +14,7 @@ mod message;
 mod overhead;
 mod peers;
 mod process;
+mod ratio;
 mod secure;
 mod table;
 mod upstream;
@@ -45,9 +47,12 @@ struct Arguments {
     /// Directory with the binaries `proxy` and `bare`.
     #[arg(long, default_value = "target/release")]
     programs: PathBuf,
-    /// Number of rounds. Each round gives every peer a slice of every workload.
+    /// Least number of rounds. Each round gives every peer a slice of every workload that is not certain yet.
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..=200))]
     rounds: u16,
+    /// Most rounds for a workload whose ratios of CPU time stay uncertain by more than 5 %. Not below --rounds.
+    #[arg(long, default_value_t = 27, value_parser = clap::value_parser!(u16).range(1..=200))]
+    most_rounds: u16,
     /// Length of a slice in milliseconds.
     #[arg(long, default_value_t = 400, value_parser = clap::value_parser!(u64).range(50..=10_000))]
     slice: u64,
@@ -147,8 +152,12 @@ async fn run_rounds(
     let mut tables: Vec<WorkloadTables> =
         workloads.iter().map(|workload| WorkloadTables::new(workload, arguments.rate)).collect();
     let mut full_load: FullLoad = HashMap::new();
-    for round in 0..usize::from(arguments.rounds) {
+    let least = usize::from(arguments.rounds);
+    for round in 0..least.max(arguments.most_rounds.into()) {
         for (workload, tables) in workloads.iter().zip(&mut tables) {
+            if round >= least && tables.is_certain() {
+                continue;
+            }
             let peers: Vec<&Peer> =
                 peers.iter().filter(|peer| workload.variants.contains(&peer.variant)).collect();
             for turn in 0..peers.len() {
@@ -159,8 +168,8 @@ async fn run_rounds(
             }
         }
     }
-    for WorkloadTables { cost, pace } in tables {
-        writeln!(out, "{cost}\n{pace}")?;
+    for tables in tables {
+        writeln!(out, "{tables}")?;
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! One slice: calls one peer for a while and adds the results to the workload's tables.
 
 use std::collections::HashMap;
-use std::io;
 use std::rc::Rc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use crate::load::SliceResult;
 use crate::overhead::OverheadHistogram;
@@ -18,6 +18,9 @@ const OVERHEAD_TARGET: f64 = 200.0;
 
 /// The peers that a user would have instead, and the proxy that counts calls itself.
 const REFERENCES: [&str; 5] = ["nginx tuned", "haproxy tuned", "nginx tls", "haproxy tls", "utg direct"];
+
+/// The width of an interval up to which a ratio counts as certain, as a share of the ratio.
+const CERTAIN: f64 = 0.05;
 
 /// Responses per second of CPU time at full load, by peer.
 pub(crate) type FullLoad = HashMap<&'static str, f64>;
@@ -58,6 +61,25 @@ impl WorkloadTables {
         };
         let cost = format!("{name} ({description}): CPU time per call, µs");
         Self { cost: Table::new(cost).compared_with(&REFERENCES), pace: Table::new(pace) }
+    }
+
+    /// Whether more rounds would say nothing new of what a call costs.
+    pub(crate) fn is_certain(&self) -> bool {
+        self.cost.widest().is_some_and(|width| width <= CERTAIN)
+    }
+}
+
+impl fmt::Display for WorkloadTables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cost, pace } = self;
+        write!(f, "{cost}")?;
+        match cost.widest() {
+            Some(width) if width > CERTAIN => {
+                writeln!(f, "not certain: an interval is {:.0} % wide, expected at most 5 %", width * 100.0)?;
+            }
+            _ => {}
+        }
+        write!(f, "\n{pace}")
     }
 }
 

@@ -1,6 +1,11 @@
-//! A table of medians, with ratios to other peers of the same round, and their ranges.
+//! A table of medians, with ratios to other peers of the same rounds, and their intervals of 95 %.
 
 use std::fmt;
+
+use crate::ratio::{Ratio, median};
+
+/// Peers whose ratios are what is asked: ours, by the beginning of their names.
+const OURS: &str = "utg";
 
 /// A table with a row per peer. Each cell collects one value per round.
 pub(crate) struct Table {
@@ -88,6 +93,21 @@ impl Table {
         peers
     }
 
+    /// Returns the width of the least certain ratio of a peer of ours, as a share of it; `None` if no ratio has an
+    /// interval.
+    pub(crate) fn widest(&self) -> Option<f64> {
+        let compared = self
+            .rows
+            .iter()
+            .filter(|row| matches!(row.format, CellFormat::Compared(_)) && row.peer.starts_with(OURS));
+        let widths = compared.flat_map(|row| {
+            let first = self.peers().into_iter().find(|first| self.values(first, row.column).is_some());
+            let others = self.references.iter().copied().chain(first).filter(|other| *other != row.peer);
+            others.filter_map(|other| row.ratio(self.values(other, row.column)?).width())
+        });
+        widths.reduce(f64::max)
+    }
+
     fn values(&self, peer: &str, column: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.peer == peer && row.column == column)
     }
@@ -120,7 +140,8 @@ impl fmt::Display for Table {
                 let cell = row.zip(first).map(|(row, first)| row.format(first));
                 write!(f, " {:>28}", cell.as_deref().unwrap_or("–"))?;
                 for reference in references(column) {
-                    let cell = row.zip(self.values(reference, column)).map(|(row, to)| row.ratio(to));
+                    let cell =
+                        row.zip(self.values(reference, column)).map(|(row, to)| row.ratio(to).to_string());
                     write!(f, " {:>22}", cell.as_deref().unwrap_or("–"))?;
                 }
             }
@@ -133,7 +154,7 @@ impl fmt::Display for Table {
 impl Row {
     /// Returns the median and, for compared values, the ratio to the first peer.
     fn format(&self, first: &Self) -> String {
-        let value = median(&self.values);
+        let value = median(self.values.clone());
         match self.format {
             CellFormat::Compared(decimals) => format!("{value:.decimals$} ({})", self.ratio(first)),
             CellFormat::AtMost => format!("≤ {value:.0}"),
@@ -141,28 +162,9 @@ impl Row {
         }
     }
 
-    /// Returns the median of the ratios to another peer, and the range of several.
-    fn ratio(&self, to: &Self) -> String {
-        let ratios = ratios(&self.values, &to.values);
-        let [least, most] =
-            [f64::min, f64::max].map(|of| ratios.iter().copied().reduce(of).unwrap_or_default());
-        match ratios.len() {
-            0 | 1 => format!("{:.2}", median(&ratios)),
-            _ => format!("{:.2} {least:.2}…{most:.2}", median(&ratios)),
-        }
+    fn ratio(&self, to: &Self) -> Ratio {
+        Ratio::of(&self.values, &to.values)
     }
-}
-
-/// Returns the ratio of each round.
-fn ratios(values: &[f64], to: &[f64]) -> Vec<f64> {
-    values.iter().zip(to).map(|(value, to)| value / to).collect()
-}
-
-/// Returns the median, the upper one of an even number of values, or 0 if there are none.
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -180,6 +182,18 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[2].starts_with("bare") && lines[2].ends_with("12.0 (1.00 1.00…1.00)"), "{text}");
         assert!(lines[3].starts_with("utg") && lines[3].ends_with("8.0 (0.80 0.50…0.90)"), "{text}");
+    }
+
+    #[test]
+    fn widest_ratio_is_that_of_a_peer_of_ours() {
+        let mut table = Table::new("cost".to_owned());
+        for (bare, ours, nginx) in [(10.0, 8.0, 5.0), (10.0, 8.2, 10.0), (10.0, 8.1, 20.0)] {
+            for (peer, micros) in [("bare", bare), ("utg", ours), ("nginx", nginx)] {
+                table.add(peer, "cpu", Measurement::Micros(micros));
+            }
+        }
+        let widest = table.widest().unwrap();
+        assert!((widest - 0.2 / 8.1).abs() < 1e-9, "{widest}");
     }
 
     #[test]
