@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use tests::imports::{Module, circles, modules, reach};
+use tests::imports::{Module, circles, modules, reach, rooms};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
@@ -21,6 +21,50 @@ fn modules_of_a_crate_form_no_import_circle() {
         assert!(modules.len() > 10, "{name}: only {} modules found", modules.len());
         let circles = circles(&modules);
         assert!(circles.is_empty(), "{name}: {circles:#?}");
+    }
+}
+
+/// Circles of top-level modules that are not untied yet, by crate. The list may only shrink: a circle that is
+/// gone or smaller is taken out of it, so that it cannot come back.
+const CIRCLES: [(&str, &[&str]); 7] = [
+    ("biolink", &["page", "visitor"]),
+    ("portal", &["asset", "docs", "endpoint", "openapi", "route"]),
+    ("edge-worker", &["bindings", "runtime"]),
+    ("edge-worker", &["gateway", "portal"]),
+    ("proxy/transport", &["client", "hooks", "incoming"]),
+    (
+        "proxy",
+        &[
+            "call",
+            "certificate",
+            "config",
+            "control",
+            "direct",
+            "last_good",
+            "limits",
+            "mirror",
+            "observe",
+            "phases",
+            "reload",
+            "replay",
+            "server",
+            "state",
+            "tool_catalog",
+            "trace",
+            "upgrade",
+            "upstreams",
+            "valkey",
+        ],
+    ),
+    ("loadtest", &["driver", "http", "keys", "plan"]),
+];
+
+#[test]
+fn rooms_of_a_crate_form_only_the_known_circles() {
+    for (name, _) in CRATES {
+        let rooms = rooms(&crate_modules(name));
+        let known = CIRCLES.iter().filter(|(of, _)| *of == name).map(|(_, circle)| circle.to_vec());
+        assert_eq!(circles(&rooms), known.collect::<Vec<_>>(), "{name}");
     }
 }
 

@@ -23,7 +23,7 @@ impl Module {
     /// Returns the name of the top-level module that this one belongs to.
     #[must_use]
     pub fn top(&self) -> &str {
-        self.name.split("::").next().unwrap_or_default()
+        room(&self.name)
     }
 }
 
@@ -83,6 +83,22 @@ pub fn circles(modules: &[Module]) -> Vec<Vec<&str>> {
     groups.into_iter().collect()
 }
 
+/// Returns the top-level modules, each with the other ones that any of its files names. The root is
+/// none: it only puts them together.
+#[must_use]
+pub fn rooms(modules: &[Module]) -> Vec<Module> {
+    let mut rooms: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for module in modules.iter().filter(|module| !module.name.is_empty()) {
+        let others = module.imports.iter().map(|import| room(import)).filter(|other| *other != module.top());
+        rooms.entry(module.top()).or_default().extend(others.map(str::to_owned));
+    }
+    rooms.into_iter().map(|(name, imports)| Module { name: name.to_owned(), imports }).collect()
+}
+
+fn room(module: &str) -> &str {
+    module.split("::").next().unwrap_or_default()
+}
+
 fn read_folder(
     folder: &Path,
     path: &mut Vec<String>,
@@ -117,6 +133,11 @@ fn read_source(text: &str) -> Result<Source, proc_macro2::LexError> {
     while let Some(token) = rest.next() {
         if is_word(&token, "use") && public {
             let item: Vec<_> = iter::from_fn(|| rest.next_if(|token| !is_sign(token, ';'))).collect();
+            // What another module has is imported, although it is also passed on.
+            if item.first().is_some_and(|first| is_word(first, "crate") || is_word(first, "super")) {
+                own.push(token);
+                own.extend(item.iter().cloned());
+            }
             for mut named in trees(&item) {
                 if matches!(named.first().map(String::as_str), Some("self")) {
                     named.remove(0);
