@@ -16,9 +16,9 @@ use shared::tier::Tier;
 use shared::tool::Tool;
 use shared::trace::TraceId;
 
+use crate::client_request::ClientRequest;
 use crate::direct::response_headers::ResponseInfo;
 use crate::direct::{Charged, KeyDecision};
-use crate::observe::access_log::ClientRequest;
 use crate::replay::StoredUse;
 use crate::trace::CallTrace;
 use crate::upstreams::{Pool, PoolPermit, TriedSet, Upstream, UpstreamIndex, UpstreamPermit};

@@ -17,10 +17,10 @@ use shared::tool::Tool;
 
 use self::names::Unresolved;
 use crate::certificate::Validity;
+use crate::changes::Changes;
 use crate::config::{
     AdminState, Callers, Config, DisabledUntil, PoolConfig, ServerConfig, show_duration as show,
 };
-use crate::control::Changes;
 use crate::direct;
 use crate::observe::access_log::LogFile;
 use crate::server::fd_limit::FileBudget;

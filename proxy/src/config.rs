@@ -13,6 +13,7 @@ pub mod prices;
 mod read;
 mod reader;
 mod report;
+mod sampler;
 mod tls;
 mod tracing;
 
@@ -43,6 +44,7 @@ use shared::secret::AdminSecret;
 use thiserror::Error;
 pub use tls::UpstreamTls;
 pub(crate) use tls::is_name;
+pub(crate) use tracing::OTLP_PATH;
 pub use tracing::TracingConfig;
 
 use crate::per_tool::PerTool;

@@ -3,11 +3,5 @@
 //!
 //! Why: docs/decisions/proxy.md, "An operator's changes are a layer over the configuration".
 
-mod action;
-mod changes;
 pub(crate) mod controller;
-mod overrides;
 pub(crate) mod service;
-
-pub use action::{Action, ChangeError, ControlRequest, ControlResponse, Target};
-pub(crate) use changes::Changes;

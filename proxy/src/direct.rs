@@ -38,7 +38,7 @@ use shared::url::check_confidential;
 use tokio::sync::mpsc;
 
 use crate::config::{Authority, DirectConfig};
-use crate::upgrade::record::SyncRecord;
+use crate::sync_record::SyncRecord;
 use admin_attempts::AdminAttempts;
 pub use call_decision::Charged;
 pub(crate) use call_decision::{CallDecision, CallStep};

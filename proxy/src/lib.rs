@@ -7,16 +7,19 @@
 //! carries; and anything of `biolink` or `portal`.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod admin;
 mod call;
 mod certificate;
+pub mod changes;
 pub mod check;
+mod client_request;
 pub mod config;
 pub mod control;
 pub mod ctl;
 pub mod direct;
 mod http_client;
 pub mod last_good;
-mod limits;
+pub mod limits;
 mod mirror;
 pub mod observe;
 mod per_tool;
@@ -26,10 +29,14 @@ mod reload;
 mod replay;
 mod request_id;
 pub mod server;
-mod state;
+mod services;
+mod shutdown;
+mod sockets;
+pub mod state;
 mod state_directory;
-mod tool_catalog;
-mod trace;
+mod sync_record;
+pub mod tool_catalog;
+pub mod trace;
 mod upgrade;
 mod upstreams;
 mod valkey;

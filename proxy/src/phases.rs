@@ -5,7 +5,7 @@
 //!
 //! Paths are relative to `src/`. Those that begin with `transport/` are below `proxy/transport/src/`.
 //!
-//! 1. `transport/accept.rs` accepts a connection from the socket that `server/listener.rs` bound and calls
+//! 1. `transport/accept.rs` accepts a connection from the socket that `sockets.rs` bound and calls
 //!    `transport/downstream.rs`, `process_new`. `phases/connection_filter.rs` refuses the connection if
 //!    there are too many in all or from its address (`limits/connections.rs`).
 //! 2. `transport/downstream.rs`, `handshake`, does the TLS handshake (`transport/tls/server.rs`) within
@@ -18,7 +18,7 @@
 //! 5. `phases/request_filter.rs` verifies who calls. Behind an edge it checks the Grant
 //!    (`phases/request_filter/grant.rs`) and the replay cache (`replay.rs`). In direct mode it verifies the
 //!    key and counts the call (`phases/request_filter/key.rs`, `direct/key_table.rs`).
-//!    `phases/request_filter/throttle.rs` throttles addresses that keep failing.
+//!    `phases/throttle.rs` throttles addresses that keep failing.
 //! 6. `phases/request_filter.rs`, `check`, refuses a tool that is switched off, a body that is declared too
 //!    long or has the wrong type, and a key with too many calls in flight (`limits.rs`).
 //! 7. `transport/relay/buffer.rs` buffers the rest of a body of up to 64 KiB. Then
@@ -51,6 +51,7 @@
 //! connections, as sockets that read responses along by the relay's parsers.
 //! [docs/transports.md](docs/transports.md) lists what differs.
 
+mod call_spans;
 mod connection_filter;
 mod fail_to_proxy;
 mod gateway;
@@ -60,6 +61,7 @@ mod own_request;
 mod request_body_filter;
 mod request_filter;
 mod retry;
+mod throttle;
 mod trail;
 mod upstream_peer;
 mod upstream_request_filter;
@@ -78,8 +80,8 @@ use shared::problem::Problem;
 use shared::trace::TRACEPARENT;
 
 use crate::call::{Call, Record, RequestLog};
+use crate::client_request::ClientRequest;
 use crate::mirror::mirror;
-use crate::observe::access_log::ClientRequest;
 use crate::observe::metrics::LimitKind;
 use crate::request_id::random_id;
 use crate::upstreams::QueuedCall;

@@ -19,8 +19,9 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use crate::config::{Config, FailedPart, Known, LoadError, ReloadOutcome, ReloadReport};
+use crate::services::resolve;
 use crate::state::State;
-use crate::upstreams::{Pools, probe, resolve};
+use crate::upstreams::{Pools, probe};
 use transport::clock;
 
 pub(crate) use watch::FileWatch;

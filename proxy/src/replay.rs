@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 
 pub(crate) use used_grants::{StoredUse, UsedGrantService, UsedGrants};
 
-use crate::upgrade::record::SyncRecord;
+use crate::sync_record::SyncRecord;
 
 /// The result of using a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

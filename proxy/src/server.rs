@@ -1,8 +1,6 @@
 //! Assembles the proxy, runs it, and shuts it down gracefully.
 
 pub(crate) mod fd_limit;
-pub(crate) mod listener;
-pub(crate) mod shutdown;
 mod systemd;
 
 use std::io::{self, Write as _};
@@ -17,28 +15,28 @@ use pingora::services::background::background_service;
 use tokio::sync::watch;
 
 use self::fd_limit::FileBudget;
-use self::listener::{BoundService, Socket};
-use self::shutdown::{ExitSignals, SignalWatch};
 use self::systemd::{Manager, Notifier};
+use crate::admin::Admin;
 use crate::certificate::CertificateWatch;
+use crate::changes::{ChangeError, Changes};
 use crate::config::{Callers, Config, Known};
 use crate::control::controller::Controller;
 use crate::control::service::ControlService;
-use crate::control::{ChangeError, Changes};
 use crate::direct::{MeterService, StateSaver};
 use crate::last_good::{LastGoodFile, Stored};
 use crate::observe::access_log::{self, LogFile, LogOutput};
-use crate::observe::admin::Admin;
 use crate::observe::diagnostic_log;
 use crate::phases::Gateway;
 use crate::reload::{self, FileWatch, ReloadService, Reloader};
 use crate::replay::UsedGrantService;
+use crate::services::prober::Prober;
+use crate::services::resolve::Resolver;
+use crate::services::trace_exporter::TraceExporter;
+use crate::shutdown::{self, ExitSignals, SignalWatch};
+use crate::sockets::{BoundService, Socket};
 use crate::state::{EdgeMode, InitError, Mode, State};
-use crate::trace::TraceExporter;
 use crate::upgrade::{OldProcess, PrivateListener, SocketError, SocketKind, UpgradeService};
 use crate::upstreams::description_store::DescriptionStore;
-use crate::upstreams::probe::Prober;
-use crate::upstreams::resolve::Resolver;
 use crate::version;
 use transport::downstream::Downstream;
 
@@ -203,9 +201,9 @@ fn add_background_services(
         server.add_service(background_service("used grants", UsedGrantService(Arc::clone(used))));
     }
     if let Mode::Direct(direct) = &state.mode {
-        let saver = StateSaver { direct: Arc::clone(direct), state: Arc::clone(state) };
+        let saver = StateSaver { direct: Arc::clone(direct), config: Arc::clone(&state.config) };
         server.add_service(background_service("keys", saver));
-        if let Some(meters) = MeterService::of(direct, state) {
+        if let Some(meters) = MeterService::of(direct, &state.config, &state.drain) {
             server.add_service(background_service("meters", meters));
         }
     }

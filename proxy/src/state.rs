@@ -12,8 +12,8 @@ use tokio::task::spawn_blocking;
 
 pub(crate) use mode::{EdgeMode, Mode};
 
+use crate::changes::Changes;
 use crate::config::{Config, ReloadReport};
-use crate::control::Changes;
 use crate::direct::StateError;
 use crate::last_good::{LastGoodFile, Stored};
 use crate::limits::ClientLimits;
@@ -30,7 +30,7 @@ use transport::idle_clients::IdleClients;
 /// The state of one proxy process.
 pub struct State {
     /// The active configuration.
-    pub config: ArcSwap<Config>,
+    pub config: Arc<ArcSwap<Config>>,
     /// The pools of upstreams.
     pub pools: ArcSwap<Pools>,
     /// Notified when the pools were replaced.
@@ -120,7 +120,7 @@ impl State {
             pools_changed: Notify::new(),
             changing: AsyncMutex::default(),
             report: ArcSwap::from_pointee(ReloadReport::first(clock::now())),
-            config: ArcSwap::from_pointee(config),
+            config: Arc::new(ArcSwap::from_pointee(config)),
         })
     }
 

@@ -1,18 +1,10 @@
-//! Traces of calls: what is recorded of a call while it runs, which calls are exported, and the export
-//! to a collector.
+//! Traces of calls: what is recorded of a call while it runs, and the spans that wait for their export.
 //!
 //! Why: docs/decisions/proxy.md, "Spans are built when a call has ended".
 
-mod call_spans;
 mod call_trace;
-mod exporter;
-mod otlp;
-mod sampler;
+pub(crate) mod otlp;
 mod span_queue;
 
-pub(crate) use call_spans::export;
-pub(crate) use call_trace::CallTrace;
-pub(crate) use exporter::TraceExporter;
-pub(crate) use otlp::PATH as OTLP_PATH;
-pub(crate) use sampler::Sampler;
-pub(crate) use span_queue::SpanQueue;
+pub(crate) use call_trace::{AttemptTrace, CallTrace, FailedAttempt, random_id};
+pub(crate) use span_queue::{CallSpans, SpanQueue};

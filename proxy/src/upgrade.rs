@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | old | a [`Handoff`](handoff::Handoff): a line of JSON, with the sockets and a file of the last good state | |
 //! | new | `ready` and a line feed | Every upstream was probed. The old process stops accepting connections. |
-//! | old | its state as [`SyncRecord`](record::SyncRecord)s, then [`END`](record::END) | The new process accepts connections. |
+//! | old | its state as [`SyncRecord`](crate::sync_record::SyncRecord)s, then [`END`](crate::sync_record::END) | The new process accepts connections. |
 //! | both | every later change as a `SyncRecord`, until the old process has exited | |
 //!
 //! Behind an edge, a record is a request that was seen
@@ -23,7 +23,6 @@ mod handoff;
 mod listener;
 mod new;
 mod old;
-pub(crate) mod record;
 mod stored;
 
 pub(crate) use error::{SocketError, SocketKind};

@@ -15,7 +15,6 @@ mod pool;
 pub(crate) mod probe;
 mod queue;
 mod queued_call;
-pub(crate) mod resolve;
 mod resolved_names;
 mod response_times;
 mod retry_budget;

@@ -9,7 +9,10 @@ use shared::url::Address;
 use super::limits::{Password, password};
 use super::reader::effective::ToToml;
 use super::reader::{Entry, Section, ValueError, duration_in};
-use crate::trace::{OTLP_PATH, Sampler};
+use super::sampler::Sampler;
+
+/// The path of a collector's receiver of traces.
+pub(crate) const OTLP_PATH: &str = "/v1/traces";
 
 /// The settings of traces.
 #[derive(Clone, Debug)]

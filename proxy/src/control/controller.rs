@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use shared::tool::Tool;
 
-use super::action::{Action, ChangeError, ControlRequest, ControlResponse, Target, tool};
-use super::changes::AuditEntry;
+use crate::changes::{Action, AuditEntry, ChangeError, ControlRequest, ControlResponse, Target, tool};
 use crate::config::ReloadOutcome;
 use crate::reload::{Reloader, Trigger};
 use crate::state::State;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tokio::runtime;
 use tokio::time::timeout;
 
-use crate::control::{ControlRequest, ControlResponse};
+use crate::changes::{ControlRequest, ControlResponse};
 use crate::http_client::{ClientError, Connection};
 
 /// An error of a request over HTTP.

@@ -3,7 +3,7 @@
 use shared::key::KeyId;
 use shared::tool::Tool;
 
-use crate::upgrade::record::SyncRecord;
+use crate::sync_record::SyncRecord;
 
 /// A change of a key's counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 
 use super::counter_event::CounterEvent;
 use super::counter_table::CounterTable;
-use crate::upgrade::record::SyncRecord;
+use crate::sync_record::SyncRecord;
 
 /// A sharded table of counters and records by key. With a million keys, one takes about 100 bytes.
 pub struct KeyTable {

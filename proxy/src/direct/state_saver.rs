@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use pingora::server::ShutdownWatch;
 use pingora::services::background::BackgroundService;
@@ -13,14 +14,14 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::{Direct, feed};
-use crate::state::State;
+use crate::config::Config;
 
 /// The background service of direct mode.
 pub struct StateSaver {
     /// The state to save.
     pub direct: Arc<Direct>,
-    /// The shared state, for the active configuration.
-    pub state: Arc<State>,
+    /// The active configuration.
+    pub config: Arc<ArcSwap<Config>>,
 }
 
 /// The interval between two saves. A crash loses what was counted since the last one.
@@ -32,7 +33,7 @@ const SHARE: u32 = 50;
 #[async_trait]
 impl BackgroundService for StateSaver {
     async fn start(&self, mut shutdown: ShutdownWatch) {
-        let work = async { tokio::join!(save(&self.direct), feed::follow(&self.state.config, &self.direct)) };
+        let work = async { tokio::join!(save(&self.direct), feed::follow(&self.config, &self.direct)) };
         tokio::pin!(work);
         loop {
             tokio::select! {

@@ -2,7 +2,6 @@
 //! wait for the reader of the log. If it does not keep up, lines are dropped and counted.
 
 mod buffer;
-mod client_request;
 mod combined;
 mod line;
 mod output;
@@ -18,7 +17,6 @@ use shared::problem::Code;
 use crate::config::{AccessDetail, AccessTarget, LogConfig, LogFields};
 use transport::record::Aborted;
 
-pub use client_request::ClientRequest;
 pub use line::Line;
 pub use output::{LogFile, LogOutput};
 

@@ -6,13 +6,14 @@ use shared::problem::codes;
 use shared::quota::CallEnd;
 use shared::trace::SpanContext;
 
+use super::call_spans;
 use super::retry::{record_outcome, record_response};
 use super::trail;
 use super::upstream_response_filter::settle;
 use crate::call::{Call, Record, tool_time};
 use crate::observe::access_log::Line;
 use crate::state::{Mode, State};
-use crate::trace::{self, CallTrace};
+use crate::trace::CallTrace;
 use crate::upstreams::CallFailure;
 use transport::clock::Monotonic;
 use transport::record::Aborted;
@@ -29,7 +30,7 @@ pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
         settle_cut_upload(state, call, record);
         count(state, call, record);
     }
-    let exported = call.filter(|call| trace::export(state, call, record));
+    let exported = call.filter(|call| call_spans::export(state, call, record));
     let span = exported.and_then(|call| call.trace.as_deref()).map(CallTrace::context);
     if let (Some(call), Some(span)) = (exported, span) {
         record_exemplars(state, call, record, span);

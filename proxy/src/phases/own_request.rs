@@ -2,7 +2,7 @@
 
 use super::fail_to_proxy::{refuse, respond};
 use super::gateway::Gateway;
-use super::request_filter::throttle_refusal;
+use super::throttle::throttle_refusal;
 use crate::call::Record;
 use crate::direct::{HandlerOutcome, OwnRequest};
 use transport::hooks::Handler;

@@ -4,13 +4,12 @@ mod admitted;
 mod grant;
 mod key;
 mod refused_grant;
-mod throttle;
 mod wait;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-pub(crate) use throttle::throttle_refusal;
+use super::throttle::throttle_refusal;
 pub(crate) use wait::AdmissionWait;
 
 use shared::grant::Grant;

@@ -11,7 +11,7 @@ use crate::config::{Callers, GrantConfig};
 use crate::direct::{Direct, StateError};
 use crate::observe::refused_grants::RefusedGrants;
 use crate::replay::{ReplayCache, ReplayEntry, UsedGrants};
-use crate::upgrade::record::SyncRecord;
+use crate::sync_record::SyncRecord;
 use transport::clock;
 
 /// The mode of the process. Only a restart changes it.

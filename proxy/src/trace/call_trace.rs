@@ -15,36 +15,36 @@ use transport::request_head::RawHead;
 #[derive(Debug)]
 pub struct CallTrace {
     /// The span of the call. Its flag says that it is exported whatever its outcome is.
-    pub(super) span: Span,
+    pub(crate) span: Span,
     /// Whether the tool gets the caller's `tracestate`.
     keeps_state: bool,
     /// The time to the start of the response from which the call is exported in any case.
-    pub(super) slow: Duration,
+    pub(crate) slow: Duration,
     /// The attempts. The last one has no end yet.
-    pub(super) attempts: Vec<AttemptTrace>,
+    pub(crate) attempts: Vec<AttemptTrace>,
 }
 
 /// One attempt of a call.
 #[derive(Debug)]
-pub(super) struct AttemptTrace {
-    pub(super) span_id: SpanId,
-    pub(super) upstream: UpstreamIndex,
+pub(crate) struct AttemptTrace {
+    pub(crate) span_id: SpanId,
+    pub(crate) upstream: UpstreamIndex,
     /// When it began. `None` for a first attempt, which begins when the call can be sent: most calls have
     /// no other, and are spared a reading of the clock.
-    pub(super) started: Option<Instant>,
+    pub(crate) started: Option<Instant>,
     /// When its connection was made. `None` for one that was idle, and until there is one.
-    pub(super) dialed: Option<DialTimes>,
+    pub(crate) dialed: Option<DialTimes>,
     /// The end of an attempt that another one, or a refusal, follows.
-    pub(super) failed: Option<FailedAttempt>,
+    pub(crate) failed: Option<FailedAttempt>,
 }
 
 /// The end of an attempt that failed before a response was passed on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FailedAttempt {
-    pub(super) at: Instant,
+pub(crate) struct FailedAttempt {
+    pub(crate) at: Instant,
     /// When the request was sent, if it was.
-    pub(super) sent: Option<Instant>,
-    pub(super) cause: Cause,
+    pub(crate) sent: Option<Instant>,
+    pub(crate) cause: Cause,
 }
 
 impl CallTrace {
@@ -101,6 +101,6 @@ impl CallTrace {
 }
 
 /// Returns the bytes of a span id. They are no secret.
-pub(super) fn random_id() -> [u8; 8] {
+pub(crate) fn random_id() -> [u8; 8] {
     fastrand::u64(..).to_be_bytes()
 }

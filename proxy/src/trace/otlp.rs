@@ -3,9 +3,6 @@
 
 use prost::{Enumeration, Message, Oneof};
 
-/// The path of a collector's receiver of traces.
-pub(crate) const PATH: &str = "/v1/traces";
-
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ExportTraceServiceRequest {
     #[prost(message, repeated, tag = "1")]

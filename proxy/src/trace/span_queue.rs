@@ -16,10 +16,10 @@ pub struct SpanQueue {
 
 /// The spans of one call.
 #[derive(Debug)]
-pub(super) struct CallSpans {
-    pub(super) spans: Vec<Span>,
+pub(crate) struct CallSpans {
+    pub(crate) spans: Vec<Span>,
     /// Delays the exit until they were sent or given up.
-    pub(super) unsent: InFlightGuard,
+    pub(crate) unsent: InFlightGuard,
 }
 
 /// Maximum number of calls whose spans wait. They take up to some 8 MB.
@@ -27,18 +27,18 @@ const CALLS: usize = 2_048;
 
 impl SpanQueue {
     /// Adds the spans of a call, unless the queue is full.
-    pub(super) fn add(&self, call: CallSpans) -> Result<(), QueueFull> {
+    pub(crate) fn add(&self, call: CallSpans) -> Result<(), QueueFull> {
         self.sender.try_send(call).map_err(|_| QueueFull)
     }
 
     /// Returns the exit of the queue, once.
-    pub(super) fn take_receiver(&self) -> Option<mpsc::Receiver<CallSpans>> {
+    pub(crate) fn take_receiver(&self) -> Option<mpsc::Receiver<CallSpans>> {
         self.receiver.lock().take()
     }
 }
 
 /// The error of a full queue.
-pub(super) struct QueueFull;
+pub(crate) struct QueueFull;
 
 impl Default for SpanQueue {
     fn default() -> Self {

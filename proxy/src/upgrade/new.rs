@@ -17,11 +17,11 @@ use tokio::time::{sleep, timeout};
 
 use super::error::{Cause, SocketError, SocketKind};
 use super::handoff::{Handoff, READY, SocketRole};
-use super::record::{self, QUEUE};
 use super::{fds, listener, stored};
 use crate::last_good::Stored;
-use crate::server::listener::Socket;
+use crate::sockets::Socket;
 use crate::state::State;
+use crate::sync_record::{self, QUEUE};
 
 /// The running process, whose sockets this one has received. It accepts connections until this
 /// process is ready.
@@ -116,12 +116,12 @@ impl OldProcess {
                 log::info!("upgrade complete: predecessor={}", self.process);
                 let sent = async {
                     // If sending fails, records of the old process may still arrive.
-                    let _sent = record::send(queue, &mut to, pending()).await;
+                    let _sent = sync_record::send(queue, &mut to, pending()).await;
                     pending::<()>().await;
                 };
                 tokio::select! {
                     // Ends when the old process has exited.
-                    _ = record::receive(&mut from, |record| state.mode.apply(record)) => (),
+                    _ = sync_record::receive(&mut from, |record| state.mode.apply(record)) => (),
                     () = sent => (),
                 }
             }
@@ -142,7 +142,7 @@ async fn import(
 ) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
     let (mut from, mut to) = UnixStream::from_std(stream)?.into_split();
     to.write_all(READY).await?;
-    timeout(STATE_TIMEOUT, record::receive(&mut from, |record| state.mode.apply(record))).await??;
+    timeout(STATE_TIMEOUT, sync_record::receive(&mut from, |record| state.mode.apply(record))).await??;
     state.mode.import(grants_known_since);
     Ok((from, to))
 }

@@ -18,11 +18,11 @@ use tokio::time::{sleep, timeout};
 use super::handoff::{Handoff, READY, SocketRole};
 use super::listener::PrivateListener;
 use super::new::OldProcess;
-use super::record::{self, END, QUEUE, SyncRecord};
 use super::{fds, stored};
-use crate::server::listener::Socket;
-use crate::server::shutdown::ShutdownReason;
+use crate::shutdown::ShutdownReason;
+use crate::sockets::Socket;
 use crate::state::State;
+use crate::sync_record::{self, END, QUEUE, SyncRecord};
 use transport::drain::{InFlightGuard, Phase, WorkKind};
 
 /// The background service that takes over from the old process, if there is one, and then waits for
@@ -213,9 +213,9 @@ impl NewProcess {
         let sent = async move {
             let _unsent = unsent;
             to.write_all(&END).await?;
-            record::send(queue, &mut to, last_call(state)).await
+            sync_record::send(queue, &mut to, last_call(state)).await
         };
-        let received = record::receive(&mut from, |record| state.mode.apply(record));
+        let received = sync_record::receive(&mut from, |record| state.mode.apply(record));
         let (_received, _sent) = tokio::join!(received, sent);
     }
 }

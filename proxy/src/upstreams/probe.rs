@@ -7,29 +7,18 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
 use http::uri::Scheme;
-use pingora::server::ShutdownWatch;
-use pingora::services::background::BackgroundService;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::config::{AdminState, ProbeConfig, ProbeKind, show_duration};
-use crate::state::State;
 use crate::upstreams::description_store::DescriptionStore;
 use crate::upstreams::{Evidence, Health, Pool, Pools, Upstream};
 use transport::clock::Monotonic;
 use transport::hooks::is_out_of_files;
 use transport::tls;
-
-/// The background task that probes all upstreams, each in a task of its own, so that a slow one
-/// delays no other.
-pub(crate) struct Prober {
-    state: Arc<State>,
-    descriptions: Arc<DescriptionStore>,
-}
 
 /// The reason why a probe failed.
 #[derive(Debug, thiserror::Error)]
@@ -51,35 +40,14 @@ enum ProbeError {
     Io(#[from] io::Error),
 }
 
-impl Prober {
-    pub(crate) fn new(state: Arc<State>, descriptions: DescriptionStore) -> Self {
-        Self { state, descriptions: Arc::new(descriptions) }
+/// Probes all upstreams periodically until the tasks are aborted, each in a task of its own, so that a slow one
+/// delays no other.
+pub(crate) fn probe_all(pools: &Pools, descriptions: &Arc<DescriptionStore>) -> JoinSet<()> {
+    let mut probes = JoinSet::new();
+    for (pool, index) in probed(pools) {
+        probes.spawn(probe_periodically(Arc::clone(pool), index, Arc::clone(descriptions)));
     }
-
-    fn spawn_probes(&self) -> JoinSet<()> {
-        let mut probes = JoinSet::new();
-        for (pool, index) in probed(&self.state.pools.load()) {
-            probes.spawn(probe_periodically(Arc::clone(pool), index, Arc::clone(&self.descriptions)));
-        }
-        probes
-    }
-}
-
-#[async_trait]
-impl BackgroundService for Prober {
-    async fn start(&self, mut shutdown: ShutdownWatch) {
-        let mut probes = self.spawn_probes();
-        loop {
-            tokio::select! {
-                () = self.state.pools_changed.notified() => {
-                    probes.shutdown().await;
-                    probes = self.spawn_probes();
-                }
-                // Probes continue while requests in flight are finished. They end with the process.
-                changed = shutdown.changed() => if changed.is_err() { return },
-            }
-        }
-    }
+    probes
 }
 
 /// Probes every upstream of unknown health once, all at the same time.
@@ -106,7 +74,7 @@ pub(crate) fn mark_unresolved(pools: &Pools) {
 }
 
 /// Probes one upstream once.
-pub(super) async fn probe_once(pool: Arc<Pool>, index: usize) {
+pub(crate) async fn probe_once(pool: Arc<Pool>, index: usize) {
     if let Some(upstream) = pool.upstreams.get(index) {
         let outcome = probe(upstream, &pool.config.settings.probe).await;
         record(&pool, upstream, outcome);

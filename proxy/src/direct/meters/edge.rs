@@ -5,15 +5,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use shared::meter::{BulkReplies, BulkReply, BulkRequest, HolderAsk, Message};
 use shared::origin_token::OriginToken;
 use tokio::time::timeout;
 
 use super::queue::{LaneEnd, MeterError, was_paused};
-use crate::config::Authority;
+use crate::config::{Authority, Config};
 use crate::direct::Direct;
 use crate::direct::edge_connection::Connection;
-use crate::state::State;
 use transport::clock;
 
 /// Maximum time of one request. The edge responds after 3 seconds at the latest for a key whose record
@@ -21,7 +21,7 @@ use transport::clock;
 const TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Exchanges messages with the edge until the process exits.
-pub(super) async fn work(direct: Arc<Direct>, state: Arc<State>, lane: LaneEnd) {
+pub(super) async fn work(direct: Arc<Direct>, config: Arc<ArcSwap<Config>>, lane: LaneEnd) {
     let mut jobs = lane.jobs;
     let (mut connection, mut batch) = (Connection::default(), Vec::new());
     while jobs.recv_many(&mut batch, BulkRequest::MAX_ASKS).await > 0 {
@@ -42,7 +42,7 @@ pub(super) async fn work(direct: Arc<Direct>, state: Arc<State>, lane: LaneEnd) 
         let Ok(request) = BulkRequest::new(asks) else { continue };
         let exchanged = loop {
             let begun = Instant::now();
-            match timeout(TIMEOUT, exchange(&direct, &state, &mut connection, &request)).await {
+            match timeout(TIMEOUT, exchange(&direct, &config, &mut connection, &request)).await {
                 // Says nothing of the edge. A meter counts a repeated request once.
                 Err(_) if was_paused(begun, TIMEOUT) => connection = Connection::default(),
                 exchanged => break exchanged,
@@ -67,11 +67,11 @@ pub(super) async fn work(direct: Arc<Direct>, state: Arc<State>, lane: LaneEnd) 
 
 async fn exchange(
     direct: &Direct,
-    state: &State,
+    config: &ArcSwap<Config>,
     connection: &mut Connection,
     request: &BulkRequest,
 ) -> Result<BulkReplies, MeterError> {
-    let (settings, config) = (direct.config.load_full(), state.config.load_full());
+    let (settings, config) = (direct.config.load_full(), config.load_full());
     let Authority::Edge(feed) = &settings.authority else {
         return Err(MeterError::failed("no edge is configured"));
     };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use pingora::server::ShutdownWatch;
@@ -12,9 +13,8 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::{Ends, Meters, Work, edge, exchange, valkey};
-use crate::config::{MeterAuthority, ValkeyConfig};
+use crate::config::{Config, MeterAuthority, ValkeyConfig};
 use crate::direct::Direct;
-use crate::state::State;
 use crate::valkey::probe::{self, Purpose};
 use transport::drain::{Drain, Phase, WorkKind};
 
@@ -29,15 +29,25 @@ const RECORDS: usize = 256;
 /// The background service of shared limits.
 pub(crate) struct MeterService {
     direct: Arc<Direct>,
-    state: Arc<State>,
+    config: Arc<ArcSwap<Config>>,
+    drain: Arc<Drain>,
     meters: Arc<Meters>,
 }
 
 impl MeterService {
     /// Returns the service if the proxy shares its limits with others.
-    pub(crate) fn of(direct: &Arc<Direct>, state: &Arc<State>) -> Option<Self> {
+    pub(crate) fn of(
+        direct: &Arc<Direct>,
+        config: &Arc<ArcSwap<Config>>,
+        drain: &Arc<Drain>,
+    ) -> Option<Self> {
         let meters = Arc::clone(direct.meters()?);
-        Some(Self { direct: Arc::clone(direct), state: Arc::clone(state), meters })
+        Some(Self {
+            direct: Arc::clone(direct),
+            config: Arc::clone(config),
+            drain: Arc::clone(drain),
+            meters,
+        })
     }
 }
 
@@ -49,7 +59,7 @@ impl BackgroundService for MeterService {
         for lane in lanes {
             match &authority {
                 MeterAuthority::Edge => {
-                    tokio::spawn(edge::work(Arc::clone(&self.direct), Arc::clone(&self.state), lane));
+                    tokio::spawn(edge::work(Arc::clone(&self.direct), Arc::clone(&self.config), lane));
                 }
                 MeterAuthority::Valkey(config) => {
                     tokio::spawn(valkey::work(ValkeyConfig::clone(config), lane, connected.clone()));
@@ -68,7 +78,7 @@ impl BackgroundService for MeterService {
         }
         tokio::spawn(restore(Arc::clone(&self.direct), Arc::clone(&self.meters), connections));
         // Continues during a graceful shutdown, until the process exits.
-        tokio::join!(run(&self.meters, work), give_back(&self.meters, &self.state.drain));
+        tokio::join!(run(&self.meters, work), give_back(&self.meters, &self.drain));
     }
 }
 

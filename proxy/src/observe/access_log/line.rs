@@ -11,8 +11,8 @@ use shared::tool::Tool;
 use shared::trace::{SpanContext, TraceId};
 
 use super::buffer::LineBuffer;
-use super::client_request::ClientRequest;
 use crate::call::{Call, RefusedCall};
+use crate::client_request::ClientRequest;
 use crate::config::{LogField, LogFields};
 use transport::record::Aborted;
 

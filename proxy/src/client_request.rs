@@ -9,17 +9,17 @@ use transport::request_head::RawHead;
 #[derive(Debug)]
 pub struct ClientRequest {
     /// The address of the client.
-    pub(super) address: Option<IpAddr>,
+    pub(crate) address: Option<IpAddr>,
     /// The method. Empty until a head was read.
-    pub(super) method: Box<str>,
+    pub(crate) method: Box<str>,
     /// The target without its query, which may hold what the tool alone should know.
-    pub(super) path: Box<str>,
+    pub(crate) path: Box<str>,
     /// The version of HTTP.
-    pub(super) protocol: &'static str,
+    pub(crate) protocol: &'static str,
     /// The value of `Referer`, without a query.
-    pub(super) referer: Option<Box<[u8]>>,
+    pub(crate) referer: Option<Box<[u8]>>,
     /// The value of `User-Agent`.
-    pub(super) user_agent: Option<Box<[u8]>>,
+    pub(crate) user_agent: Option<Box<[u8]>>,
 }
 
 /// Maximum number of bytes of a text.
@@ -52,7 +52,7 @@ impl ClientRequest {
     }
 
     /// Returns true if the head was read.
-    pub(super) fn has_head(&self) -> bool {
+    pub(crate) fn has_head(&self) -> bool {
         !self.method.is_empty()
     }
 }

@@ -4,12 +4,11 @@ use std::time::{Duration, Instant};
 
 use shared::trace::{SpanId, TraceId};
 
-use super::call_trace::{AttemptTrace, CallTrace, FailedAttempt, random_id};
-use super::otlp::{KeyValue, Span, SpanKind, Status, StatusCode};
-use super::span_queue::CallSpans;
 use crate::call::{Call, Record};
 use crate::observe::metrics::SpanLoss;
 use crate::state::State;
+use crate::trace::otlp::{KeyValue, Span, SpanKind, Status, StatusCode};
+use crate::trace::{AttemptTrace, CallSpans, CallTrace, FailedAttempt, random_id};
 use transport::clock::Moment;
 use transport::drain::WorkKind;
 use transport::hooks::Cause;

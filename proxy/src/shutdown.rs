@@ -40,7 +40,7 @@ impl ShutdownReason {
 const POLL_EVERY: Duration = Duration::from_millis(10);
 
 /// Waits until nothing is in flight, at most for the grace of the reason or until a second one arrives.
-pub(super) fn wait(state: &State, reason: ShutdownReason, next: &mpsc::Receiver<ShutdownReason>) {
+pub(crate) fn wait(state: &State, reason: ShutdownReason, next: &mpsc::Receiver<ShutdownReason>) {
     /// Time for Pingora to close its sockets and to count the last requests that it accepted.
     const SETTLE: Duration = Duration::from_millis(250);
     let begun = Instant::now();
@@ -76,7 +76,7 @@ fn wait_until(is_done: impl Fn() -> bool, deadline: Instant, next: &mpsc::Receiv
 }
 
 /// The signals that end the process.
-pub(super) struct ExitSignals {
+pub(crate) struct ExitSignals {
     terminate: Signal,
     interrupt: Signal,
 }
@@ -84,7 +84,7 @@ pub(super) struct ExitSignals {
 impl ExitSignals {
     /// Installs the handlers. From now on a signal is queued. Without this, one that arrives during
     /// the start would kill the process, and lose what it has counted.
-    pub(super) fn catch() -> io::Result<Self> {
+    pub(crate) fn catch() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_io().build()?;
         runtime.block_on(async {
             Ok(Self {
@@ -102,7 +102,7 @@ impl ExitSignals {
 
 /// Pingora's view of shutdown: starts the drain at the first signal and reports each signal as a
 /// reason.
-pub(super) struct SignalWatch {
+pub(crate) struct SignalWatch {
     state: Arc<State>,
     reasons: mpsc::Sender<ShutdownReason>,
     signals: Mutex<Option<ExitSignals>>,
@@ -110,7 +110,7 @@ pub(super) struct SignalWatch {
 
 impl SignalWatch {
     /// Returns a watch that sends a reason to `reasons` for each signal.
-    pub(super) const fn new(
+    pub(crate) const fn new(
         state: Arc<State>,
         reasons: mpsc::Sender<ShutdownReason>,
         signals: ExitSignals,

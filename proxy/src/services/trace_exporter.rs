@@ -12,15 +12,15 @@ use prost::Message as _;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::otlp::{
-    self, ExportTraceServiceRequest, ExportTraceServiceResponse, InstrumentationScope, KeyValue, Resource,
-    ResourceSpans, ScopeSpans, Span,
-};
-use super::span_queue::CallSpans;
-use crate::config::{Config, TracingConfig};
+use crate::config::{Config, OTLP_PATH, TracingConfig};
 use crate::http_client::{ClientError, Connection};
 use crate::observe::metrics::SpanLoss;
 use crate::state::State;
+use crate::trace::CallSpans;
+use crate::trace::otlp::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse, InstrumentationScope, KeyValue, Resource,
+    ResourceSpans, ScopeSpans, Span,
+};
 use crate::version;
 
 /// Maximum number of calls in one request to the collector.
@@ -133,7 +133,7 @@ impl Exporter<'_> {
         let Some(TracingConfig { endpoint, authorization, .. }) = config.tracing.as_deref() else {
             return Err(ExportError::Off);
         };
-        let path = endpoint.path_and_query().map_or(otlp::PATH, |path| path.as_str());
+        let path = endpoint.path_and_query().map_or(OTLP_PATH, |path| path.as_str());
         let mut request = Request::post(path).header(header::CONTENT_TYPE, "application/x-protobuf");
         if let Some(authorization) = authorization {
             request = request.header(header::AUTHORIZATION, authorization.reveal());

@@ -1,4 +1,10 @@
-//! The changes that are in effect, and the last ones that were made.
+//! The changes that an operator has made without a file: those that are in effect, and the last ones that were
+//! made. `control` takes them.
+//!
+//! Why: docs/decisions/proxy.md, "An operator's changes are a layer over the configuration".
+
+mod action;
+mod overrides;
 
 use std::collections::VecDeque;
 use std::fs;
@@ -11,10 +17,11 @@ use serde_json::{Value, json};
 use shared::time::UnixMillis;
 use shared::tool::Tool;
 
-use super::action::{ChangeError, ControlRequest};
-use super::overrides::{Overrides, Servers};
 use crate::config::{self, Config, PoolConfig};
 use crate::per_tool::PerTool;
+pub(crate) use action::tool;
+pub use action::{Action, ChangeError, ControlRequest, ControlResponse, Target};
+use overrides::{Overrides, Servers};
 
 /// The changes of operators. Those of the file outlive the process, all others end when the
 /// configuration file is read again.
@@ -37,13 +44,13 @@ struct Inner {
 
 /// A change that was made.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct AuditEntry {
+pub(crate) struct AuditEntry {
     /// RFC 3339.
-    pub(super) at: String,
+    pub(crate) at: String,
     /// The user and the process that asked for it, or the address.
-    pub(super) by: String,
+    pub(crate) by: String,
     #[serde(flatten)]
-    pub(super) request: ControlRequest,
+    pub(crate) request: ControlRequest,
 }
 
 /// Number of changes that are remembered.
@@ -92,7 +99,7 @@ impl Changes {
     ///
     /// # Errors
     /// Returns an error if the change is invalid, or cannot be stored. Nothing has changed then.
-    pub(super) fn change(
+    pub(crate) fn change(
         &self,
         request: &ControlRequest,
         (config, identities): (&Config, &dyn Fn(Tool) -> Vec<String>),
@@ -125,7 +132,7 @@ impl Changes {
     }
 
     /// Remembers a change that was made.
-    pub(super) fn remember(&self, entry: AuditEntry) {
+    pub(crate) fn remember(&self, entry: AuditEntry) {
         let recent = &mut self.inner.lock().recent;
         recent.truncate(MAX_RECENT - 1);
         recent.push_front(entry);

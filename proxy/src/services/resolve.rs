@@ -188,7 +188,7 @@ mod tests {
     use tokio::task::JoinHandle;
 
     use super::*;
-    use crate::control::Changes;
+    use crate::changes::Changes;
     use crate::last_good::LastGoodFile;
     use crate::upstreams::{Health, TriedSet};
     use transport::clock::Monotonic;

@@ -12,10 +12,10 @@ use shared::caller::bearer_token;
 use shared::headers::KEY_ID;
 use tokio::time::timeout;
 
-use super::metrics::{Sources, open_metrics};
+use crate::changes::ControlResponse;
 use crate::config::{FailedPart, ReloadReport};
-use crate::control::ControlResponse;
 use crate::control::controller::{Controller, MAX_REQUEST, PATIENCE};
+use crate::observe::metrics::{Sources, open_metrics};
 use crate::state::{Mode, State};
 use crate::upstreams::{Ejection, Pool};
 use transport::clock::Monotonic;

@@ -224,7 +224,7 @@ fn level(name: &str) -> Result<LevelFilter, ChangeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Target;
+    use crate::changes::Target;
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 

@@ -11,15 +11,15 @@ pub(crate) type SyncRecord = [u8; 16];
 
 /// The record after the last one of the old process's state. No other record equals it: a request
 /// would be of the far future, and no counter event has this kind.
-pub(super) const END: SyncRecord = [u8::MAX; size_of::<SyncRecord>()];
+pub(crate) const END: SyncRecord = [u8::MAX; size_of::<SyncRecord>()];
 /// Maximum number of records that wait to be sent. Beyond it, records are dropped.
-pub(super) const QUEUE: usize = 1 << 16;
+pub(crate) const QUEUE: usize = 1 << 16;
 
 /// Passes each received record to `apply`. Returns at [`END`].
 ///
 /// # Errors
 /// Returns an error if the other process closes the connection first.
-pub(super) async fn receive(
+pub(crate) async fn receive(
     from: &mut (impl AsyncRead + Unpin),
     apply: impl Fn(SyncRecord),
 ) -> io::Result<()> {
@@ -37,7 +37,7 @@ pub(super) async fn receive(
 ///
 /// # Errors
 /// Returns an error if the other process closes the connection first.
-pub(super) async fn send(
+pub(crate) async fn send(
     mut queue: mpsc::Receiver<SyncRecord>,
     to: &mut (impl AsyncWrite + Unpin),
     last: impl Future<Output = ()>,
