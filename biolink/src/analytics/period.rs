@@ -95,11 +95,22 @@ impl Period {
 }
 
 impl Span {
-    /// Returns the span of the same length that ends where this one starts.
-    pub(super) const fn previous(self) -> Self {
-        Self { start: self.start.minus(self.end.since(self.start)), end: self.start }
+    /// Returns the same times of day so many days before that the two have nothing in common.
+    ///
+    /// A span of days, which may be cut in the middle of the last, goes back by the days of the zone, of which
+    /// some have 23 or 25 hours. Another goes back by whole 24 hours.
+    pub(super) fn previous(self, zone: &Zone) -> Self {
+        let (first, last) = (zone.date(self.start), zone.date(self.end.minus(1)));
+        let before = |at| match zone.start_of(first) == self.start {
+            true => zone.days_before(at, last.0 - first.0 + 1),
+            false => at.minus(self.end.since(self.start).div_ceil(DAY_MS) * DAY_MS),
+        };
+        // A zone that skipped a day has no such time on it.
+        Self { start: before(self.start), end: before(self.end).min(self.start) }
     }
 }
+
+const DAY_MS: u64 = 86_400_000;
 
 const fn whole_second(at: UnixMillis) -> UnixMillis {
     UnixMillis(at.0 - at.0 % 1000)

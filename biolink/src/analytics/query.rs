@@ -22,6 +22,8 @@ use crate::page::PageId;
 pub struct AnalyticsQuery {
     pub(super) request: AnalyticsRequest,
     pub(super) span: Span,
+    /// The span that it is compared with, if it is, and beyond the window.
+    pub(super) previous: Span,
     pub(super) granularity: Granularity,
     /// The starts of the buckets of the series; none without a series.
     pub(super) buckets: Vec<UnixMillis>,
@@ -62,6 +64,7 @@ impl AnalyticsQuery {
             }
         }
         span.start = span.start.max(earliest);
+        let previous = span.previous(zone);
         let granularity = request.granularity.unwrap_or_else(|| Granularity::suiting(span));
         let buckets = match request.groups.contains(&GroupBy::Timeseries) {
             true => {
@@ -69,7 +72,7 @@ impl AnalyticsQuery {
             }
             false => Vec::new(),
         };
-        Ok(Self { request, span, granularity, buckets, window_days, earliest, is_clamped })
+        Ok(Self { request, span, previous, granularity, buckets, window_days, earliest, is_clamped })
     }
 
     /// Returns the pages that are asked for; none if the report is about all.
@@ -102,11 +105,11 @@ impl AnalyticsQuery {
     /// Returns what each page is asked for about the previous period, as far as the window has it.
     /// `None` if no comparison is asked for, or nothing of the period is left.
     pub fn previous_query(&self) -> Option<PageQuery> {
-        let previous = self.span.previous();
-        let start = previous.start.max(self.earliest);
-        (self.request.compares && start < previous.end).then(|| PageQuery {
+        let Span { start, end } = self.previous;
+        let start = start.max(self.earliest);
+        (self.request.compares && start < end).then(|| PageQuery {
             start,
-            end: previous.end,
+            end,
             buckets: Vec::new(),
             bucket_visitors: false,
             visitors: self.total_metrics().needs_visitors(),

@@ -67,20 +67,34 @@ impl Zone {
 
     /// Returns the day of a moment.
     pub(super) fn date(&self, at: UnixMillis) -> Date {
-        let last = self.offsets.iter().rev().find(|(from, _)| *from <= at.0);
-        Date(signed(at.0).saturating_add(last.map_or(0, |(_, offset)| *offset)).div_euclid(DAY_MS))
+        Date(self.clock(at).div_euclid(DAY_MS))
     }
 
     /// Returns the first moment of a day. For a day that the zone skips, it is that of the next day.
     pub(super) fn start_of(&self, date: Date) -> UnixMillis {
-        let midnight = date.0.saturating_mul(DAY_MS);
+        self.first_at(date.0.saturating_mul(DAY_MS))
+    }
+
+    /// Returns the same time of day so many days earlier.
+    pub(super) fn days_before(&self, at: UnixMillis, days: i64) -> UnixMillis {
+        self.first_at(self.clock(at).saturating_sub(days.saturating_mul(DAY_MS)))
+    }
+
+    /// Returns what the zone's clocks show at a moment, in milliseconds since 1970.
+    fn clock(&self, at: UnixMillis) -> i64 {
+        let last = self.offsets.iter().rev().find(|(from, _)| *from <= at.0);
+        signed(at.0).saturating_add(last.map_or(0, |(_, offset)| *offset))
+    }
+
+    /// Returns the first moment at which the zone's clocks show this or, if they skip it, more.
+    fn first_at(&self, clock: i64) -> UnixMillis {
         for (at, (from, offset)) in self.offsets.iter().enumerate() {
-            let start = unsigned(midnight.saturating_sub(*offset)).max(*from);
-            if self.offsets.get(at + 1).is_none_or(|(end, _)| start < *end) {
-                return UnixMillis(start);
+            let moment = unsigned(clock.saturating_sub(*offset)).max(*from);
+            if self.offsets.get(at + 1).is_none_or(|(end, _)| moment < *end) {
+                return UnixMillis(moment);
             }
         }
-        UnixMillis(unsigned(midnight))
+        UnixMillis(unsigned(clock))
     }
 
     /// Returns the next moment after `at` at which an hour begins on the zone's clocks. A change of

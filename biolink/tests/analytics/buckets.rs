@@ -1,8 +1,13 @@
 //! The buckets of a series, found by asking the time zones of `jiff` quarter hour by quarter hour.
 
 use biolink::analytics::{AnalyticsRequest, Zone};
-use jiff::{Timestamp, Zoned, tz::TimeZone};
+use jiff::{
+    Timestamp, Zoned,
+    tz::{AmbiguousOffset, TimeZone},
+};
 use shared::time::UnixMillis;
+
+use crate::world::DAY;
 
 /// Clocks of the last decades differ and change by multiples of it.
 const STEP: u64 = 15 * 60_000;
@@ -63,6 +68,30 @@ pub(crate) fn start_of_day(at: UnixMillis, days: i32, zone: &TimeZone) -> UnixMi
 pub(crate) fn start_of_month(at: UnixMillis, zone: &TimeZone) -> UnixMillis {
     let first = zoned(at, zone).date().first_of_month();
     moment(&first.to_zoned(zone.clone()).unwrap().start_of_day().unwrap())
+}
+
+/// Returns the period before, at the same times of day, as the calendar of `jiff` has them.
+pub(crate) fn previous((start, end): (UnixMillis, UnixMillis), zone: &str) -> (UnixMillis, UnixMillis) {
+    let zone = TimeZone::get(zone).unwrap();
+    if start != start_of_day(start, 0, &zone) {
+        let days = (1..).find(|days| end.minus(days * DAY) <= start).unwrap();
+        return (start.minus(days * DAY), end.minus(days * DAY));
+    }
+    let before = |at, days: i32| {
+        let there = zoned(at, &zone).datetime().checked_sub(jiff::Span::new().days(days)).unwrap();
+        // A time that comes twice is the first, and one that is skipped the end of the gap.
+        let there = zone.to_ambiguous_zoned(there);
+        match there.offset() {
+            AmbiguousOffset::Gap { .. } => {
+                let after = there.later().unwrap();
+                let change = zone.preceding(after.timestamp()).next().unwrap().timestamp();
+                moment(&change.to_zoned(zone.clone()))
+            }
+            _ => moment(&there.earlier().unwrap()),
+        }
+    };
+    let days = (1..).find(|days| start_of_day(end.minus(1), -days, &zone) < start).unwrap();
+    (before(start, days), before(end, days).min(start))
 }
 
 /// Returns the zone as the worker builds it, from what a clock of it shows.

@@ -37,14 +37,14 @@ pub(crate) fn report(question: &Question, events: &[Happened], earliest: UnixMil
         "groups": groups(question, &asked),
     });
     if question.compares {
-        let length = question.end.since(question.start);
-        let start = question.start.minus(length).max(earliest);
-        report["previous"] = if start < question.start {
-            let before = within(start, question.start);
+        let (whole, end) = buckets::previous((question.start, question.end), question.zone);
+        let start = whole.max(earliest);
+        report["previous"] = if start < end {
+            let before = within(start, end);
             let mut previous = row(&total_metrics(question), &before, count("views", &before));
             previous.insert("start".to_owned(), json!(start.to_rfc3339()));
-            previous.insert("end".to_owned(), json!(question.start.to_rfc3339()));
-            previous.insert("partial".to_owned(), json!(question.start.since(start) < length));
+            previous.insert("end".to_owned(), json!(end.to_rfc3339()));
+            previous.insert("partial".to_owned(), json!(whole < earliest));
             previous.into()
         } else {
             Value::Null

@@ -8,7 +8,7 @@ use serde_json::Value;
 use shared::time::UnixMillis;
 
 use crate::{
-    buckets::{built, moment, start_of_day, start_of_month, starts, zoned},
+    buckets::{built, moment, previous, start_of_day, start_of_month, starts, zoned},
     question::ZONES,
     store::{Stores, batches, query},
     world::{DAY, Happened, SECOND, pages},
@@ -56,13 +56,25 @@ fn span(interval: &str, now: UnixMillis, zone: &TimeZone) -> (UnixMillis, UnixMi
     (start, end)
 }
 
+/// Compares the ends of the previous period, as far as the window has it.
+fn check_previous(report: &Value, span: (UnixMillis, UnixMillis), name: &str, now: UnixMillis) {
+    let earliest = UnixMillis((now.0 / DAY - u64::from(WINDOW)) * DAY);
+    let (start, end) = previous(span, name);
+    let expected = match end > earliest {
+        true => [start.max(earliest).to_rfc3339().into(), end.to_rfc3339().into(), (start < earliest).into()],
+        false => [Value::Null, Value::Null, Value::Null],
+    };
+    let found = ["start", "end", "partial"].map(|name| report["previous"][name].clone());
+    assert_eq!(found, expected, "before {span:?} in {name} at {now:?}");
+}
+
 /// Asks for a series, and compares its buckets and their counts.
 fn check(name: &str, interval: &str, granularity: &str, now: UnixMillis, events: &[Happened]) {
     let zone = zone(name);
     let (start, end) = span(interval, now, &zone);
     let expected = starts((start, end), granularity, &zone);
     let text = format!(
-        "interval={interval}&granularity={granularity}&timezone={name}&group_by=timeseries&metrics=views"
+        "interval={interval}&granularity={granularity}&timezone={name}&group_by=timeseries&metrics=views&compare=previous_period"
     );
     let asked = query(&text, &built(&zone, now, WINDOW), now, WINDOW);
     if expected.len() > 1_000 {
@@ -75,6 +87,7 @@ fn check(name: &str, interval: &str, granularity: &str, now: UnixMillis, events:
     let series = report["groups"]["timeseries"].as_array().unwrap();
     let meta = |name: &str| report["meta"][name].as_str().unwrap().to_owned();
     assert_eq!((meta("start"), meta("end")), (start.to_rfc3339(), end.to_rfc3339()), "{text} at {now:?}");
+    check_previous(&report, (start, end), name, now);
     let found: Vec<_> = series.iter().map(|row| row["start"].as_str().unwrap().to_owned()).collect();
     let expected_texts: Vec<_> = expected.iter().map(|start| start.to_rfc3339()).collect();
     assert_eq!(found, expected_texts, "{text} at {now:?}");

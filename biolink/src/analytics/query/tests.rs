@@ -127,6 +127,60 @@ fn previous_period_is_as_long_and_within_the_window() {
     assert_eq!(none.previous_query(), None);
 }
 
+/// Berlin, whose clocks go forward on 29 March 2026 at 1:00 UTC, and back on 25 October.
+fn berlin() -> Zone {
+    let summer = at("2026-03-29T01:00:00Z")..at("2026-10-25T01:00:00Z");
+    let offset = |now: UnixMillis| Some(if summer.contains(&now) { 7_200 } else { 3_600 });
+    Zone::build(at("2026-01-01T00:00:00Z"), at("2026-12-01T00:00:00Z"), offset).unwrap()
+}
+
+/// Each vector by hand: the time on the wall of the zone, and the two ends of the previous period.
+#[test]
+fn previous_period_is_cut_at_the_same_time_of_day() {
+    for (zone, now, asked, start, end) in [
+        // Sunday, 13:31:07. The seconds belong to the period.
+        ("UTC", "2026-11-22T13:31:07Z", "interval=today", "2026-11-21T00:00:00Z", "2026-11-21T13:31:08Z"),
+        ("UTC", "2026-11-22T13:31:07Z", "interval=7d", "2026-11-09T00:00:00Z", "2026-11-15T13:31:08Z"),
+        ("UTC", "2026-11-22T13:31:07Z", "interval=mtd", "2026-10-10T00:00:00Z", "2026-10-31T13:31:08Z"),
+        ("UTC", "2026-11-22T13:31:07Z", "interval=24h", "2026-11-20T13:31:08Z", "2026-11-21T13:31:08Z"),
+        ("UTC", "2026-11-22T13:31:07Z", "interval=yesterday", "2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z"),
+        ("UTC", "2026-11-22T13:31:07Z", "start=2026-11-21", "2026-11-19T00:00:00Z", "2026-11-20T13:31:08Z"),
+        // The first second of a day, and its last.
+        ("UTC", "2026-11-22T00:00:00Z", "interval=today", "2026-11-21T00:00:00Z", "2026-11-21T00:00:01Z"),
+        ("UTC", "2026-11-22T23:59:59Z", "interval=today", "2026-11-21T00:00:00Z", "2026-11-22T00:00:00Z"),
+        // A morning beside the morning before.
+        (
+            "UTC",
+            "2026-11-22T13:31:07Z",
+            "start=2026-11-21T08:00:00Z&end=2026-11-21T12:00:00Z",
+            "2026-11-20T08:00:00Z",
+            "2026-11-20T12:00:00Z",
+        ),
+        // 00:30 in Berlin is the day before in UTC.
+        ("Berlin", "2026-11-21T23:30:00Z", "interval=today", "2026-11-20T23:00:00Z", "2026-11-20T23:30:01Z"),
+        // The day of 25 hours: 13:31:07 in winter beside 13:31:07 in summer.
+        ("Berlin", "2026-10-25T12:31:07Z", "interval=today", "2026-10-23T22:00:00Z", "2026-10-24T11:31:08Z"),
+        ("Berlin", "2026-10-25T12:31:07Z", "interval=24h", "2026-10-23T12:31:08Z", "2026-10-24T12:31:08Z"),
+        // Half past two comes twice.
+        ("Berlin", "2026-10-25T00:30:00Z", "interval=today", "2026-10-23T22:00:00Z", "2026-10-24T00:30:01Z"),
+        ("Berlin", "2026-10-25T01:30:00Z", "interval=today", "2026-10-23T22:00:00Z", "2026-10-24T00:30:01Z"),
+        // A week with the change in it, beside one without.
+        ("Berlin", "2026-10-27T12:31:07Z", "interval=7d", "2026-10-13T22:00:00Z", "2026-10-20T11:31:08Z"),
+        // The day of 23 hours, and half past two on the day after, which it does not have.
+        ("Berlin", "2026-03-29T11:31:07Z", "interval=today", "2026-03-27T23:00:00Z", "2026-03-28T12:31:08Z"),
+        ("Berlin", "2026-03-30T00:30:00Z", "interval=today", "2026-03-28T23:00:00Z", "2026-03-29T01:00:00Z"),
+    ] {
+        let request = AnalyticsRequest::parse(Some(&format!("{asked}&compare=previous_period"))).unwrap();
+        let zone_of = if zone == "UTC" { Zone::utc() } else { berlin() };
+        let previous = request.resolve(&zone_of, at(now), 90).unwrap().previous_query().unwrap();
+        assert_eq!(
+            (previous.start.to_rfc3339(), previous.end.to_rfc3339()),
+            (start.to_owned(), end.to_owned()),
+            "{asked} at {now} in {zone}"
+        );
+    }
+}
+
 /// A store with `rows` events on each of the last days.
 fn days(rows: u64) -> Vec<(UtcDay, u64)> {
     (0..=90).rev().map(|ago| (UtcDay(NOW.day().0 - ago), rows)).collect()

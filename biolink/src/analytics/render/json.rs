@@ -99,7 +99,7 @@ fn write_previous(text: &mut String, query: &AnalyticsQuery, report: &Report, as
         object.moment("start", asked.start);
         object.moment("end", asked.end);
         // Whether the window has only a part of it.
-        object.flag("partial", asked.start > query.span.previous().start);
+        object.flag("partial", asked.start > query.previous.start);
         let (metrics, totals) = (query.total_metrics(), &report.all.totals);
         let cells = metric_cells(metrics, totals, totals.get(Count::Views));
         for (name, cell) in metric_names(metrics).zip(&cells) {
