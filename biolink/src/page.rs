@@ -26,7 +26,7 @@ pub use image_file::{IMAGE_TYPES, ImageFile, MAX_IMAGE_BYTES, image_headers};
 pub use image_url::ImageUrl;
 pub use parameters::with_parameters;
 pub(crate) use parameters::{decoded_parameters, passed_on, reached_by};
-pub use qr::{Correction, QrOptions, qr_pdf, qr_png, qr_svg};
+pub use qr::{Correction, LogoName, QrOptions, qr_pdf, qr_png, qr_svg};
 pub(crate) use read::{
     InvalidValue, boolean, check_size, is_visible, moment, name_of, parse_metadata, plain_text,
 };

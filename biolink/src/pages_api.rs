@@ -50,7 +50,7 @@ pub use slug::{Owner, SlugMessage, SlugReply, SlugState, suggestions};
 pub use snapshot::{Served, Snapshot, SnapshotState};
 pub use suspension::MAX_REASON;
 pub use suspension::SuspendedPages;
-pub use visit::{Opened, respond};
+pub use visit::{Opened, logo_of, respond};
 
 /// The largest body of a call, in bytes.
 pub const MAX_BODY: usize = 131_072;

@@ -1,5 +1,7 @@
 //! Images of one's own: uploaded, shown, and gone.
 
+use std::io::Cursor;
+
 use serde_json::{Value, json};
 use tests::{
     faults::{Fate, Faults},
@@ -98,6 +100,53 @@ fn image_is_uploaded_shown_on_a_page_and_deleted() {
     let erased = format!("/account/data?confirm={account}");
     assert_eq!(request("DELETE", &erased, &json!({})).key(&key).send(edge.addr).status, 204);
     until(|| shown(&edge, &image).status == 404);
+}
+
+#[test]
+fn logo_of_a_qr_code_is_an_image_of_the_account() {
+    let edge = Edge::shared();
+    let ((key, _), (other, _)) = (issue(&edge, None), issue(&edge, None));
+    let logo = png();
+    let (image, foreign) = (upload(&edge, &key, logo.clone()).json(), upload(&edge, &other, logo).json());
+    let id = |image: &Value| image["id"].as_str().unwrap().to_owned();
+    assert_ne!(id(&image), id(&foreign), "the same file of two accounts");
+    let slug = unique("logo");
+    let page = create(&edge, &key, &json!({"title": "Ada", "slug": slug, "status": "published"}));
+    assert_eq!(page.status, 201, "{}", page.text());
+    let code = |form: &str, logo: &str| visit(&edge, &format!("/{slug}/qr.{form}?logo={logo}"));
+    for form in ["svg", "png", "pdf"] {
+        let plain = visit(&edge, &format!("/{slug}/qr.{form}?ecc=H"));
+        let shown = code(form, &id(&image));
+        assert_eq!((plain.status, shown.status), (200, 200), "{form}: {}", shown.text());
+        assert_ne!(shown.body, plain.body, "{form}");
+        for logo in
+            [id(&foreign), "img_AAAAAAAAAAAAAAAAA".to_owned(), "https://example.com/logo.png".to_owned()]
+        {
+            let refused = code(form, &logo);
+            assert_eq!(
+                (refused.status, refused.code()),
+                (422, "fields-invalid".to_owned()),
+                "{form} of {logo}"
+            );
+        }
+    }
+    assert_eq!(decoded_png(&code("png", &id(&image)).body), decoded_png(&code("png", "github").body));
+    let removed = request("DELETE", &format!("/images/{}", id(&image)), &json!({})).key(&key).send(edge.addr);
+    assert_eq!(removed.status, 204);
+    until(|| code("png", &id(&image)).status == 422);
+}
+
+/// Returns what another program reads in the code of a PNG.
+fn decoded_png(png: &[u8]) -> String {
+    let mut decoder = png::Decoder::new(Cursor::new(png));
+    decoder.set_transformations(png::Transformations::EXPAND);
+    let mut reader = decoder.read_info().unwrap();
+    let mut rgb = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut rgb).unwrap();
+    let (width, height) = (info.width as usize, info.height as usize);
+    let grey = |x: usize, y: usize| rgb[y * info.line_size + x * 3];
+    let mut image = rqrr::PreparedImage::prepare_from_greyscale(width, height, grey);
+    image.detect_grids()[0].decode().unwrap().1
 }
 
 #[test]

@@ -88,6 +88,22 @@ impl ImageFile {
     }
 }
 
+/// What an image that was stored is.
+pub(super) struct Dimensions {
+    pub(super) media_type: &'static str,
+    pub(super) width: usize,
+    pub(super) height: usize,
+}
+
+/// Returns what an image that was stored is.
+///
+/// # Errors
+/// As [`ImageFile::read`].
+pub(super) fn dimensions(content: &[u8]) -> Result<Dimensions, Problem> {
+    let (media_type, picture) = read(content)?;
+    Ok(Dimensions { media_type, width: picture.width, height: picture.height })
+}
+
 fn read(content: &[u8]) -> Result<(&'static str, Picture), Problem> {
     let (media_type, picture) = if content.starts_with(png::SIGNATURE) {
         ("image/png", png::read(content))

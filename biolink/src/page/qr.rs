@@ -3,14 +3,16 @@
 mod logo;
 mod options;
 mod pdf;
+mod picture;
 mod png;
 
 use std::fmt::Write as _;
 
 use qrcode::{Color as Module, EcLevel, QrCode};
 
-use logo::Logo;
-pub use options::{Correction, QrOptions};
+use logo::Icon;
+pub use options::{Correction, LogoName, QrOptions};
+use picture::{Bitmap, Picture};
 
 use crate::{codes, page::document::Color};
 use shared::{problem::Problem, response::Response};
@@ -18,23 +20,29 @@ use shared::{problem::Problem, response::Response};
 /// The least size of a module in pixels. Cameras and screens blur smaller ones.
 const MIN_MODULE: usize = 2;
 
-/// Returns the code of an address as an SVG with one path.
+/// Returns the code of an address as an SVG with one path, and the logo. `image` is the file of
+/// [`LogoName::Image`].
 ///
 /// # Errors
-/// Returns `fields-invalid` if the address is too long for a code.
-pub fn qr_svg(address: &str, options: &QrOptions) -> Result<Response, Problem> {
-    let modules = Modules::encode(address, options)?;
+/// Returns `fields-invalid` if the address is too long for a code, and for a logo that cannot be shown.
+pub fn qr_svg(address: &str, options: &QrOptions, image: Option<&[u8]>) -> Result<Response, Problem> {
+    let modules = Modules::encode(address, options, image)?;
     let response = Response::public("image/svg+xml", modules.svg(options));
-    Ok(response
-        .with_headers([("content-security-policy", "default-src 'none'"), ("x-robots-tag", "noindex")]))
+    let policy = ("content-security-policy", "default-src 'none'; img-src data:");
+    Ok(response.with_headers([policy, ("x-robots-tag", "noindex")]))
 }
 
-/// Returns the code of an address as a PNG with two colors.
+/// Returns the code of an address as a PNG: with two colors, unless an image is in it.
 ///
 /// # Errors
-/// Returns `fields-invalid` if the address is too long for a code, or the size too small for it.
-pub fn qr_png(address: &str, options: &QrOptions) -> Result<Response<Vec<u8>>, Problem> {
-    let modules = Modules::encode(address, options)?;
+/// Returns `fields-invalid` if the address is too long for a code, or the size too small for it, and for a logo that
+/// cannot be shown.
+pub fn qr_png(
+    address: &str,
+    options: &QrOptions,
+    image: Option<&[u8]>,
+) -> Result<Response<Vec<u8>>, Problem> {
+    let modules = Modules::encode(address, options, image)?;
     let response = Response::public("image/png", modules.png(options)?);
     Ok(response.with_headers([("x-robots-tag", "noindex")]))
 }
@@ -42,23 +50,37 @@ pub fn qr_png(address: &str, options: &QrOptions) -> Result<Response<Vec<u8>>, P
 /// Returns the code of an address as a PDF of one page, for printers. `size` is its side in points.
 ///
 /// # Errors
-/// Returns `fields-invalid` if the address is too long for a code.
-pub fn qr_pdf(address: &str, options: &QrOptions) -> Result<Response<Vec<u8>>, Problem> {
-    let modules = Modules::encode(address, options)?;
-    let response = Response::public("application/pdf", pdf::encode(options.size, &modules.drawing(options)));
+/// Returns `fields-invalid` if the address is too long for a code, and for a logo that cannot be shown.
+pub fn qr_pdf(
+    address: &str,
+    options: &QrOptions,
+    image: Option<&[u8]>,
+) -> Result<Response<Vec<u8>>, Problem> {
+    let modules = Modules::encode(address, options, image)?;
+    let bitmap = match &modules.logo {
+        Some((Logo::Picture(picture), _)) => Some(picture.bitmap(options.bg)?),
+        _ => None,
+    };
+    let drawing = modules.drawing(options);
+    let response = Response::public("application/pdf", pdf::encode(options.size, &drawing, bitmap.as_ref()));
     Ok(response.with_headers([("x-robots-tag", "noindex")]))
 }
 
 /// The dark and light modules of a code.
-struct Modules {
+struct Modules<'a> {
     side: usize,
     colors: Vec<Module>,
     /// The logo, and the modules of the square in the middle that is cleared for it.
-    logo: Option<(Logo, usize)>,
+    logo: Option<(Logo<'a>, usize)>,
 }
 
-impl Modules {
-    fn encode(address: &str, options: &QrOptions) -> Result<Self, Problem> {
+enum Logo<'a> {
+    Icon(Icon),
+    Picture(Picture<'a>),
+}
+
+impl<'a> Modules<'a> {
+    fn encode(address: &str, options: &QrOptions, image: Option<&'a [u8]>) -> Result<Self, Problem> {
         let level = match options.correction {
             Correction::L => EcLevel::L,
             Correction::M => EcLevel::M,
@@ -70,16 +92,21 @@ impl Modules {
         let modules = Self { side: code.width(), colors: code.into_colors(), logo: None };
         match options.logo {
             None => Ok(modules),
-            Some(platform) => {
+            Some(LogoName::Site(platform)) => {
                 let expected = format!("`logo` is {}, which has no icon that may be used", platform.as_str());
-                Ok(modules.with(Logo::of(platform).ok_or_else(|| invalid(&expected))?))
+                Ok(modules.with(Logo::Icon(Icon::of(platform).ok_or_else(|| invalid(&expected))?)))
+            }
+            Some(LogoName::Image(id)) => {
+                let expected = format!("`logo` is {id}, which is no image of this page's account");
+                let content = image.ok_or_else(|| invalid(&expected))?;
+                Ok(modules.with(Logo::Picture(Picture::read(content)?)))
             }
         }
     }
 
     /// Returns the modules with a logo in a light square in the middle.
-    fn with(mut self, logo: Logo) -> Self {
-        let side = Logo::side(self.side);
+    fn with(mut self, logo: Logo<'a>) -> Self {
+        let side = logo::side(self.side);
         let cleared = (self.side - side) / 2..(self.side + side) / 2;
         for (y, row) in self.colors.chunks_mut(self.side).enumerate() {
             if cleared.contains(&y) {
@@ -117,7 +144,11 @@ impl Modules {
             }
         }
         let logo = self.logo.as_ref().map(|(logo, modules)| {
-            logo.svg(self.corner(*modules, margin) as f64, *modules as f64, &fg.to_string())
+            let (at, side) = (self.corner(*modules, margin) as f64, *modules as f64);
+            match logo {
+                Logo::Icon(icon) => icon.svg(at, side, &fg.to_string()),
+                Logo::Picture(picture) => picture.svg(at, side),
+            }
         });
         let logo = logo.unwrap_or_default();
         format!(
@@ -146,7 +177,11 @@ impl Modules {
         }
         drawing.push_str("f\n");
         if let Some((logo, modules)) = &self.logo {
-            drawing += &logo.pdf(self.corner(*modules, margin) as f64, *modules as f64, side as f64);
+            let (at, height) = (self.corner(*modules, margin) as f64, side as f64);
+            drawing += &match logo {
+                Logo::Icon(icon) => icon.pdf(at, *modules as f64, height),
+                Logo::Picture(picture) => pdf::place(picture.placed(at, *modules as f64), height),
+            };
         }
         drawing
     }
@@ -175,13 +210,21 @@ impl Modules {
         let below = pixels - margin - self.side * module;
         let code = self.rows().map(|row| (dark(row), module));
         let lines = std::iter::once((light.clone(), margin)).chain(code).chain([(light.clone(), below)]);
-        let Some((logo, modules)) = &self.logo else {
-            return Ok(png::encode(options.size, [options.bg, options.fg], lines));
-        };
+        let colors = [options.bg, options.fg];
+        let Some((logo, modules)) = &self.logo else { return Ok(png::encode(options.size, colors, lines)) };
         let mut lines: Vec<_> = lines.flat_map(|(line, times)| vec![(line, 1); times]).collect();
         let pixels = |modules: usize| u16::try_from(modules * module).unwrap_or(u16::MAX);
         let corner = margin + (self.side - modules) / 2 * module;
-        for (row, dark) in logo.pixels(pixels(*modules), pixels(1)).iter().enumerate() {
+        let icon = match logo {
+            Logo::Icon(icon) => icon,
+            Logo::Picture(picture) => {
+                let placed = picture.placed(0.0, *modules as f64).map(|length| length * module as f64);
+                let [x, y, width, height] = placed.map(|length| length.round() as usize);
+                let bitmap = picture.bitmap(options.bg)?.scaled(width.max(1), height.max(1));
+                return Ok(png::encode_with(options.size, colors, lines, (corner + x, corner + y), &bitmap));
+            }
+        };
+        for (row, dark) in icon.pixels(pixels(*modules), pixels(1)).iter().enumerate() {
             let Some((line, _)) = lines.get_mut(corner + row) else { continue };
             for pixel in dark.iter().enumerate().filter(|(_, dark)| **dark).map(|(at, _)| corner + at) {
                 if let Some(byte) = line.get_mut(pixel / 8) {
@@ -189,7 +232,7 @@ impl Modules {
                 }
             }
         }
-        Ok(png::encode(options.size, [options.bg, options.fg], lines.into_iter()))
+        Ok(png::encode(options.size, colors, lines.into_iter()))
     }
 }
 

@@ -9,7 +9,8 @@ use super::{
 use crate::{
     events::{EventKind, Occurrence, SeenToken, Seer, is_own_visit},
     page::{
-        LinkId, PageDocument, PageId, PageView, PartId, ProductId, QrOptions, Slug, Via, card, confirm,
+        ImageId, LinkId, LogoName, PageDocument, PageId, PageView, PartId, ProductId, QrOptions, Slug, Via,
+        card, confirm,
         document::{Follower, Gate, UtmValues},
         passed_on, qr_pdf, qr_png, qr_svg, reached_by, render, report_form, report_received,
     },
@@ -38,8 +39,19 @@ pub struct Opened<'a> {
     pub follower: Follower<'a>,
     /// A random number, for the same image.
     pub drawn: [u8; 8],
+    /// The file that [`logo_of`] names, if there is one.
+    pub logo: Option<&'a [u8]>,
     /// The moment.
     pub now: UnixMillis,
+}
+
+/// Returns the image that is to be in a QR code. Its file says whether it is one of the page's account.
+pub fn logo_of(part: VisitPart, query: Option<&str>) -> Option<ImageId> {
+    let is_code = matches!(part, VisitPart::QrSvg | VisitPart::QrPng | VisitPart::QrPdf);
+    match QrOptions::parse(query.filter(|_| is_code)).ok()?.logo? {
+        LogoName::Image(id) => Some(id),
+        LogoName::Site(_) => None,
+    }
 }
 
 /// Returns the response to a visit, and what it counts as.
@@ -108,7 +120,7 @@ pub fn respond(
             (Response::pixel(), seen)
         }
         VisitPart::QrSvg | VisitPart::QrPng | VisitPart::QrPdf => {
-            (code_image(opened, code.as_ref().unwrap_or(slug))?, None)
+            (code_image(opened, account, code.as_ref().unwrap_or(slug))?, None)
         }
         VisitPart::ProductsXml | VisitPart::ProductsJson => {
             (products(&document, opened, published_at).into_bytes(), None)
@@ -232,14 +244,17 @@ fn scan(account: KeyId, page: PageId, code: &Slug, part: VisitPart) -> Option<Oc
 /// Returns the image of a QR code. Not inlined, as all that only some visits run: a new isolate
 /// optimizes large functions for long.
 #[inline(never)]
-fn code_image(opened: &Opened<'_>, code: &Slug) -> Result<Response<Vec<u8>>, Problem> {
+fn code_image(opened: &Opened<'_>, account: KeyId, code: &Slug) -> Result<Response<Vec<u8>>, Problem> {
     let options = QrOptions::parse(opened.query)?;
+    // An id is made of the account and the file, so no page shows the image of another account.
+    let is_own = |file: &&[u8]| options.logo == Some(LogoName::Image(ImageId::of(&account, file)));
+    let image = opened.logo.filter(is_own);
     let part = options.via.map_or(VisitPart::Code, VisitPart::NamedCode);
     let address = format!("{}{}", opened.base, opened.path_at(code, part));
     match opened.part {
-        VisitPart::QrPng => qr_png(&address, &options),
-        VisitPart::QrPdf => qr_pdf(&address, &options),
-        _ => Ok(qr_svg(&address, &options)?.into_bytes()),
+        VisitPart::QrPng => qr_png(&address, &options, image),
+        VisitPart::QrPdf => qr_pdf(&address, &options, image),
+        _ => Ok(qr_svg(&address, &options, image)?.into_bytes()),
     }
 }
 
@@ -335,6 +350,7 @@ mod tests {
             seer: Seer { address: None, user_agent: None },
             follower: Follower::default(),
             drawn: [3; 8],
+            logo: None,
             now: NOW,
         }
     }

@@ -52,6 +52,14 @@ impl Bucket {
         Ok(within(calls::read_file(&self.0, name, is_head)).await?.dyn_into().ok())
     }
 
+    /// Returns the bytes of a file; `None` if there is none, or it is hidden.
+    pub(crate) async fn read(&self, name: &str) -> Result<Option<Vec<u8>>, BucketError> {
+        let found = self.get(name, false).await?.filter(|response| response.status() == 200);
+        let Some(response) = found else { return Ok(None) };
+        let content = within(response.array_buffer().map_err(worker::Error::from)?).await?;
+        Ok(Some(Uint8Array::new(&content).to_vec()))
+    }
+
     /// Stores a file with its media type.
     pub(crate) async fn put(&self, name: &str, content: &[u8], media_type: &str) -> Result<(), BucketError> {
         within(calls::write_file(&self.0, name, &Uint8Array::from(content), media_type)).await.map(drop)

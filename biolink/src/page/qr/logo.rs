@@ -12,8 +12,8 @@ const PIECES: u32 = 8;
 /// error correction H: of 30 % of the code, 5 % are lost. A test reads codes of every length with it.
 const SHARE: usize = 22;
 
-/// A logo.
-pub(super) struct Logo {
+/// An icon as a logo.
+pub(super) struct Icon {
     path: &'static str,
     steps: Vec<Step>,
 }
@@ -29,16 +29,16 @@ enum Step {
 
 type Point = (f64, f64);
 
-impl Logo {
+/// Returns the side in modules of the square that is cleared in a code of this side: an odd number.
+pub(super) fn side(code: usize) -> usize {
+    (code * SHARE / 100).saturating_sub(1) | 1
+}
+
+impl Icon {
     /// Returns the icon of a site; `None` if there is none.
     pub(super) fn of(platform: Platform) -> Option<Self> {
         let path = icons::path(platform)?;
         Some(Self { path, steps: steps(path) })
-    }
-
-    /// Returns the side in modules of the square that is cleared in a code of this side: an odd number.
-    pub(super) fn side(code: usize) -> usize {
-        (code * SHARE / 100).saturating_sub(1) | 1
     }
 
     /// Returns the element of an SVG whose units are modules. `at` is the corner of the cleared square.
@@ -116,8 +116,8 @@ impl Logo {
     }
 }
 
-/// The light margin around the icon, in modules.
-const PADDING: f64 = 0.75;
+/// The light margin around a logo, in modules.
+pub(super) const PADDING: f64 = 0.75;
 
 /// Returns where an edge crosses a horizontal line, and in which direction.
 fn crossing(((x1, y1), (x2, y2)): (Point, Point), y: f64) -> Option<(f64, i32)> {

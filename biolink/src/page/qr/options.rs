@@ -5,7 +5,7 @@ use shared::problem::Problem;
 
 use super::invalid;
 use crate::page::{
-    Via,
+    ImageId, ImageUrl, PartId as _, Via,
     document::{Color, Platform},
 };
 
@@ -24,8 +24,17 @@ pub struct QrOptions {
     pub bg: Color,
     /// The name by which its scans are counted.
     pub via: Option<Via>,
-    /// The site whose icon is in the middle. The level of correction is [`Correction::H`] then.
-    pub logo: Option<Platform>,
+    /// What is in the middle. The level of correction is [`Correction::H`] then.
+    pub logo: Option<LogoName>,
+}
+
+/// A logo as a client names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogoName {
+    /// The icon of a site.
+    Site(Platform),
+    /// An image of the page's account.
+    Image(ImageId),
 }
 
 /// A level of error correction.
@@ -80,9 +89,9 @@ impl QrOptions {
                     options.via = Some(Via::parse(&value).ok_or_else(|| invalid(expected))?);
                 }
                 "logo" => {
-                    let site = Platform::ALL.iter().find(|platform| platform.as_str() == value);
-                    let expected = "`logo` must be the platform of a profile, such as instagram";
-                    options.logo = Some(*site.ok_or_else(|| invalid(expected))?);
+                    let expected = "`logo` must be the platform of a profile, such as instagram, or the id of an \
+                                    uploaded image, such as img_…";
+                    options.logo = Some(logo(&value).ok_or_else(|| invalid(expected))?);
                 }
                 _ => {
                     return Err(invalid(
@@ -112,6 +121,13 @@ impl QrOptions {
         }
         Ok(())
     }
+}
+
+/// An image is named by its id, or by its path on a page.
+fn logo(value: &str) -> Option<LogoName> {
+    let image = ImageUrl::own(value).or_else(|| ImageId::parse(value)).map(LogoName::Image);
+    let site = || Platform::ALL.iter().find(|platform| platform.as_str() == value);
+    image.or_else(|| site().copied().map(LogoName::Site))
 }
 
 fn number(value: &str, min: u16, max: u16, expected: &str) -> Result<u16, Problem> {

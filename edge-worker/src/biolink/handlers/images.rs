@@ -76,6 +76,15 @@ pub(crate) async fn serve(context: &RequestContext<'_>, id: &ImageId) -> Result<
     Ok(ClientResponse::Streamed { response, headers })
 }
 
+/// Returns the file of the image that a QR code is to have in its middle, if it has one.
+///
+/// # Errors
+/// `not-configured`, and `images-unavailable`.
+pub(super) async fn logo(context: &RequestContext<'_>, id: &ImageId) -> Result<Option<Vec<u8>>, Problem> {
+    let read = context.bindings.images()?.read(&id.to_string()).await;
+    read.map_err(|error| unavailable(context, &error))
+}
+
 fn unavailable(context: &RequestContext<'_>, error: &BucketError) -> Problem {
     log::error("image store failed", Some(context.request.id), &[("error", error)]);
     images_unavailable()

@@ -7,7 +7,7 @@ use biolink::page::document::Follower;
 use biolink::page::{AbuseReport, Slug};
 use biolink::pages_api::{
     MAX_REPORT_BODY, Opened, ReportGuard, ReportSender, ReportStep, ReportsMessage, Served, Snapshot,
-    page_not_found, report_part, reports_exceeded, respond,
+    logo_of, page_not_found, report_part, reports_exceeded, respond,
 };
 use biolink::route::{Visit, VisitPart};
 use biolink::visitor::{check_unknown_pages, is_speculative};
@@ -17,6 +17,7 @@ use shared::minute_counters::MinuteCounters;
 use shared::problem::Problem;
 use shared::response::Response;
 
+use super::images;
 use crate::biolink::{denied_hosts, events, page_store, pages_client, reports, suspensions};
 use crate::context::RequestContext;
 use crate::runtime::client_request::CLIENT_ADDRESS;
@@ -65,6 +66,10 @@ pub(crate) async fn handle(
     if part == VisitPart::Report {
         boxed(report(context, &served, &slug)).await?;
     }
+    let logo = match logo_of(part, query) {
+        Some(image) => boxed(images::logo(context, &image)).await?,
+        None => None,
+    };
     let request = context.request;
     let country = events::country(context);
     let opened = Opened {
@@ -84,6 +89,7 @@ pub(crate) async fn handle(
         },
         seer: Seer { address: request.header(CLIENT_ADDRESS), user_agent: request.header("user-agent") },
         drawn: entropy::random().map_err(|error| entropy::unavailable(&error, Some(request.id)))?,
+        logo: logo.as_deref(),
         now: clock::now(),
     };
     let (response, occurrence) = outlined(|| respond(served, &opened, &context.bindings.signing))?;
