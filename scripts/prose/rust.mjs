@@ -18,6 +18,31 @@ export function maskText(text) {
   return masked + text.slice(at);
 }
 
+// Returns the lines that hold code, and those that hold an inline comment: `//` that is not a doc comment.
+// A line can be both.
+export function codeAndComments(text) {
+  const code = new Set();
+  const comments = new Set();
+  const addCode = (from, to) => {
+    const first = lineAt(text, from);
+    text.slice(from, to).split("\n").forEach((part, index) => part.trim() && code.add(first + index));
+  };
+  let at = 0;
+  TOKENS.lastIndex = 0;
+  for (let token; (token = TOKENS.exec(text)); ) {
+    let end = TOKENS.lastIndex;
+    if (token[0] === "/*") end = blockCommentEnd(text, end);
+    else if (token[1] !== undefined) end = text.indexOf(`"${token[1]}`, end) + 1 + token[1].length;
+    TOKENS.lastIndex = end;
+    if (!token[0].startsWith("/")) continue;
+    addCode(at, token.index);
+    if (/^\/\/(?![/!])/.test(token[0])) comments.add(lineAt(text, token.index));
+    at = end;
+  }
+  addCode(at, text.length);
+  return { code, comments };
+}
+
 function blockCommentEnd(text, from) {
   const edge = /\/\*|\*\//g;
   edge.lastIndex = from;
