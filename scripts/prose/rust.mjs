@@ -67,7 +67,7 @@ function closingBrace(masked, open) {
 // Returns a predicate on line numbers: whether the line is in a `#[cfg(test)]` module.
 export function testLines(masked) {
   const ranges = [];
-  for (const found of masked.matchAll(/#\[cfg\(test\)\]\s*(?:#\[[^\n]*\]\s*)*(?:pub(?:\([^)]*\))? )?mod \w+ \{/g)) {
+  for (const found of masked.matchAll(/#\[cfg\((?:test|all\(test[^\n]*)\)\]\s*(?:#\[[^\n]*\]\s*)*(?:pub(?:\([^)]*\))? )?mod \w+ \{/g)) {
     const open = found.index + found[0].length - 1;
     ranges.push([lineAt(masked, found.index), lineAt(masked, closingBrace(masked, open))]);
   }

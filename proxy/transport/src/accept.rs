@@ -36,6 +36,8 @@ pub async fn accept<A: ServerApp + Send + Sync + 'static>(
                 Ok((stream, address)) => spawn(&app, stream, address, shutdown.clone()),
                 Err(error) => {
                     log::error!("connection not accepted: error=\"{error}\"");
+                    // The connection stays in the backlog, so the next accept fails immediately:
+                    // without a pause the loop spins and fills the log.
                     if is_out_of_files(&error) {
                         sleep(OUT_OF_FILES_PAUSE).await;
                     }
@@ -43,6 +45,8 @@ pub async fn accept<A: ServerApp + Send + Sync + 'static>(
             }
         }
     };
+    // `biased`: what is in the backlog is accepted before the shutdown is looked at. Closing the
+    // socket would reset it.
     tokio::select! { biased; () = accepting => {}, _ended = end.wait_for(|end| *end) => {} }
     Ok(())
 }

@@ -188,6 +188,8 @@ impl ClientStream {
     /// Reads once. Fails if the deadline expires.
     fn poll_more(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         match self.poll_read_more(context) {
+            // The deadline counts only if nothing can be read: bytes that arrived in time must not
+            // be lost because a busy machine polls the task late.
             Poll::Pending => self.poll_timeout(context).map(Err),
             read @ Poll::Ready(_) => read,
         }

@@ -22,6 +22,7 @@ impl Semaphore {
 
     /// Acquires a permit. Returns `None` if the limit is reached.
     pub(crate) fn try_acquire(self: &Arc<Self>) -> Option<Permit> {
+        // Made before the check: if there is no permit left, dropping it takes the count back.
         let permit = Permit(Arc::clone(self));
         (self.used.fetch_add(1, Ordering::Relaxed) < self.limit).then_some(permit)
     }

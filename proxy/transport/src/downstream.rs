@@ -90,6 +90,7 @@ impl<P: Phases> Downstream<P> {
         };
         match read {
             Ok(Ok(stream)) => return Some(stream),
+            // TCP health checks connect and close. They are not worth a line.
             Ok(Err(ProxyHeaderError::Closed)) => {}
             Ok(Err(error)) => {
                 log::warn!("connection without a PROXY header: address={address} error=\"{error}\"");
@@ -208,6 +209,7 @@ impl<P: Phases> Downstream<P> {
         client: &mut ClientStream,
         closing: Pin<&mut impl Future>,
     ) -> Option<Protocol> {
+        // Read for each request, so that a reload reaches connections that stay open.
         client.set_options(self.phases.client_options());
         let head = tokio::select! {
             // A request that has already arrived is served, even during a shutdown.
@@ -222,6 +224,8 @@ impl<P: Phases> Downstream<P> {
                 let linger = match problem.code() {
                     codes::REQUEST_TIMEOUT => {
                         self.phases.record(Event::LimitExceeded(Limit::HeaderTimeout));
+                        // A client that did not complete its head in time is not given 30 s more to
+                        // send.
                         LingeringClose::Brief
                     }
                     _ => LingeringClose::Body(client.max_body()),
@@ -249,6 +253,8 @@ impl<P: Phases> Downstream<P> {
             ConnectionAction::Accept(permit) => Some((stream, permit)),
             ConnectionAction::Close => None,
             ConnectionAction::Respond(permit, problem) => {
+                // A response over TLS would need a handshake, which costs more than what the limit
+                // saves.
                 if self.phases.tls().is_none() {
                     let mut client = ClientStream::new(stream, false, self.phases.client_options());
                     // Boxed, so that connections that are served hold no memory for it.
@@ -264,10 +270,14 @@ impl<P: Phases> Downstream<P> {
 #[async_trait]
 impl<P: Phases> ServerApp for Downstream<P> {
     async fn process_new(self: &Arc<Self>, stream: Stream, _: &ShutdownWatch) -> Option<Stream> {
+        // Counted before anything is awaited: a process that ended overlooked a connection that was
+        // accepted and not yet counted, and closed it under its first request.
         let _open = self.phases.drain().track(WorkKind::Connection);
         let mut phase = self.phases.drain().phase();
         let expects_header = |address: &IpAddr| self.phases.expects_proxy_header(*address);
         let stream = match client::address(&stream).filter(expects_header) {
+            // Before the filter, which limits connections by the address of the client and not of
+            // the load balancer.
             Some(address) => Box::pin(self.read_proxy_header(stream, address, &mut phase)).await?,
             None => stream,
         };
@@ -281,6 +291,7 @@ impl<P: Phases> ServerApp for Downstream<P> {
             }
             Protocol::Http2 => stream,
         };
+        // Boxed, so that HTTP/1.1 connections hold no memory for it.
         Box::pin(self.serve_http2(http2, is_tls)).await;
         None
     }

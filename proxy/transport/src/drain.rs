@@ -78,6 +78,7 @@ impl Drain {
     /// Makes a serving process not ready. It still accepts connections.
     pub fn delay(&self) {
         self.announced.store(true, Ordering::Release);
+        // A delay that is requested while the process drains must not make it serve again.
         self.phase.send_if_modified(|phase| {
             let serving = *phase == Phase::Serving;
             if serving {
@@ -100,7 +101,10 @@ impl Drain {
 
     fn enter(&self, phase: Phase) {
         self.announced.store(true, Ordering::Release);
+        // The flags come first: a connection that the phase wakes looks at them.
         self.begun.store(true, Ordering::Release);
+        // Not `send`, which stores nothing while nobody is subscribed: a later connection would not
+        // learn of the shutdown.
         self.phase.send_replace(phase);
     }
 

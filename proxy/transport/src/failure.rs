@@ -63,6 +63,7 @@ pub const OUT_OF_FILES: ErrorType = ErrorType::Custom("OutOfFiles");
 /// Returns the type of the error of a connection attempt.
 pub(crate) fn connect_error(error: &Error) -> ErrorType {
     match error.root_cause().downcast_ref() {
+        // To Pingora this is a failed connection, for which healthy upstreams would be ejected.
         Some(error) if is_out_of_files(error) => OUT_OF_FILES,
         Some(_) | None => error.etype().clone(),
     }

@@ -61,6 +61,7 @@ impl FailureListener {
         let Some(list) = self.watch.waiting.get(thread) else { return };
         let mut list = list.lock();
         match self.entry.and_then(|(_, key)| list.get_mut(key)) {
+            // The task may have moved since, and only its last waker is certain to wake it.
             Some(known) => known.clone_from(waker),
             None => self.entry = Some((thread, list.insert(waker.clone()))),
         }

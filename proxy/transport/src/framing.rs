@@ -97,6 +97,7 @@ impl ChunkState {
                 Self::Over => return Ok(Part { skip, data: 0 }),
                 Self::Size | Self::End | Self::Trailer(_) => {
                     let Some(line) = line(rest)? else {
+                        // A line without an end would be buffered without a limit.
                         return if rest.len() > self.max_line() {
                             Err(FramingError)
                         } else {
@@ -129,6 +130,8 @@ impl ChunkState {
                 size => Ok(Self::Data(size)),
             },
             Self::End if line.is_empty() => Ok(Self::Size),
+            // Parsers disagree about where the next chunk begins after such bytes, which is how
+            // requests are smuggled (RFC 9112, section 11.2).
             Self::End => Err(FramingError),
             Self::Trailer(_) if line.is_empty() => Ok(Self::Over),
             Self::Trailer(dropped) if is_field(line) => Ok(Self::Trailer(dropped + line.len() + 2)),
@@ -145,6 +148,8 @@ fn line(bytes: &[u8]) -> Result<Option<&[u8]>, FramingError> {
     match bytes.get(end..end + 2) {
         Some(b"\r\n") => Ok(bytes.get(..end)),
         None if bytes.get(end) == Some(&b'\r') => Ok(None),
+        // RFC 9112, section 2.2, lets parsers take a bare line feed for a line end. One that does
+        // would see other chunks.
         _ => Err(FramingError),
     }
 }
@@ -156,6 +161,7 @@ fn size(line: &[u8]) -> Result<u64, FramingError> {
     let end = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
     let (digits, rest) = line.split_at_checked(end).ok_or(FramingError)?;
     let first = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
+    // More than 16 digits overflow: a parser that wraps around would see a shorter chunk.
     if digits.is_empty() || digits.len() > 16 || first.is_some_and(|byte| *byte != b';') || !is_text(rest) {
         return Err(FramingError);
     }
@@ -181,6 +187,7 @@ fn within(length: usize, left: u64) -> usize {
 
 /// Appends a chunk.
 pub(crate) fn write_chunk(out: &mut Vec<u8>, data: &[u8]) {
+    // An empty chunk would end the body.
     if !data.is_empty() {
         // Writing to a vector cannot fail.
         let _written = write!(out, "{:x}\r\n", data.len());

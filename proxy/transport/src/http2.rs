@@ -141,12 +141,17 @@ pub(crate) async fn serve(
         };
         match accepted {
             None => return closing.unwrap_or(CloseReason::Closed),
+            // An error after GOAWAY is the end that was asked for, and not the client's fault.
             Some(Err(error)) => return closing.unwrap_or_else(|| CloseReason::of(&error)),
             Some(Ok((request, respond))) => {
                 if let Some((head, stream)) = Http2Stream::open(request, respond, &peer, &streams) {
                     serve(head, stream);
+                    // Requests that are decided hold nothing. A burst of compressed heads was once
+                    // begun as a whole before the first was decided, and held 45 MiB more.
                     streams.yield_while_crowded().await;
                 }
+                // Rapid reset (CVE-2023-44487): a reset costs the client a frame, and the proxy a
+                // request.
                 if streams.is_flood() {
                     connection.abort(Reason::ENHANCE_YOUR_CALM).await;
                     return CloseReason::Flood;
@@ -177,6 +182,8 @@ impl Http2Connection {
     async fn accept(&mut self) -> Accepted {
         poll_fn(|context| {
             let accepted = pin!(self.inner.accept()).poll(context);
+            // Responses that wait for the client's window belong to no request any more. Without
+            // the guard the process would exit before they are sent.
             match (self.inner.has_streams(), &self.unsent) {
                 (true, None) => self.unsent = Some(self.drain.track(WorkKind::Sending)),
                 (false, Some(_)) => self.unsent = None,
@@ -197,6 +204,7 @@ impl Http2Connection {
     /// once.
     fn widen_window(&mut self, options: &ClientOptions) {
         self.verified = true;
+        // With one window for all, four uploads that a tool did not read stopped every other one.
         let window = options.streams_per_connection.saturating_mul(STREAM_WINDOW);
         self.inner.set_target_window_size(window.min(MAX_WINDOW));
     }

@@ -54,6 +54,7 @@ impl IdleClients {
             let longest = waiting.min_by_key(|((since, ..), _)| *since);
             let old = longest.filter(|((since, ..), _)| since.plus(CLOSED_AFTER) <= now);
             let Some(((_, key, number), list)) = old else { return false };
+            // Its request may have arrived since the look. Then another one is closed.
             let closed = list.lock().remove(key, number);
             if let Some(closed) = closed {
                 closed.waker.wake();

@@ -40,6 +40,7 @@ impl<'a> Incoming<'a> {
     /// Returns the framing of the rest of the body, and whether the client still waits for `100
     /// Continue`.
     pub(crate) const fn into_rest(self) -> (Framing, bool) {
+        // The end of a broken body is unknown: what follows must not be read as the next request.
         (if self.is_broken { Framing::UntilClose } else { self.body }, self.expects_continue)
     }
 
@@ -72,6 +73,7 @@ impl<'a> Incoming<'a> {
             let taken = part.skip + part.data;
             whole.extend_from_slice(held.get(part.skip..taken).unwrap_or_default());
             held.drain(..taken.min(held.len()));
+            // The announced rest counts: a body that is too long is refused before it is sent.
             if (whole.len() as u64).saturating_add(self.body.announced()) > max as u64 {
                 return Err(BodyError::TooLong);
             }

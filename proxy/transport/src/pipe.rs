@@ -50,6 +50,7 @@ impl PipePool {
     /// Keeps a pipe for the next body, if it is empty.
     pub(crate) fn keep(&self, pipe: Pipe) {
         if let Some(mut list) = self.own().map(|list| list.lock())
+            // Bytes left in a pipe would become part of the next body, which is of another client.
             && pipe.held == 0
             && list.len() < MAX_KEPT
         {
@@ -133,6 +134,7 @@ fn open() -> io::Result<(OwnedFd, OwnedFd)> {
 fn splice(from: impl AsFd, to: impl AsFd, max: usize) -> io::Result<usize> {
     use rustix::io::retry_on_intr;
     use rustix::pipe::SpliceFlags;
+    // Without NONBLOCK, a splice can block on the pipe, and with it every call of this thread.
     let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
     let (from, to) = (from.as_fd(), to.as_fd());
     Ok(retry_on_intr(|| rustix::pipe::splice(from, None, to, None, max, flags))?)

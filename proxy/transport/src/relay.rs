@@ -79,6 +79,7 @@ impl Relay {
         };
         (record.status, record.sent) = (outcome.status, outcome.sent);
         phases.logging(call.as_ref(), &record);
+        // After the log line: a process that shuts down exits once no request is in flight.
         drop(in_flight);
         outcome.next
     }

@@ -59,6 +59,7 @@ impl<'a> RawHead<'a> {
     pub fn only(&self, name: &str) -> Result<Option<&'a [u8]>, Problem> {
         let mut values = self.all(name);
         match (values.next(), values.next()) {
+            // Of two values, a parser may take the first and another one the last.
             (value, None) => Ok(value),
             (_, Some(_)) => {
                 Err(Problem::new(codes::HEADER_MALFORMED, format!("`{name}` is sent more than once")))
@@ -73,12 +74,15 @@ impl<'a> RawHead<'a> {
                 hosts += 1;
             } else if name.eq_ignore_ascii_case("transfer-encoding") {
                 codings += 1;
+                // With one, the framing of an HTTP/1.0 message is faulty (RFC 9112, section 6.1): a
+                // server that ignores it reads the body as the next request.
                 if codings > 1 || self.is_http10 || !value.eq_ignore_ascii_case(b"chunked") {
                     return Err(malformed("the only transfer encoding is `chunked`, once, in HTTP/1.1"));
                 }
             }
         }
         match (self.is_http10, hosts) {
+            // Without exactly one Host, a request is 400 (RFC 9112, section 3.2).
             (_, 1) | (true, 0) => Ok(()),
             (_, 0) => Err(malformed("Host is missing")),
             _ => Err(malformed("Host is sent more than once")),
@@ -121,6 +125,8 @@ fn request_line_parts(line: &[u8]) -> Result<(&str, &str, &str), Problem> {
 pub(crate) fn split_line(line: &[u8]) -> Option<(&str, &[u8])> {
     let colon = line.iter().position(|&b| b == b':')?;
     let (name, value) = line.split_at_checked(colon)?;
+    // Also refuses a space before the colon, which some servers drop and others keep (RFC 9112,
+    // section 5.1).
     if name.is_empty() || !name.iter().copied().all(is_token) {
         return None;
     }

@@ -47,6 +47,8 @@ impl Response {
         for (name, value) in &headers {
             head.write_header(name, value.as_bytes());
         }
+        // A 204 must not have one (RFC 9110, section 8.6), and that of a 304 would be the length of
+        // a body that is not sent.
         if !matches!(status, NO_CONTENT | NOT_MODIFIED) {
             head.write_header("content-length", number.format(body.bytes().len()).as_bytes());
         }

@@ -85,6 +85,7 @@ impl ResponseDeadline {
     ) -> Poll<ResponseTimeout> {
         let Some(timeout) = self.armed else { return Poll::Pending };
         if self.upstream.as_mut().is_some_and(|upstream| upstream.poll(context).is_ready()) {
+            // Once: the listener stays ready, and a second look would end what follows as well.
             (self.armed, self.upstream) = (None, None);
             return Poll::Ready(ResponseTimeout::Probe);
         }

@@ -91,6 +91,8 @@ impl SpliceEnd for Socket {
         loop {
             ready!(self.stream.poll_read_ready(context))?;
             match self.stream.try_io(Interest::READABLE, || pipe.fill(&self.stream, max)) {
+                // `try_io` has cleared the readiness, so the loop waits. Returned as pending, no
+                // waker would be registered.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 filled => return Poll::Ready(filled),
             }

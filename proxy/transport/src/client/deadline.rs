@@ -82,6 +82,8 @@ impl ClientDeadline {
     pub(super) fn disarm(&mut self) {
         self.expired = None;
         let rate = self.countdown.rate();
+        // A plain timeout (`arm`) has no rate and no bucket: stored, its time would count against
+        // the next transfer.
         if let Some(direction) = self.awaited.take()
             && rate > 0
         {

@@ -45,9 +45,13 @@ impl ClientStream {
         let mut has_begun = !self.buffer.is_empty();
         let is_idle = self.is_reused && !has_begun;
         self.arm(if is_idle { self.options.idle_timeout } else { self.options.header_timeout });
+        // The first request of a new connection may be on its way, so only one that has served a
+        // request is closed when file descriptors run out.
         let mut waiting = self.is_reused.then(|| idle_clients.wait());
         let read = poll_fn(|context| match self.poll_head(context, &mut has_begun) {
             Poll::Pending if has_begun => {
+                // A request that has begun is not idle. Closed for its descriptor, it would be
+                // lost.
                 waiting = None;
                 Poll::Pending
             }
@@ -76,6 +80,7 @@ impl ClientStream {
     fn drop_request(&mut self) {
         self.buffer.drain(..self.replayed.min(self.buffer.len()));
         if self.buffer.is_empty() {
+            // Frees the allocation too: most connections only wait.
             self.buffer = Vec::new();
         }
         self.replayed = 0;
@@ -95,10 +100,14 @@ impl ClientStream {
                         Problem::new(codes::REQUEST_TIMEOUT, "the headers were not complete in time");
                     return Poll::Ready(HeadRead::Refused(Box::new(problem)));
                 }
+                // No 408 without a begun request: a client that sends one just now would take it
+                // for the response to that request.
                 Ok(0) | Err(_) if self.timeout().is_some() => {
                     return Poll::Ready(HeadRead::TimedOut(self.first_limit()));
                 }
                 Ok(0) | Err(_) => return Poll::Ready(HeadRead::Closed),
+                // Armed by the first byte alone. Renewed by empty lines, as it once was, the time
+                // for a head never ended.
                 Ok(_) if !std::mem::replace(has_begun, true) => self.arm(self.options.header_timeout),
                 Ok(_) => {}
             }
@@ -111,6 +120,7 @@ impl ClientStream {
         while self.buffer.starts_with(b"\r\n") {
             self.buffer.drain(..2);
         }
+        // Only the first bytes of a connection can be the preface (RFC 9113, section 3.4).
         if self.options.h2c && !self.is_reused && may_be_preface(&self.buffer) {
             return (self.buffer.len() >= PREFACE.len()).then_some(HeadRead::Http2);
         }
@@ -124,6 +134,8 @@ impl ClientStream {
                 codes::HEADERS_TOO_LARGE,
                 format!("the headers are larger than the limit of {MAX_HEADER_BYTES} bytes"),
             )),
+            // A TLS handshake on a plain port, for example, has no end of a head. Waited for, it
+            // would hold the connection until the timeout.
             None if is_malformed(&self.buffer) => {
                 refused(Problem::new(codes::HEADER_MALFORMED, "the bytes are not an HTTP/1.1 request"))
             }

@@ -14,6 +14,7 @@ const END: &[u8] = b"\r\n\r\n";
 pub(super) fn take(head: &mut Vec<u8>, bytes: &[u8]) -> usize {
     let before = head.len();
     head.extend_from_slice(bytes);
+    // The end may be split over two writes.
     let from = before.saturating_sub(END.len() - 1);
     let end = head.get(from..).and_then(|rest| memchr::memmem::find(rest, END));
     if let Some(end) = end {
@@ -52,6 +53,7 @@ pub(super) fn read<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<(HeaderM
             headers.append(name, value);
         }
     }
+    // Transfer-Encoding overrides Content-Length (RFC 9112, section 6.3).
     let framing = match (chunks, length) {
         (true, _) => Framing::Chunks,
         (false, Some(length)) => Framing::Length(length),

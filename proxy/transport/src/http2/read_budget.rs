@@ -55,6 +55,7 @@ impl AsyncRead for BudgetedStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let left = self.budget.0.load(Ordering::Relaxed);
+        // No waker is registered: whoever renews the budget polls again.
         if left == 0 {
             return Poll::Pending;
         }

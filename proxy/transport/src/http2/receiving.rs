@@ -62,6 +62,7 @@ impl Receiving {
     fn poll_more(&mut self, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
         let chunks = self.framing == Framing::Chunks;
         match ready!(Pin::new(&mut self.body).poll_data(context)).transpose()? {
+            // Written as a chunk, an empty DATA frame would be the last one and cut the body.
             Some(data) if data.is_empty() => {}
             Some(data) => {
                 // The bytes are forwarded, so the peer may send as many again.

@@ -45,6 +45,7 @@ pub(super) fn write(head: &Parts, chunks: bool) -> Vec<u8> {
     let authority = head.uri.authority().map(http::uri::Authority::as_str);
     let target = match head.uri.path_and_query() {
         Some(target) if head.method != Method::CONNECT => target.as_str(),
+        // The target of CONNECT is the authority (RFC 9110, section 9.3.6).
         Some(_) | None => authority.unwrap_or_default(),
     };
     text.extend_from_slice(head.method.as_str().as_bytes());

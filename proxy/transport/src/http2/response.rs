@@ -130,9 +130,12 @@ impl ResponseSender {
             read(&head).ok_or_else(|| malformed("the head of the response is malformed"))?;
         if response.status().is_informational() {
             respond.send_informational(response).map_err(io::Error::other)?;
+            // An interim response such as 103. The final head is still to come.
             self.state = State::Head(respond, Vec::new());
             return Ok(());
         }
+        // These have no body whatever their headers say (RFC 9112, section 6.3). Waiting for one,
+        // the stream would never end.
         let none =
             self.head_only || matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let framing = if none { Framing::Length(0) } else { framing };

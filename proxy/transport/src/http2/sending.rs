@@ -160,10 +160,12 @@ fn poll_send(
     ends: bool,
 ) -> Poll<io::Result<usize>> {
     let wanted = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+    // h2 assigns window only to what was asked for. Without this, the capacity never comes.
     send.reserve_capacity(wanted);
     let capacity = loop {
         match send.capacity() {
             0 => match ready!(send.poll_capacity(context)) {
+                // A wake-up is no promise: the capacity is asked for again.
                 Some(Ok(_)) => {}
                 Some(Err(error)) => return Poll::Ready(Err(io::Error::other(error))),
                 None => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),

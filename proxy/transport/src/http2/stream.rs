@@ -76,6 +76,8 @@ impl Http2Stream {
     ) -> Option<(Vec<u8>, Self)> {
         let (head, body) = request.into_parts();
         let Some(slot) = streams.open(request::length(&head)) else {
+            // Says that nothing was processed, so that the client may repeat even a POST (RFC 9113,
+            // section 8.7).
             respond.send_reset(Reason::REFUSED_STREAM);
             return None;
         };
@@ -177,6 +179,8 @@ impl AsyncWrite for Http2Stream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        // A malformed request is an error of its stream (RFC 9113, section 8.1.1), even if its
+        // trailers come after the response has begun.
         self.check_trailers()?;
         match self.response.poll_write(context, bytes) {
             Poll::Pending => self.hold(bytes),

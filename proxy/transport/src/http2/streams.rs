@@ -110,6 +110,7 @@ impl Streams {
         }
         tokio::select! {
             () = sleep(time) => CloseReason::Idle,
+            // The first request of a new connection may be on its way.
             () = clients.closed(), if self.opened() > 0 => CloseReason::Done,
         }
     }
@@ -181,6 +182,7 @@ impl StreamSlot {
     /// the connection would hold too many.
     pub(super) fn try_hold_response(&self, bytes: usize) -> bool {
         let wanted = bytes + WAITING_RESPONSE;
+        // Each poll offers the same bytes again, which must not be counted twice.
         if self.streams().verified.load(Ordering::Relaxed) || self.held.load(Ordering::Relaxed) == wanted {
             return true;
         }
@@ -193,6 +195,7 @@ impl StreamSlot {
     pub(super) fn detach_response(&self) -> Self {
         Self {
             in_flight: InFlight::new(self.streams()),
+            // The request is over: a client that leaves its refusal is no flood.
             is_reset: AtomicBool::new(true),
             held: AtomicUsize::new(self.held.swap(0, Ordering::Relaxed)),
         }

@@ -188,6 +188,8 @@ impl VirtualSocket for UpstreamSocket {
 
 impl Drop for UpstreamSocket {
     fn drop(&mut self) {
+        // Only if the response was read to its end. Otherwise the next call would read the rest of
+        // this one's response.
         if let Some(Connected { stream, owner, .. }) = self.connected.take().filter(|_| self.is_offered) {
             self.target.keep_idle(stream, owner, Monotonic::now(), self.connector.semaphore());
         }

@@ -205,6 +205,8 @@ impl<P: Phases> Exchange<P> {
         }
         let mut timeout = ready!(self.poll_deadline(context));
         let Self { phases, call, .. } = self;
+        // Reserved before the attempt is given up: when it was taken afterwards, many calls at once
+        // found the budget empty and got 503, though their tool would have responded in time.
         if timeout == ResponseTimeout::Attempt
             && !call.as_mut().is_some_and(|call| phases.reserve_retry(call))
         {
@@ -272,6 +274,8 @@ impl<P: Phases> Exchange<P> {
         if status != 0 {
             if !forward.download.is_over {
                 record_abort(record, &error);
+                // Only the end of the connection delimits this body. Closed normally, a broken
+                // response would pass for a complete one.
                 if forward.download.delimiter == BodyDelimiter::Close {
                     client.reset_on_close();
                 }
@@ -343,6 +347,7 @@ impl<P: Phases> Exchange<P> {
         let Some(Forward { upload, download, request, .. }) = &self.forward else {
             return Outcome::client_closed();
         };
+        // Bytes beyond the body are the next request's.
         self.client.unread(upload.leftover());
         let is_whole = upload.body.is_over() && download.delimiter != BodyDelimiter::Close;
         let next = Next::after_response(download.close, is_whole, request.max_body);

@@ -10,6 +10,7 @@ use crate::relay::exchange::ExchangeError;
 
 /// Returns how a call broke off that was sent to an upstream.
 pub(super) fn of_upstream(error: &Error) -> ExchangeError {
+    // First: as any other failure, it would not let a POST be sent again.
     if is_unprocessed(error) {
         return ExchangeError::Unprocessed;
     }
@@ -29,6 +30,8 @@ fn refused(error: &Error) -> Option<ResponseError> {
 /// a response, because it may have been idle for too long, but also if it ends within a head.
 fn has_responded(error: &Error) -> bool {
     let context = error.context.as_ref().map_or("", |context| context.as_str());
+    // Pingora has the number in no other place. Without it, a server that dies within a head would
+    // look like a stale connection, and the retry would be free.
     let read = context.rsplit_once("bytes already read: ").map_or("0", |(_, read)| read);
     !matches!(error.retry, RetryType::ReusedOnly) || read != "0"
 }

@@ -188,6 +188,7 @@ impl UpstreamRequest for RequestWriter<'_, '_> {
             target.push_str(query);
         }
         let set = self.header.set_raw_path(target.as_bytes());
+        // Only then, because a tool must get the query as the client has written it.
         let set = set.or_else(|_| self.header.set_raw_path(escape(&target).as_bytes()));
         self.note(set);
         for (name, value) in forwarded(self.raw).filter(|(name, _)| keep(name)) {

@@ -100,6 +100,7 @@ impl Peers {
             peer.options.alpn = ALPN::H2;
             peer.options.max_h2_streams = STREAMS as usize;
             peer.options.h2_stream_window_size = Some(WINDOW);
+            // With a smaller one, clients that do not read would stop the responses to all others.
             peer.options.h2_connection_window_size = Some(STREAMS * WINDOW);
             peer.options.h2_ping_interval = Some(PING_INTERVAL);
             let dialed = Arc::new(OnceLock::new());
@@ -133,6 +134,7 @@ impl Http2Connector {
     async fn connect_encrypted(&self) -> Result<(L4Stream, DialTimes)> {
         let (mut stream, times) = dial::connect(&self.target).await?;
         if stream.selected_alpn_proto() != Some(ALPN::H2) {
+            // Remembered, so that the next call does not open a connection over HTTP/2 in vain.
             self.target.prefers_http1.store(true, Ordering::Relaxed);
             return Err(Error::new_up(OTHER_VERSION));
         }

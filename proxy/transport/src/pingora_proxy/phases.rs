@@ -87,6 +87,7 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
             shared.put(exchange);
             has_turn.map_err(|_| aborted())?;
         }
+        // The client may have left while it waited for its turn, or while an attempt failed.
         poll_fn(|poll| match context.with(|exchange| Some(exchange.check_client(poll))) {
             Ok(checked) => checked.map_err(|_| aborted()),
             Err(error) => Poll::Ready(Err(error)),
@@ -95,6 +96,7 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
         let (peer, is_http2) = context.with(|exchange| {
             let Exchange { phases, record, call, forward, .. } = exchange;
             let (forward, call) = (forward.as_mut()?, call.as_mut()?);
+            // A retry has chosen its upstream, and reserved it, when the attempt before failed.
             if !std::mem::take(&mut forward.is_chosen) {
                 match phases.upstream_peer(call, record) {
                     Ok(attempt) => forward.attempt = Some(attempt),
@@ -164,6 +166,7 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
             let forward = exchange.forward.as_mut()?;
             forward.was_idle = match &forward.connection {
                 Some(AttemptConnection::Http1(http1)) => http1.was_idle(),
+                // Pingora's word counts only here: an HTTP/1.1 connection always looks new to it.
                 Some(AttemptConnection::Http2(_)) | None => is_reused,
             };
             Some(())
@@ -201,6 +204,7 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
             // All of the body has come, or there is none: what is left is to keep to the protocol.
             let (shared, mut exchange) = context.take()?;
             let sent = exchange.client.send_continue().await;
+            // Recorded here: Pingora would take this for a failure of the upstream.
             if sent.is_err() {
                 exchange.client_closed();
             }
@@ -301,6 +305,7 @@ async fn filter_request<P: Phases>(exchange: &mut Exchange<P>) -> Option<Method>
         RequestHead::write(phases, call, record, raw, &bytes, body)
     })
     .await;
+    // A call can take long, and does not need the head.
     drop(bytes);
     let Forwarded { call, request, head, is_complete } = match decision {
         Decision::Forward(forwarded) => forwarded,
@@ -314,6 +319,8 @@ async fn filter_request<P: Phases>(exchange: &mut Exchange<P>) -> Option<Method>
     let (method, head) = match head {
         Ok(head) => (head.method(), head),
         Err(error) => {
+            // The head has passed a stricter parser, so this is a fault of the proxy and not of the
+            // client.
             log::error!("request refused by pingora: error={error}");
             exchange.forward = Some(Forward::new(request, None));
             exchange.call = Some(call);

@@ -95,6 +95,8 @@ impl ResponseScan {
             }
             let rest = bytes.get(scanned..).unwrap_or_default();
             if head.body.is_over() {
+                // Bytes after a response would be taken for the next one, which is for another
+                // client.
                 self.has_more |= !rest.is_empty();
             } else if self.line.is_empty() && matches!(head.body, Framing::Chunked(_)) {
                 self.line.extend_from_slice(rest);

@@ -81,6 +81,8 @@ async fn buffer(
         }
         let missing = match scan.framing {
             Framing::Length(left) => usize::try_from(left).map_or(room, |left| left.min(room)),
+            // The end of a chunked body is not known, so bytes of the next request may come along.
+            // They stay buffered.
             Framing::Chunked(_) | Framing::UntilClose => room,
         };
         match client.buffer_more(missing).await {

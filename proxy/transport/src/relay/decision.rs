@@ -81,6 +81,8 @@ pub(crate) async fn decide<P: Phases, H>(
             Err(problem) => return Decision::Settle(Settlement::Malformed(problem)),
         }
     };
+    // Announced in the response: a client that sends another request on a connection that is being
+    // closed does not know whether it was processed.
     request.close |= is_last || phases.drain().is_announced();
     match opened {
         Opened::Forward { call, head, is_complete } => {
@@ -106,6 +108,8 @@ pub(crate) async fn settle<P: Phases>(
 ) -> Result<(Outcome, Option<P::Call>), Next> {
     match settlement {
         Settlement::Respond { response, request, call } => {
+            // The caller is known: from now on its own limits apply to an HTTP/2 connection, and
+            // not those for strangers.
             if call.is_some() {
                 client.accept_request();
             }
@@ -160,6 +164,7 @@ async fn handle<P: Phases>(
     let mut incoming = Incoming::new(client, request.body, request.expects_continue);
     let response = handler.respond(phases, &mut incoming, record).await;
     (request.body, request.expects_continue) = incoming.into_rest();
+    // The handler has a response of its own, but the limit counts as exceeded all the same.
     if client.timeout().is_some() {
         ExchangeError::of_client(client).record(phases);
     }

@@ -23,6 +23,8 @@ pub(crate) async fn connect(target: &ConnectTarget) -> Result<(Stream, DialTimes
         return Ok((stream, DialTimes { begun, connected: clock::instant(), secured: None }));
     }
     let (stream, mut times) = connect_tcp(target).await?;
+    // With Nagle's algorithm, the last piece of a body waits for an acknowledgment, which the peer
+    // may delay.
     stream.set_nodelay(true).map_err(connect_error)?;
     let socket = Socket::new(stream, target.address);
     // Not Pingora's TLS: it keeps no cause of a failure, and panics if an authority of the system
@@ -31,6 +33,7 @@ pub(crate) async fn connect(target: &ConnectTarget) -> Result<(Stream, DialTimes
         None => Ok((Box::new(socket), times)),
         // Boxed, so that calls without TLS hold no memory for it.
         Some(connector) => {
+            // One timeout for both steps. With one each, an upstream could take twice as long.
             let left = target.options.timeout.saturating_sub(clock::instant().duration_since(times.begun));
             let stream = Box::pin(secure(Box::new(socket), connector, left)).await?;
             times.secured = Some(clock::instant());

@@ -61,6 +61,8 @@ impl<P: Phases> Exchange<'_, P> {
         {
             return Poll::Ready(Err(error));
         }
+        // After the upload: a response that begins before the body is sent makes its connection the
+        // last one.
         if let Poll::Ready(result) = self.poll_down(context) {
             return Poll::Ready(result);
         }

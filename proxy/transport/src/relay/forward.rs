@@ -55,6 +55,7 @@ impl<P: Phases> Forwarder<'_, P> {
             if let Err(outcome) = Box::pin(await_body(*phases, client, call, record, request.framing)).await {
                 return outcome;
             }
+            // `100 Continue` was sent when the body was buffered, and is not sent again.
             request.framing.expects_continue = false;
         }
         if let Some(queued) = phases.enter_queue(call)
@@ -89,6 +90,7 @@ impl<P: Phases> Forwarder<'_, P> {
             if expects && client.send_continue().await.is_err() {
                 return Outcome::client_closed();
             }
+            // Connecting has disarmed it. The client is awaited again.
             client.arm_upload();
             let head = head::address_request(*phases, call, head, &attempt.target.options.authority, dialed);
             let up = begin_upload(client, &framing, head, upload.take());
@@ -129,6 +131,8 @@ impl<P: Phases> Forwarder<'_, P> {
                 Err(error) => error,
             };
             error.record(*phases);
+            // Closed before a retry is chosen: the upstream stops working on a call that nobody
+            // awaits any more.
             drop(stream);
             if status != 0 {
                 record_abort(record, &error);

@@ -52,6 +52,8 @@ pub(crate) enum BodyHeader {
 /// Returns the header that delimits a request's body.
 pub(crate) fn body_header(raw: &RawHead<'_>, body: Framing) -> BodyHeader {
     match body {
+        // A POST without a body should state its length of 0, and a GET should not (RFC 9110,
+        // section 8.6).
         Framing::Length(0)
             if raw.method == "GET" && raw.only("content-length").is_ok_and(|value| value.is_none()) =>
         {
@@ -173,6 +175,7 @@ pub(crate) fn read_response(
     );
     let length = match parsed {
         Ok(httparse::Status::Complete(length)) => length,
+        // A head without an end would be buffered without a limit.
         Ok(httparse::Status::Partial) if bytes.len() > MAX_HEADER_BYTES + MAX_STATUS_LINE => {
             return Err(Cause::HeadersTooLarge);
         }
@@ -231,12 +234,17 @@ impl ResponseHead {
             }
         }
         let body = match (status, stated, chunked) {
+            // These have no body whatever they state (RFC 9112, section 6.3). Read as one, it would
+            // swallow the next response.
             (100..200 | 204 | 304, _, _) => Framing::NONE,
+            // Both at once is how responses are split (RFC 9112, section 6.3): another parser may
+            // believe the length.
             (_, Some(_), true) => return Err(Cause::Malformed),
             (_, None, true) => Framing::Chunked(ChunkState::Size),
             (_, Some(length), false) => Framing::Length(length),
             (_, None, false) => Framing::UntilClose,
         };
+        // A server must not send a length with a 204 (RFC 9110, section 8.6).
         let stated = stated.filter(|_| status != 204);
         Ok(Self { status, body, stated, keep_alive: keep_alive && body != Framing::UntilClose, length })
     }
@@ -251,6 +259,7 @@ impl ResponseHead {
     pub(crate) const fn delimiter(&self, is_http10: bool) -> BodyDelimiter {
         match self.body {
             Framing::Length(_) => BodyDelimiter::AsStated(self.stated),
+            // HTTP/1.0 has no chunks.
             Framing::Chunked(_) | Framing::UntilClose if is_http10 => BodyDelimiter::Close,
             Framing::Chunked(_) | Framing::UntilClose => BodyDelimiter::Chunks,
         }

@@ -35,6 +35,8 @@ impl Next {
     /// body at most `max_body` bytes are discarded otherwise.
     pub(crate) const fn after_response(close: bool, is_read: bool, max_body: u64) -> Self {
         match (close, is_read) {
+            // Closed with unread bytes, the socket is reset, and a client that is still sending
+            // loses the response.
             (_, false) => Self::Linger(LingeringClose::Body(max_body)),
             (true, true) => Self::Close,
             (false, true) => Self::Request,

@@ -86,9 +86,12 @@ async fn discard_small_body(client: &mut ClientStream, body: Framing, expects_co
         body if body.is_over() => true,
         // A stream serves no other request.
         _ if client.is_http2_stream() => false,
+        // A client that waits for `100 Continue` sends no body after a refusal: there would be
+        // nothing to read.
         Framing::Length(length) if length <= SMALL_BODY && !expects_continue => {
             let discarded =
                 timeout(BRIEF, client.discard_body(usize::try_from(length).unwrap_or(usize::MAX)));
+            // Bounded: a client that is refused must not hold its connection by sending slowly.
             discarded.await.is_ok_and(|result| result.is_ok())
         }
         Framing::Length(_) | Framing::Chunked(_) | Framing::UntilClose => false,

@@ -60,6 +60,8 @@ impl WriteBuf {
     pub(crate) fn unsent_body(&self, is_chunked: bool) -> usize {
         let body_until = |end: usize| self.bytes.get(self.body_at..end).unwrap_or_default();
         let length = |bytes: &[u8]| if is_chunked { framing::data_length(bytes) } else { bytes.len() };
+        // The log counts bytes of the body that the client got, and neither the head nor the lines
+        // between chunks.
         length(body_until(self.bytes.len())) - length(body_until(self.sent))
     }
 

@@ -29,6 +29,8 @@ pub fn chain(path: &Path, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, T
 pub fn key(path: &Path, text: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {
     match PrivateKeyDer::from_pem_slice(text) {
         Ok(key) => Ok(key),
+        // The library says only that it found no key or cannot parse it, which does not help
+        // whoever sees one in the file.
         Err(_) if is_encrypted(text) => Err(TlsError::EncryptedKey { path: path.to_owned() }),
         Err(pem::Error::NoItemsFound) => Err(TlsError::NoKey { path: path.to_owned() }),
         Err(error) => Err(TlsError::not_pem(path, &error)),

@@ -75,6 +75,7 @@ impl ServerTls {
                 Some(number) => TlsError::WrongOrder { number },
                 None => TlsError::KeyMismatch,
             },
+            // The library does not say that the length is at fault.
             (_, Some(bits)) if bits < MIN_RSA_BITS => TlsError::ShortRsaKey { bits },
             _ => TlsError::UnsupportedKey,
         })?;

@@ -138,6 +138,8 @@ impl HeaderBlocks {
     /// number of bytes that were skipped, of so many.
     fn skip(&mut self, bytes: usize) -> usize {
         let Next::Value(field, left, text) = &mut self.next else { return 0 };
+        // The table counts decoded lengths (RFC 7541, section 4.1). Miscounted once, all later
+        // indices would name other fields.
         if field.is_stored && text.is_coded {
             return 0;
         }

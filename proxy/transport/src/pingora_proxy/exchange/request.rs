@@ -29,6 +29,7 @@ impl<P: Phases> Exchange<P> {
         if forward.upload.is_over() {
             return self.request_sent();
         }
+        // Only the first attempt takes what was buffered. A retry replays what was kept.
         if !std::mem::replace(&mut forward.upload.is_begun, true) {
             forward.upload.read = BytesMut::from(self.client.take_buffered().as_slice());
         }
@@ -74,11 +75,14 @@ impl<P: Phases> Exchange<P> {
                 return Poll::Ready(Err(Aborted));
             }
             if !data.is_empty() {
+                // Over HTTP/2 a server can say that it has processed nothing, so even a POST is
+                // kept (RFC 9113, section 8.7).
                 let is_replayable = forward.is_http2 || forward.request.is_idempotent;
                 match &mut forward.upload.kept {
                     Some(kept) if is_replayable && kept.len() + data.len() <= MAX_REPLAY => {
                         kept.extend_from_slice(&data);
                     }
+                    // Kept in part, the body would be sent again with a piece missing.
                     kept => *kept = None,
                 }
                 return Poll::Ready(Ok(Some(data.freeze())));

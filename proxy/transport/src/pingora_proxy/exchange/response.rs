@@ -20,6 +20,7 @@ impl<P: Phases> Exchange<P> {
     /// Lets the product write the head of a response.
     pub(crate) fn begin_response(&mut self, response: &ResponseHeader) -> Result<(), Aborted> {
         let status = response.status.as_u16();
+        // A 101 goes on to the checks, which refuse it: upgrades are not forwarded.
         if response.status.is_informational() && status != 101 {
             return Ok(());
         }
@@ -29,6 +30,8 @@ impl<P: Phases> Exchange<P> {
         let Forward { download, upload, request, attempt, error, deadline, .. } = forward;
         let lines = || head::lines(response);
         let read = match ResponseHead::read(status, true, 0, lines) {
+            // Over HTTP/2 nothing else limits the lines, and both transports must refuse the same
+            // responses.
             Ok(_) if response.headers.len() > MAX_LINES => {
                 *error = Some(ExchangeError::Upstream { cause: Cause::Malformed, has_responded: true });
                 return Err(Aborted);
@@ -39,6 +42,8 @@ impl<P: Phases> Exchange<P> {
                 return Err(Aborted);
             }
         };
+        // Before anything of the head is written: afterwards the client would have it, and no retry
+        // could replace it.
         if status >= 400 && phases.discard_response(call, record, status, upload.is_replayable()) {
             *error = Some(ExchangeError::Discarded { status });
             return Err(Aborted);
@@ -95,6 +100,8 @@ impl<P: Phases> Exchange<P> {
         // Over HTTP/2 the end of the stream may come later, or not at all.
         is_over |= download.status != 0
             && download.delimiter == BodyDelimiter::AsStated(u64::try_from(download.body_bytes).ok());
+        // Only at a proven end. After a failure, the missing last chunk shows the client that the
+        // body was cut.
         if is_over && download.delimiter == BodyDelimiter::Chunks {
             download.unsent.bytes.extend_from_slice(LAST_CHUNK);
         }
@@ -117,6 +124,8 @@ impl<P: Phases> Exchange<P> {
         match polled {
             Poll::Ready(Ok(())) => {
                 download.is_over = is_over;
+                // The upstream is awaited again. Its pause must not include the time that the
+                // client took to read.
                 if std::mem::replace(&mut download.is_blocked, false) && !is_over {
                     self.arm_pause();
                 }

@@ -17,14 +17,19 @@ impl<P: Phases> Exchange<P> {
     /// Records that the whole request was sent, and arms the timeout of the response.
     pub(super) fn request_sent(&mut self) {
         let now = clock::instant();
+        // That of the first attempt: the timeout of the response is for the call, whatever is
+        // retried.
         let completed = *self.record.completed_at.get_or_insert(now);
         if self.record.responded_at.is_some() {
+            // The response began before the upload ended. Its pause must not be replaced by the
+            // timeout of a start that has happened.
             return self.arm_pause_beside_upload();
         }
         let Some((forward, timeouts)) = timed(&mut self.forward) else { return };
         let left = timeouts.response.saturating_sub(now.duration_since(completed));
         let (timeout, time) = match timeouts.attempt {
             Some(attempt)
+                // A timeout of the attempt pays only if another attempt may follow.
                 if attempt < left && forward.request.is_idempotent && forward.upload.is_replayable() =>
             {
                 (ResponseTimeout::Attempt, attempt)
@@ -61,6 +66,7 @@ impl<P: Phases> Exchange<P> {
     /// Arms the timeout of a client that sends its body, unless the response has started.
     pub(super) fn arm_upload(&mut self) {
         let Some(forward) = &mut self.forward else { return };
+        // Armed anew by each poll, the deadline would move on and never expire.
         if std::mem::replace(&mut forward.upload.is_awaited, true) {
             return;
         }
@@ -75,6 +81,8 @@ impl<P: Phases> Exchange<P> {
     /// Arms the timeout of the next piece of the response after a step of the upload, unless the client is
     /// awaited.
     fn arm_pause_beside_upload(&mut self) {
+        // Armed while the client is awaited, the pause cut a client that read slowly, and blamed
+        // its upstream.
         if self.forward.as_ref().is_none_or(|forward| !forward.download.is_blocked) {
             self.arm_pause();
         }

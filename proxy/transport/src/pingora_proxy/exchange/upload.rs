@@ -39,6 +39,7 @@ impl Upload {
 
     /// Returns the bytes that were read beyond the end of the body.
     pub(super) fn leftover(&self) -> &[u8] {
+        // Before the end of the body, the rest is part of it and not the next request.
         if self.body.is_over() { &self.read } else { &[] }
     }
 

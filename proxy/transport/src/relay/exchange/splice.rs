@@ -12,10 +12,13 @@ use crate::socket::splice_end;
 impl<P: Phases> Exchange<'_, P> {
     /// Moves bytes of the request's body into the pipe, if it can be spliced.
     pub(super) fn poll_splice_up(&mut self, sent: AllSent, context: &mut Context<'_>) -> Poll<Filled> {
+        // Bytes that were read already come first: a splice would send later ones before them.
         let Some(left) = self.up.unsent.splice_length(self.up.body).filter(|_| self.up.read.is_empty())
         else {
             return Poll::Ready(Filled::Copy);
         };
+        // Both ends are needed: a pipe that is filled and cannot be drained would have to be copied
+        // back.
         let (Some(from), Some(_)) = (self.client.splice_end_of_body(), splice_end(self.upstream)) else {
             return Poll::Ready(Filled::Copy);
         };
@@ -24,8 +27,11 @@ impl<P: Phases> Exchange<'_, P> {
             self.up.body = Framing::Length(left.saturating_sub(received as u64));
             // The product has allowed the length of this body before its first byte.
             self.record.received = self.record.received.saturating_add(received as u64);
+            // The kernel moves the bytes past `poll_read`. Uncounted, a client at the minimum rate
+            // would be cut.
             self.client.record_received(received);
             self.deadline.record_received(received);
+            // What the kernel has moved was never seen here and cannot be sent again.
             self.up.replay = None;
         }
         Poll::Ready(filled)

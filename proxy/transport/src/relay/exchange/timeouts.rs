@@ -53,6 +53,8 @@ impl<P: Phases> Exchange<'_, P> {
         if self.record.responded_at.is_some() {
             self.arm_pause_beside_upload();
         } else {
+            // Both deadlines use one timer. Left armed, that of the upstream would end a call whose
+            // client is awaited.
             self.deadline.disarm();
             self.client.arm_upload();
         }

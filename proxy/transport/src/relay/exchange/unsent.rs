@@ -96,10 +96,12 @@ impl Unsent {
         context: &mut Context<'_>,
     ) -> Poll<io::Result<AllSent>> {
         loop {
+            // The head goes first: what is in the pipe follows it.
             ready!(self.buffer.poll_flush_to(to, context))?;
             let Some(pipe) = &mut self.pipe else { return Poll::Ready(Ok(AllSent(()))) };
             // The pipe stays here whatever happens, because its bytes are not sent.
             match to.splice_end().map(|end| end.poll_drain(pipe, context)) {
+                // Polled again, a receiver that takes nothing would keep the thread busy for ever.
                 Some(Poll::Ready(Ok(0))) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 Some(Poll::Ready(Ok(sent))) => {
                     self.has_progressed = true;
@@ -108,6 +110,8 @@ impl Unsent {
                 Some(Poll::Ready(Err(error))) if !pipe::is_refusal(&error) => return Poll::Ready(Err(error)),
                 Some(Poll::Ready(Err(_))) | None => {
                     self.splice = SpliceState::Refused;
+                    // Dropped with the pipe, these bytes would be missing in the middle of the
+                    // body.
                     pipe.read_to(&mut self.buffer.bytes)?;
                 }
                 Some(Poll::Pending) => return Poll::Pending,
@@ -127,6 +131,7 @@ impl Unsent {
         body: u64,
         context: &mut Context<'_>,
     ) -> Poll<Filled> {
+        // Without a pipe the body is copied. It must not fail because others are spliced.
         let Some(mut pipe) = pipes.take() else { return Poll::Ready(Filled::Copy) };
         self.splice = SpliceState::Splicing;
         match from.poll_fill(&mut pipe, body, context) {
@@ -138,6 +143,7 @@ impl Unsent {
                 self.splice = SpliceState::Refused;
                 Poll::Ready(Filled::Copy)
             }
+            // An error ends the body as the end of the connection does: it is cut in both cases.
             Poll::Ready(_) => Poll::Ready(Filled::SenderClosed),
             Poll::Pending => {
                 pipes.keep(pipe);
@@ -149,6 +155,8 @@ impl Unsent {
     /// Returns the length of the rest of a body if it can be spliced.
     pub(super) fn splice_length(&self, body: Framing) -> Option<u64> {
         match (body, self.splice) {
+            // To its end, however short the rest: changing back for the last bytes would cost more
+            // than it saves.
             (Framing::Length(left), SpliceState::Splicing) if left > 0 => Some(left),
             (Framing::Length(left), SpliceState::Copying) if left >= MIN_LENGTH => Some(left),
             _ => None,

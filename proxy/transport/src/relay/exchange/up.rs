@@ -38,6 +38,8 @@ impl<P: Phases> Exchange<'_, P> {
             let Ok(sent) = ready!(self.up.unsent.poll_send(self.upstream, self.pipes, context)) else {
                 return self.abort_upload();
             };
+            // Only after `poll_send`: bytes that wait for the upstream are not sent yet, and the
+            // timeout of the response would begin too early.
             if self.up.body.is_over() {
                 self.request_sent();
                 self.up.stage = UploadStage::Complete(sent);
@@ -79,6 +81,7 @@ impl<P: Phases> Exchange<'_, P> {
             self.record.received = self.record.received.saturating_add(data.len() as u64);
             let announced = self.record.received.saturating_add(up.body.announced());
             let filtered = self.phases.request_body_filter(self.call, announced);
+            // Before the piece is forwarded, so that no tool gets a byte beyond the limit.
             filtered.map_err(ExchangeError::BodyRefused)?;
             if data.is_empty() {
                 break;
@@ -87,6 +90,7 @@ impl<P: Phases> Exchange<'_, P> {
                 Some(replay) if is_replayable && replay.len() + data.len() <= MAX_REPLAY => {
                     replay.extend_from_slice(data)
                 }
+                // Kept in part, the body would be sent again with a piece missing.
                 replay => *replay = None,
             }
             if up.is_chunked {
@@ -96,6 +100,7 @@ impl<P: Phases> Exchange<'_, P> {
             }
             up.read.advance(part.data);
         }
+        // A retry whose body was read whole has its last chunk already.
         if up.is_chunked && up.body.is_over() && !was_over {
             up.unsent.buffer.bytes.extend_from_slice(LAST_CHUNK);
         }

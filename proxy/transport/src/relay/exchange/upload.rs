@@ -54,6 +54,7 @@ impl Upload {
         let replay = upload.replay.as_deref().unwrap_or_default();
         if upload.is_chunked {
             framing::write_chunk(&mut upload.unsent.buffer.bytes, replay);
+            // Only if the whole body was read. Otherwise the rest follows the replayed part.
             if upload.body.is_over() {
                 upload.unsent.buffer.bytes.extend_from_slice(LAST_CHUNK);
             }
