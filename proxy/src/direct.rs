@@ -257,6 +257,8 @@ impl Direct {
     /// that is out of reach learns of it when it is back.
     async fn publish(&self, record: &KeyRecord) {
         if let Some(meters) = &self.meters {
+            // The leases of this proxy first: a revocation must hold here even if the meter is out
+            // of reach.
             meters.learn(record);
             let _logged = meters.show(record.clone()).await;
         }
@@ -316,6 +318,7 @@ impl Direct {
     /// # Errors
     /// If a file cannot be written. Nothing has changed then.
     pub fn hand_over(&self, other: &mpsc::Sender<SyncRecord>) -> io::Result<()> {
+        // Held to the end, so that no save in between writes an older state over these files.
         let mut handed_over = self.handed_over.lock();
         let now = self.counted_now();
         let counters = self.files.save_counters(|out| self.keys.write_and_mirror(now, other, out));
@@ -324,6 +327,7 @@ impl Direct {
             *handed_over = true;
             return Ok(());
         }
+        // The other process does not take over then. This one goes on alone.
         self.keys.mirror_to(None);
         Err(io::Error::other("the state files cannot be written"))
     }
@@ -352,6 +356,8 @@ impl Direct {
     fn save_counters(&self) -> bool {
         let handed_over = self.handed_over.lock();
         let now = self.counted_now();
+        // Before the counters are written: a call that is counted meanwhile marks them again and is
+        // saved the next time.
         self.keys.take_changed();
         *handed_over || self.files.save_counters(|out| self.keys.write(now, out))
     }
@@ -363,6 +369,8 @@ impl Direct {
         if *handed_over {
             return false;
         }
+        // Before the records are written, so that one which changes meanwhile is saved the next
+        // time.
         self.records_changed.store(false, Ordering::Relaxed);
         let source = self.source.lock().clone();
         let saved = self.files.save_records(&self.keys, &source);

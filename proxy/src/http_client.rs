@@ -61,6 +61,8 @@ impl Connection {
         let (head, body) = sender.send_request(request).await?.into_parts();
         let body = Limited::new(body, limit).collect().await;
         let body = body.map_err(|error| ClientError::Body(error.to_string()))?;
+        // Only after the whole body. Kept earlier, the next request would meet the rest of this
+        // response.
         self.0 = Some(sender);
         Ok(Response::from_parts(head, body.to_bytes()))
     }

@@ -63,6 +63,7 @@ impl ClientLimits {
     #[must_use]
     pub fn try_refuse(&self) -> Option<RefusalPermit> {
         const MAX_REFUSING: usize = 64;
+        // Made before the check: if all slots are in use, dropping it takes the count back.
         let permit = RefusalPermit(Arc::clone(&self.refusing));
         (self.refusing.fetch_add(1, Ordering::Relaxed) < MAX_REFUSING).then_some(permit)
     }

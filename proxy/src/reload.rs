@@ -119,6 +119,8 @@ impl Reloader {
 
     /// Reads the file again and applies it.
     pub(crate) async fn reload(&self, trigger: Trigger) -> ReloadOutcome {
+        // An operator and a changed file may ask at the same time. The older content must not be
+        // applied last.
         let _reloading = self.reloading.lock().await;
         let outcome = match self.read(trigger).await {
             Ok(config) => self.apply(config, trigger).await,
@@ -151,6 +153,7 @@ impl Reloader {
     /// of new upstreams only is available at once.
     async fn apply(&self, mut config: Config, trigger: Trigger) -> ReloadOutcome {
         let needs_restart = config.keep_fixed(&self.state.config.load());
+        // A change by the operator in between would be part of neither configuration.
         let _changing = self.state.changing.lock().await;
         match self.state.changes.reload(&mut config, trigger == Trigger::OtherFile) {
             Ok(Some(dropped)) => log::warn!("changes dropped: reason=reload changes={dropped}"),
@@ -161,6 +164,8 @@ impl Reloader {
         let before = self.state.pools.load_full();
         let names = resolve::resolve(&config, before.names()).await;
         let pools = Pools::new(&config, names, Some(&before));
+        // A server that was not probed yet gets no call: a pool of new ones only would be
+        // unavailable for a moment.
         probe::probe_new(&pools).await;
         report_parts(&self.state.config.load().failed_parts, &config.failed_parts);
         self.state.set_config(config, pools);
@@ -226,6 +231,8 @@ fn read(
         if watch.covers(Config::files(&read)) {
             return (watch, read);
         }
+        // It names other files now, which must be watched from before they were read. Otherwise a
+        // change in between is missed.
         watch = FileWatch::new(file, Config::files(&read));
         changing.clear();
     }

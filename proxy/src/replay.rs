@@ -99,6 +99,8 @@ impl ReplayCache {
     pub fn first_use(&self, grant: &Grant, stored: StoredUse, now: UnixMillis) -> FirstUse {
         match stored {
             StoredUse::Repeated => return FirstUse::No,
+            // Only without a store: what another proxy of the data center has used is known there,
+            // however young this process is.
             StoredUse::Unknown if grant.issued_at < self.known_since() => return FirstUse::Forgotten,
             StoredUse::First | StoredUse::Unknown => {}
         }
@@ -198,6 +200,8 @@ impl Shard {
     fn insert(&mut self, entry: ReplayEntry) {
         let Some(slot) = self.slot(entry.slot) else { return };
         if slot.number < entry.slot {
+            // An older entry must not empty the slot of newer ones, which may have been used here
+            // already.
             *slot = Slot { number: entry.slot, ..Slot::default() };
         }
         if slot.number == entry.slot {

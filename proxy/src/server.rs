@@ -114,6 +114,7 @@ impl Start {
 /// Returns an error if the proxy cannot start.
 pub fn run(mut start: Start) -> Result<(), RunError> {
     log::info!("starting: version={} commit={}", version::VERSION, version::COMMIT);
+    // Looked at first: a file that changes during the start is read again.
     let watch = FileWatch::new(&start.file, &start.config.files);
     reload::survive_hangups()?;
     let signals = ExitSignals::catch()?;
@@ -166,6 +167,7 @@ pub fn run(mut start: Start) -> Result<(), RunError> {
     }
     announce(listen_address, admin_address)?;
 
+    // A thread of its own: a slow disk or a reader of the pipe that stopped must not stop calls.
     let log = {
         let state = Arc::clone(&state);
         thread::spawn(move || state.access_log.write_until_closed(access_log::WRITE_EVERY, &mut output))
@@ -178,6 +180,7 @@ pub fn run(mut start: Start) -> Result<(), RunError> {
         shutdown::wait(&state, first, &reason);
     }
     if let Mode::Direct(direct) = &state.mode {
+        // After the wait: calls in flight were still counted until now.
         direct.close();
     }
     state.access_log.close();

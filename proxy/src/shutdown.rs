@@ -58,6 +58,7 @@ pub(crate) fn wait(state: &State, reason: ShutdownReason, next: &mpsc::Receiver<
         state.drain.begin();
     }
     let settled = Instant::now() + SETTLE;
+    // Not at once: a connection that was accepted a moment ago may not be counted yet.
     let is_done = || Instant::now() >= settled && state.drain.is_done();
     if !wait_until(is_done, deadline().max(settled), next) {
         log::warn!("requests aborted at exit: requests_in_flight={}", state.drain.requests());
@@ -142,11 +143,14 @@ async fn report_signals(state: Arc<State>, reasons: mpsc::Sender<ShutdownReason>
     };
     signals.next().await;
     let delay = delay_drain(&state, signals.next()).await;
+    // Another process has taken over, which ends this one by itself. Only a further signal is meant
+    // for it.
     if delay == DelayEnd::Superseded {
         signals.next().await;
     }
     begin_drain(&state);
     report();
+    // The second signal is a reason of its own, which ends the wait for calls in flight.
     if delay == DelayEnd::Interrupted {
         report();
     }

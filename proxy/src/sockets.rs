@@ -52,6 +52,8 @@ impl Socket {
     }
 
     fn of(service: &'static str, listener: TcpListener, configured: SocketAddr) -> io::Result<Self> {
+        // A socket of another process keeps its mode. A blocking one would stop the thread in
+        // `accept`.
         listener.set_nonblocking(true)?;
         // Each accepted connection has it too, without a system call of its own.
         rustix::net::sockopt::set_tcp_nodelay(&listener, true)?;

@@ -52,6 +52,8 @@ pub(crate) async fn send(
             },
             () = &mut last, if !is_last => {
                 is_last = true;
+                // Closed and read to its end: what was counted last must reach the new process
+                // before this one exits.
                 queue.close();
             }
         }

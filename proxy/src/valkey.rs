@@ -72,6 +72,8 @@ impl Connection {
                 let mut builder = ClusterClient::builder(infos(config)?)
                     .connection_timeout(TIMEOUT)
                     .response_timeout(TIMEOUT)
+                    // With redirections and retries, each of them would have the whole timeout
+                    // otherwise.
                     .overall_response_timeout(Some(TIMEOUT));
                 if config.tls {
                     builder = builder.tls(TlsMode::Secure).certs(certificates(config));
@@ -123,6 +125,7 @@ async fn pipeline(
     }
     let mut replies: Vec<Result<Value, RedisError>> =
         pipeline.ignore_errors().query_async(connection).await?;
+    // A failed `WAIT` or `TIME` fails them all: without it, no reply can be trusted.
     let after = if has_after { replies.pop().transpose()? } else { None };
     Ok(replies.into_iter().map(|reply| (reply, after.clone())).collect())
 }

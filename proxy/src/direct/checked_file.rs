@@ -68,6 +68,7 @@ impl Payload {
     fn end(mut self, kind: Kind) -> io::Result<()> {
         self.file.rewind()?;
         self.file.write_all(kind.first_line(self.length, self.checksum.finalize()).as_bytes())?;
+        // Before the rename. Otherwise a power failure can leave the new name with an empty file.
         self.file.into_inner()?.sync_all()
     }
 }

@@ -61,6 +61,8 @@ impl CounterTable {
 
     /// Removes the counters for which `keep` returns false.
     pub(super) fn retain(&mut self, keep: impl Fn(&Counter) -> bool) {
+        // Each save asks all shards, and mostly nothing is over. Built anew each time, the table
+        // would be copied every two seconds.
         if self.iter().all(|(_, counter)| keep(counter)) {
             return;
         }
@@ -74,6 +76,8 @@ impl CounterTable {
     fn slot(&self, id: &KeyId) -> Option<Slot> {
         let tag = tag(id);
         let is_own = |slot: &Slot| slot.tag == tag && self.at(*slot).is_some_and(|(own, _)| own == id);
+        // The first free slot ends the search. That is right only because no slot is ever freed
+        // alone: `retain` builds the table anew.
         from(&self.slots, home(id, self.slots.len())).map_while(|slot| *slot).find(is_own)
     }
 

@@ -104,6 +104,7 @@ async fn poll(
     data_centre: &str,
     connection: &mut Connection,
 ) -> Result<bool, EdgeError> {
+    // Before the request: a key that is revoked while the page is on its way is not in it.
     let polled_at = clock::now();
     let token = OriginToken { data_centre: data_centre.to_owned(), issued_at: polled_at }.sign(&feed.grants);
     let target = ChangesPage::target(direct.source.lock().cursor.as_ref());
@@ -123,6 +124,8 @@ impl Direct {
         let news = !page.keys.is_empty();
         page.keys.into_iter().for_each(|record| self.keys.merge_record(record));
         let mut source = self.source.lock();
+        // The feed is polled every few seconds. A page without news must not write the file each
+        // time.
         if news || source.cursor.as_ref() != Some(&page.cursor) {
             source.cursor = Some(page.cursor);
             self.records_changed.store(true, Ordering::Relaxed);

@@ -98,6 +98,8 @@ impl KeyTable {
         at: KeyMoment,
     ) -> Result<CountedCall, KeyError> {
         self.with(&key.id, |shard| {
+            // Read again under the lock: calls that waited for it bring times in any order, and
+            // counts must not go back.
             let now = shard.clock.read(at.counted_at);
             let (tier, secret_id, policy, limits) =
                 shard.check_key(key, Some(Scope::Tool(tool.label())), at.time, |record| {
@@ -319,6 +321,7 @@ impl KeyTable {
 
     /// Marks the counters as changed, so that they are saved again.
     pub fn set_changed(&self) {
+        // One is enough, because all are saved together.
         self.shards.iter().take(1).for_each(|shard| shard.lock().changed = true);
     }
 
@@ -361,6 +364,8 @@ impl KeyTable {
             shard.counters.iter().for_each(|(id, counter)| counter.write(id, now, &mut bytes));
             shard.units.retain(|_, usage| !usage.is_over(now));
             units.extend(shard.units.iter().map(|(id, usage)| (*id, usage.clone())));
+            // Under the lock: a call is either in the bytes or an event for the other process, and
+            // never both.
             then(&mut shard);
             drop(shard);
             out.write_all(&bytes)?;

@@ -31,6 +31,7 @@ pub fn is_replaced(name: &str) -> bool {
 /// Writes the gateway's header lines into a tool's response. `has_hsts` says that the tool has set
 /// `Strict-Transport-Security` itself.
 pub fn write_relayed(head: &mut impl Headers, info: ResponseInfo<'_>, has_hsts: bool) {
+    // Must not be sent over plain HTTP (RFC 6797, section 7.2), where anybody could have set it.
     if info.is_tls && !has_hsts {
         head.write_header(HSTS.0, HSTS.1.as_bytes());
     }

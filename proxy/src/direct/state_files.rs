@@ -210,6 +210,8 @@ impl StateFiles {
 
     /// Replaces the file of the units. There is none until a key has spent some.
     fn save_units(&self, units: &KeyUnits) -> bool {
+        // A file that exists is replaced even by nothing. Otherwise its units would come back with
+        // a restart.
         if units.is_empty() && !self.units.exists() {
             return true;
         }
@@ -252,6 +254,7 @@ impl StateFiles {
 
     fn set_aside(&self, path: &Path, lost: &str) -> Result<(), StateError> {
         let aside = checked_file::with_suffix(path, "damaged");
+        // Not deleted: the next save would replace the only evidence of what went wrong.
         fs::rename(path, &aside)
             .map_err(|error| StateError::NotRenamable { path: path.to_owned(), error })?;
         log::error!(

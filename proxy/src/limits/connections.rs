@@ -55,6 +55,8 @@ impl AddressTable {
         let mut counts = shard.lock();
         match counts.get_mut(&network) {
             Some(count) if *count > 1 => *count -= 1,
+            // Without entries of 0, the table is no larger than the number of clients that are
+            // connected.
             _ => drop(counts.remove(&network)),
         }
     }

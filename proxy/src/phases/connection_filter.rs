@@ -35,6 +35,8 @@ pub(super) fn connection_filter(
     let permit = match address.map(|address| state.limits.try_connect(address, clients)) {
         None => None,
         Some(Some(permit)) => Some(permit),
+        // The refusal would need a file as well, and an address at its limit closes no other
+        // client's connection for one.
         Some(None) if open > max_connections => return full(state),
         Some(None) => return refuse_address(state),
     };

@@ -53,6 +53,8 @@ pub(crate) fn respond(state: &State, call: Option<&Call>, record: &Record, reply
         }
         if let Some(proof) = record.log.proof {
             head.write_header_fmt(PROOF, proof);
+            // Tells the edge that a tool has got a part of this request, so that it does not send
+            // the call elsewhere or give it back.
             if end == CallEnd::CutOff {
                 head.write_header(SENT, b"1");
             }

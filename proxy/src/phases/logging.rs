@@ -26,6 +26,7 @@ pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
         log::info!("response aborted: request_id={} by={}", log.request_id, aborted.into_str());
     }
     if let Some(call) = call {
+        // Only here is the end of the response known. The call was charged when its response began.
         refund_aborted(state, call, record);
         settle_cut_upload(state, call, record);
         count(state, call, record);
@@ -53,6 +54,7 @@ pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
         tries: record.attempts,
         micros: micros(took),
         sent: record.sent,
+        // A response that the tool broke off is refunded, so its units would be wrong.
         units: call.and_then(|call| call.units).filter(|_| record.aborted != Some(Aborted::ByUpstream)),
         span,
         caller_trace: log.trace_id,

@@ -56,6 +56,7 @@ pub(super) fn request_filter<'a>(
     if let Some(client) = &mut record.log.client {
         client.record_head(request.raw);
     }
+    // The route comes before the key: a wrong path is 404 whoever asks.
     let read = Route::read(request.raw.method, request.raw.target);
     let called = match read {
         Ok((Route::CallTool(call), _)) => Some(call),
@@ -179,6 +180,7 @@ fn call_tool<'a>(
 ) -> Result<Action<'a>, Problem> {
     let (raw, head, config) = (request.raw, request.head, state.config.load());
     let pool = state.pool(called.tool);
+    // Before anything can refuse the call: the rest of its body is drained up to this length.
     record.max_body = pool.config.settings.max_body;
     let mut price = Price::FREE;
     let Admitted { key_id, secret_id, tier, charged, denied } = match &state.mode {
@@ -240,6 +242,7 @@ fn check(
     call.key_permit = Some(state.limits.try_enter(call.key_id, clients).ok_or_else(|| {
         outage::full(state, LimitKind::CallsInFlightPerKey, "the key has too many calls in flight")
     })?);
+    // A client must not upload a body for a call that no upstream can take.
     let has_body = head.chunked || head.content_length.is_some_and(|length| length > 0);
     if has_body && pool.recovers_in(now) > 0 {
         return Err(upstream_peer::none(call));

@@ -33,8 +33,12 @@ pub(super) fn fail_to_connect(
     if *error == OUT_OF_FILES {
         return out_of_files(state, call, now);
     }
+    // After this branch: a process without file descriptors says nothing about the upstream, and
+    // ejected healthy ones.
     record_failure(state, call, now);
     record_connect_failure(state, call, error, now);
+    // An upstream that failed once is not asked again for this call, even if it is still the best
+    // one.
     call.tried = call.tried_with_current();
     let found = upstream_peer::next(call, now);
     let in_time = record.buffered_at().elapsed() < call.pool.config.settings.answer_timeout;
@@ -72,6 +76,8 @@ pub(super) fn error_while_proxy(
     }
     match failure.cause {
         Cause::Status(status) => record_response(state, call, record, status, Instant::now()),
+        // A stale connection is no failure of the upstream, which has only closed it at its own
+        // timeout.
         _ if is_free_retry(call, failure.kind) => {}
         _ => record_failure(state, call, Monotonic::now()),
     }
@@ -102,10 +108,12 @@ pub(super) fn discard_response(
     }
     let now = Monotonic::now();
     let since = record.completed_at.unwrap_or_else(|| record.buffered_at());
+    // A retry that cannot end in time would replace a response that the client could have.
     let in_time = since.elapsed() < settings.answer_timeout;
     if !in_time || !call.pool.has_available(call.tried_with_current(), now) {
         return false;
     }
+    // One that was reserved when the attempt timed out is not spent twice.
     call.is_retry_reserved = call.is_retry_reserved || call.pool.try_spend_retry(now);
     if !call.is_retry_reserved {
         state.metrics.limits.record(LimitKind::RetryPercent);
@@ -120,6 +128,7 @@ fn plan_retry(state: &State, call: &mut Call, record: &Record, failure: Failure)
     let is_safe = failure.kind == FailureKind::Unprocessed || call.is_idempotent();
     let since = record.completed_at.unwrap_or_else(|| record.buffered_at());
     let in_time = since.elapsed() < call.pool.config.settings.answer_timeout;
+    // Once the response has begun, the client has a part of it.
     if !failure.is_replayable || record.responded_at.is_some() || !is_safe || !in_time {
         return None;
     }

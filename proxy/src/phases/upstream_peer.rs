@@ -69,6 +69,8 @@ pub(super) fn current(call: &mut Call, now: Monotonic) -> Option<Attempt> {
     let settings = &call.pool.config.settings;
     let target = call.upstream().and_then(Upstream::connect_target)?.clone();
     let has_other = || call.pool.has_available(call.tried_with_current(), now);
+    // Only if another upstream could take over. Without one, a slow response would be given up for
+    // nothing.
     let attempt = (call.is_idempotent() && settings.try_timeout < settings.answer_timeout && has_other())
         .then_some(settings.try_timeout);
     let timeouts = Timeouts { response: settings.answer_timeout, attempt, pause: settings.pause_timeout };

@@ -40,6 +40,7 @@ pub(super) fn upstream_response_filter(
         has_hsts |= name.eq_ignore_ascii_case(HSTS.0);
         true
     });
+    // Before the response is sent: the client's next call may come as soon as it has read the head.
     call.charged = settle(state, call, (status, CallEnd::Responded), reported.as_deref());
     let is_charged = call.price != Price::FREE && !is_uncharged(status, CallEnd::Responded);
     call.units = is_charged.then(|| call.price.cost(reported.as_deref()).units);
@@ -50,6 +51,8 @@ pub(super) fn upstream_response_filter(
     if direct {
         response_headers::write_relayed(head, response_info(record), has_hsts);
     }
+    // A shared cache may store a response without it (RFC 9111, section 3), and give it to another
+    // client.
     if !has_cache_control {
         head.write_header(PRIVATE.0, PRIVATE.1.as_bytes());
     }

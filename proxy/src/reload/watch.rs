@@ -84,6 +84,7 @@ impl FileWatch {
     /// program writes all the time keeps no other from being loaded, except the first.
     pub(super) fn poll_changed(&mut self) -> bool {
         self.files.iter_mut().for_each(Watched::check);
+        // A half-written configuration could be valid, and would be applied.
         let is_first_at_rest = !self.files.first().is_some_and(Watched::is_being_written);
         let is_due = |file: &Watched| file.has_changed() && !file.is_being_written();
         is_first_at_rest && self.files.iter().any(is_due)
@@ -119,6 +120,8 @@ fn version(file: &Path) -> Option<Version> {
         inode: metadata.ino(),
         length: metadata.len(),
         modified: (metadata.mtime(), metadata.mtime_nsec()),
+        // The length and the time of a change can be the same, as after `cp -p`. The time of the
+        // inode cannot be set.
         changed: (metadata.ctime(), metadata.ctime_nsec()),
     })
 }

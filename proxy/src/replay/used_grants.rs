@@ -131,6 +131,8 @@ async fn work(config: &ValkeyConfig, mut uses: mpsc::UnboundedReceiver<GrantUse>
                 }
             }
         }
+        // Dropping the uses tells their calls that there is no reply. They go by this process's
+        // memory.
         batch.clear();
     }
 }
@@ -197,6 +199,8 @@ async fn store(
     let set = batch.iter().map(|used| {
         let mut set = redis::cmd("SET");
         set.arg(format!("{}:grant:{}:{}", config.prefix, used.data_centre, used.request)).arg(1);
+        // `NX` makes the first of two proxies the only one, in one step. A read before a write
+        // would let both pass.
         set.arg("NX").arg("PX").arg(2 * VALID_MS).take()
     });
     let replies = connection.run(set.collect(), None).await?;

@@ -37,6 +37,8 @@ impl FileBudget {
     /// Shares out this number of files. A client that is served needs a second file for its upstream.
     fn new(files: usize, config: &Config) -> Self {
         let servers: usize = config.pools.iter().map(|(_, pool)| pool.upstreams.len()).sum();
+        // Beyond that, Linux gives a user's new pipes a page or two (`pipe-user-pages-soft`), and a
+        // splice moves as little.
         let pipes = (files / 1_024 * PIPES).min(MAX_PIPES);
         let free = files - (RESERVE + servers).min(files / 4) - 2 * pipes;
         let (clients, upstreams) = (free / 2, free - free / 2);

@@ -36,6 +36,8 @@ pub(super) fn send(to: impl AsFd, text: &[u8], fds: &[BorrowedFd<'_>]) -> io::Re
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let sent = sendmsg(to, &[IoSlice::new(text)], &mut control, SEND)?;
+    // The sockets went with the first part and cannot be sent again. The new process refuses half a
+    // line.
     if sent < text.len() { Err(io::ErrorKind::WriteZero.into()) } else { Ok(()) }
 }
 

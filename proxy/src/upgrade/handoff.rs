@@ -54,6 +54,8 @@ impl Handoff {
         let sockets = handoff.get("sockets")?.as_array()?.iter();
         Some(Self {
             process: handoff.get("process")?.as_u64()?.try_into().ok()?,
+            // Members that an older process does not send have defaults, so that an upgrade from it
+            // works.
             direct: handoff.get("direct").and_then(Value::as_bool).unwrap_or(false),
             grants_known_since: handoff.get("grants_known_since").and_then(Value::as_u64).map(UnixMillis),
             sockets: sockets.map(SocketRole::parse).collect::<Option<_>>()?,

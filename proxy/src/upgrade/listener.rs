@@ -33,6 +33,8 @@ impl PrivateListener {
 
     fn try_bind(what: SocketKind, path: &Path, replace: bool) -> Result<Self, Cause> {
         check_directory(path)?;
+        // A socket file alone says nothing: a killed process leaves one. Only a listener is a
+        // running process.
         if !replace && UnixStream::connect(path).is_ok() {
             return Err(Cause::InUse);
         }
@@ -41,6 +43,7 @@ impl PrivateListener {
         let _removed = fs::remove_file(&private_path);
         let listener = UnixListener::bind(&private_path)?;
         let listener = Self { listener, what, path: path.to_owned(), private_path, is_published: false };
+        // Before it is published: until then no other process knows the path.
         fs::set_permissions(&listener.private_path, fs::Permissions::from_mode(0o600))?;
         listener.listener.set_nonblocking(true)?;
         Ok(listener)

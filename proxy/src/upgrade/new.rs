@@ -55,6 +55,8 @@ impl OldProcess {
             Err(error) if has_no_listener(&error) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
+        // Another user's process could pass sockets on which it accepts too, and get clients with
+        // their keys.
         if !listener::is_own(path)? {
             return Err(Cause::ForeignOwner);
         }
@@ -67,6 +69,8 @@ impl OldProcess {
             return Err(Cause::Closed);
         }
         let handoff = Handoff::parse(&line)
+            // The records mean something else in the other mode: requests would be applied as
+            // counts.
             .filter(|handoff| handoff.sockets.len() == sockets.len() && handoff.direct == direct)
             .ok_or(Cause::Incompatible)?;
         stream.set_nonblocking(true)?;
@@ -103,10 +107,13 @@ impl OldProcess {
     /// exchanges records until the old process has exited.
     pub(super) async fn take_over(self, state: &State, begin: impl FnOnce()) {
         const POLL_EVERY: Duration = Duration::from_millis(10);
+        // The old process serves until every upstream was probed here. Before, calls would get a
+        // 503.
         while !state.is_prepared() {
             sleep(POLL_EVERY).await;
         }
         let (other, queue) = mpsc::channel(QUEUE);
+        // Before the import: what is counted here from the first call on is new to the old process.
         state.mode.mirror_to(Some(other));
         let imported = import(self.stream, state, self.grants_known_since).await;
         // An old process that fails now has exited or is about to. This one serves in any case.
@@ -142,6 +149,7 @@ async fn import(
 ) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
     let (mut from, mut to) = UnixStream::from_std(stream)?.into_split();
     to.write_all(READY).await?;
+    // Bounded: an old process that hangs must not keep this one from serving.
     timeout(STATE_TIMEOUT, sync_record::receive(&mut from, |record| state.mode.apply(record))).await??;
     state.mode.import(grants_known_since);
     Ok((from, to))

@@ -144,6 +144,7 @@ impl Parts {
     /// Passes the sockets and the state to a new process. Nothing has changed here until the new
     /// process is ready and has received the whole state.
     async fn hand_off(&mut self, mut stream: UnixStream, state: &State) -> io::Result<NewProcess> {
+        // Whoever gets the sockets gets the clients, with their keys.
         if stream.peer_cred()?.uid() != geteuid().as_raw() {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
@@ -165,10 +166,13 @@ impl Parts {
             .await?;
         let mut response = [0; READY.len()];
         timeout(READY_TIMEOUT, stream.read_exact(&mut response)).await??;
+        // A process that fails before it is ready has changed nothing here.
         if response != READY {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let (other, queue) = mpsc::channel(QUEUE);
+        // From now on each change is also sent on. What was before is in the records, so that
+        // nothing is missing between them.
         let exported = match state.mode.export(other) {
             Ok(records) => send_all(records, &mut stream).await,
             Err(error) => Err(error),
@@ -177,6 +181,7 @@ impl Parts {
             state.mode.mirror_to(None);
             return Err(error);
         }
+        // Tracked before the sockets are left: the shutdown that follows must wait for the records.
         let new = NewProcess { stream, queue, unsent: state.drain.track(WorkKind::Sending) };
         self.leave(state);
         Ok(new)
@@ -191,6 +196,7 @@ impl Parts {
             state.drain.requests()
         );
         state.drain.hand_over();
+        // The path belongs to the new process now. Removed here, no further upgrade would find it.
         self.listener.leave();
         self.sockets.clear();
         // A failed send means that the process is exiting already.
@@ -212,6 +218,8 @@ impl NewProcess {
         let (mut from, mut to) = stream.into_split();
         let sent = async move {
             let _unsent = unsent;
+            // The new process accepts connections only after this record, when it has the whole
+            // state.
             to.write_all(&END).await?;
             sync_record::send(queue, &mut to, last_call(state)).await
         };
@@ -226,6 +234,8 @@ async fn last_call(state: &State) {
     let mut phase = state.drain.phase();
     // This cannot fail, because `state` holds the sender.
     drop(phase.wait_for(|phase| *phase == Phase::Closing).await);
+    // The end of the last call is still to be told: the new process missed how calls had ended, and
+    // let one too many pass.
     while state.drain.requests() > 0 {
         sleep(POLL_EVERY).await;
     }

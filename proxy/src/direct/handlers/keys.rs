@@ -99,8 +99,10 @@ pub(super) async fn issue(context: &Context<'_>, incoming: &mut Incoming<'_>) ->
     let issued = new.issue(environment, key.entropy(&nonce, signing), signing, at);
     if stores {
         let unsaved = context.direct.add_unsaved(issued.record.clone());
+        // Before the save, so that one write makes the key and the end of its request durable.
         step(IssueStep::Done);
         if let Err(problem) = save(context, unsaved).await {
+            // Left as done, a retry would get 201 for a key that no file has, as it once did.
             step(IssueStep::Failed);
             return Err(problem);
         }
@@ -207,6 +209,8 @@ pub(super) async fn changed(
 /// change is taken back.
 pub(super) async fn save(context: &Context<'_>, unsaved: Unsaved) -> Result<KeyRecord, Problem> {
     if let Err(problem) = store(context).await {
+        // The caller gets a 503. With a full disk, the key was active all the same, and a rotation
+        // locked its holder out.
         context.direct.undo(unsaved);
         return Err(problem);
     }
@@ -217,6 +221,7 @@ pub(super) async fn save(context: &Context<'_>, unsaved: Unsaved) -> Result<KeyR
 /// Saves the records before the response that depends on them is sent.
 async fn store(context: &Context<'_>) -> Result<(), Problem> {
     let direct = Arc::clone(context.direct);
+    // A slow disk must not stop the calls that this thread serves.
     let stored = spawn_blocking(move || direct.save_records());
     if stored.await.unwrap_or(false) { Ok(()) } else { Err(unavailable()) }
 }

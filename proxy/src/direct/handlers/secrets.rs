@@ -74,6 +74,7 @@ async fn create_once(
         match saved {
             Ok(added) => record = added,
             Err(problem) => {
+                // Left as done, a retry would get a secret that no file has.
                 step(IssueStep::Failed);
                 return Err(problem);
             }

@@ -135,6 +135,7 @@ impl Shard {
             return;
         }
         let mut ages: Vec<u64> = self.entries.values().map(|entry| now.since(entry.used_at)).collect();
+        // Half of them at once. Evicted one by one, each new key would search a full shard.
         let middle = ages.len() / 2;
         let (_, oldest_kept, _) = ages.select_nth_unstable(middle);
         let oldest_kept = *oldest_kept;

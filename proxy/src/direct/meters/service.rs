@@ -66,6 +66,8 @@ impl BackgroundService for MeterService {
                 }
             }
         }
+        // Without a worker that can send, `restore` ends: records come to an edge's proxies by the
+        // feed.
         drop(connected);
         if let MeterAuthority::Valkey(config) = authority {
             let meters = Arc::clone(&self.meters);
@@ -90,6 +92,7 @@ async fn give_back(meters: &Arc<Meters>, drain: &Arc<Drain>) {
         return;
     }
     let _unsent = drain.track(WorkKind::Sending);
+    // A call in flight may still spend what is held, or bring units back.
     while drain.requests() > 0 {
         sleep(REPORT_EVERY).await;
     }
@@ -103,6 +106,7 @@ async fn give_back(meters: &Arc<Meters>, drain: &Arc<Drain>) {
 
 async fn run(meters: &Arc<Meters>, mut work: mpsc::UnboundedReceiver<Work>) {
     let mut ticks = interval(REPORT_EVERY);
+    // After a pause of the process, the missed ticks would all come at once.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut turn = 0_usize;
     loop {
@@ -132,6 +136,7 @@ async fn run(meters: &Arc<Meters>, mut work: mpsc::UnboundedReceiver<Work>) {
 /// have lost them. Records of an edge come to every proxy by the feed.
 async fn restore(direct: Arc<Direct>, meters: Arc<Meters>, mut connections: mpsc::UnboundedReceiver<()>) {
     while connections.recv().await.is_some() {
+        // The lanes connect at about the same time. The records are sent once for all of them.
         while connections.try_recv().is_ok() {}
         if !direct.issues_keys() {
             continue;

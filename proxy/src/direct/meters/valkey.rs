@@ -157,6 +157,7 @@ impl Lane {
     /// Ends an exchange: its keys are free for the next one, and what has lost its turn is sent again.
     fn end(&mut self, outcome: Outcome) {
         let Outcome { ended, conflicts, generation, is_broken } = outcome;
+        // An older exchange says nothing about the connection that has replaced its own.
         if is_broken && generation == self.generation {
             self.connection = None;
         }
@@ -172,6 +173,7 @@ impl Lane {
     fn free(&mut self, id: &KeyId) {
         let waiting = self.busy.remove(id).filter(|jobs| !jobs.is_empty());
         if let (Some(mut jobs), Entry::Vacant(place)) = (waiting, self.ready.entry(*id)) {
+            // A call that gave up meanwhile must not be counted.
             jobs.retain(|job| !job.is_abandoned());
             place.insert(jobs);
         }

@@ -39,6 +39,7 @@ pub(super) fn verify(
     let now = record.started.time;
     let keys = &edge.config.load().keys;
     let (grant, proof) = Grant::verify(text, call, path_and_query, data_centre, keys, now)?;
+    // The grant is verified first, so that strangers cost the store nothing.
     let stored = match (record.log.stored_use, &edge.used_grants) {
         (None, Some(used)) => {
             let stored = used.record(data_centre, grant.request_id);

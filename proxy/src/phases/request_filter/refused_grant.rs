@@ -58,6 +58,7 @@ pub(super) fn problem(
             now: record.started.time,
         },
     );
+    // Each is counted, but not logged: strangers could fill the disk with lines.
     state.metrics.grants_refused.inc(refusal.reason);
     if let Some(more) = edge.refused.record(refusal.reason, Monotonic::at(record.started.instant)) {
         let (fields, id) = (Fields(&refusal), record.log.request_id);
