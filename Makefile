@@ -55,7 +55,7 @@ sim: ## the simulators of limiter and exchange (SIM_SEED=n: one random world; TI
 	elif [ -n "$(MUTANTS)" ]; then node scripts/sim-mutants.mjs; \
 	else cargo run --locked --release -p tests --bin sim && cargo test --locked -p transport --lib -- --nocapture exchange_keeps; fi
 
-costs: ## what requests without a key or with a Free key cost in operations and dollars; renews the table in docs/operating.md
+costs: ## what requests without a key or with a Free key cost in operations and dollars; renews the table in docs/edge.md
 	@scripts/build-edge.sh
 	cargo run --locked -p tests --bin costs
 

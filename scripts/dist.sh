@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `make dist`: a release in target/dist: a tarball, a Debian package, the Worker, and their checksums.
-# SIGNING_KEY=FILE signs the checksums with that SSH key (docs/operating.md, "Packages"). It may be a public key whose private
+# SIGNING_KEY=FILE signs the checksums with that SSH key (docs/operating/install.md, "Packages"). It may be a public key whose private
 # half an agent has. PROGRAMS=FOLDER takes the programs from there instead of building them, and OUT=FOLDER is where the release
 # goes, for the tests.
 set -euo pipefail

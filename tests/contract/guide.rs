@@ -1,4 +1,4 @@
-//! The operating guide against the source of the edge.
+//! `docs/edge.md` and `docs/webhooks.md` against the source of the edge.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -28,7 +28,7 @@ fn source_of_the_edge() -> String {
 
 /// Returns the log events of the edge that the guide explains.
 fn explained_events() -> BTreeSet<String> {
-    let guide = fs::read_to_string(Path::new(ROOT).join("docs/operating.md")).unwrap();
+    let guide = fs::read_to_string(Path::new(ROOT).join("docs/edge.md")).unwrap();
     let (_, table) = guide.split_once("| event at the edge | meaning |\n").unwrap();
     let (table, _) = table.split_once("\n\n").unwrap();
     let names =
@@ -46,7 +46,7 @@ fn log_event_of_the_edge_is_explained_in_the_guide() {
         .collect();
     assert!(logged.len() > 30, "{logged:?}");
     let missing: Vec<_> = logged.difference(&explained).collect();
-    assert!(missing.is_empty(), "not in the table of docs/operating.md: {missing:?}");
+    assert!(missing.is_empty(), "not in the table of docs/edge.md: {missing:?}");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn webhooks_guide_has_the_example_of_each_kind() {
 /// The table is what `make costs` measured. The goal is a dollar for a million requests.
 #[test]
 fn cost_above_the_goal_has_its_reason_in_the_guide() {
-    let guide = fs::read_to_string(Path::new(ROOT).join("docs/operating.md")).unwrap();
+    let guide = fs::read_to_string(Path::new(ROOT).join("docs/edge.md")).unwrap();
     let (_, section) = guide.split_once("writes what follows -->\n").unwrap();
     let (table, section) = section.split_once("<!-- end of costs -->").unwrap();
     let (reasons, _) = section.split_once("\n## ").unwrap();

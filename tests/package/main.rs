@@ -77,7 +77,7 @@ fn checksums_are_those_of_tarball_and_package() {
 
 /// Returns true if the commands of the guide that verify a release succeed in a folder.
 fn is_verified(folder: &Path) -> bool {
-    let guide = fs::read_to_string(root().join("docs/operating.md")).unwrap();
+    let guide = fs::read_to_string(root().join("docs/operating/install.md")).unwrap();
     let (_, rest) = guide.split_once("**Verify a release.**").unwrap();
     let commands = rest.split("```").nth(1).unwrap().strip_prefix("sh\n").unwrap();
     let ran = Command::new("sh").args(["-e", "-c", commands]).current_dir(folder).output().unwrap();
@@ -219,7 +219,7 @@ fn links_between_the_texts_of_a_release_hold() {
     run(Command::new("dpkg-deb").arg("--extract").arg(&RELEASE.debian).arg(unpacked.path()));
     let package = unpacked.path().join("usr/share/doc/utg-proxy");
     for (texts, folder) in [("tarball", &RELEASE.tree), ("Debian package", &package)] {
-        assert!(folder.join("docs/operating.md").exists(), "{texts}");
+        assert!(folder.join("docs/operating/README.md").exists(), "{texts}");
         assert_eq!(dead_links(folder), Vec::<String>::new(), "{texts}");
     }
 }

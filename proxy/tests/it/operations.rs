@@ -1,4 +1,4 @@
-//! `conf/` and `docs/operating.md` match the binary.
+//! `conf/` and `docs/operating/` match the binary.
 
 use std::{
     collections::BTreeSet,
@@ -16,6 +16,12 @@ use tests::{FakeTool, ToolBehavior, grant::call, process::binary, proxy::ProxyCo
 
 fn file(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)).unwrap()
+}
+
+/// Returns the text of all pages of the operating guide.
+fn guide() -> String {
+    const PAGES: [&str; 6] = ["install", "traffic", "tls-and-secrets", "direct-mode", "runbook", "reference"];
+    PAGES.map(|page| file(&format!("docs/operating/{page}.md"))).concat()
 }
 
 /// Returns the values of a key in `conf/alerts.yml`. They stand on the line of the key, or are folded below it.
@@ -126,11 +132,11 @@ fn panels_of_the_dashboard_do_not_overlap() {
 
 #[test]
 fn alert_has_a_summary_and_a_runbook_entry() {
-    let guide = file("docs/operating.md");
-    let entries: BTreeSet<_> = guide.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+    let runbook = file("docs/operating/runbook.md");
+    let entries: BTreeSet<_> = runbook.lines().filter_map(|line| line.strip_prefix("### ")).collect();
     let names = alert_lines("alert:");
     let links: Vec<_> =
-        names.iter().map(|name| format!("docs/operating.md#{}", name.to_lowercase())).collect();
+        names.iter().map(|name| format!("docs/operating/runbook.md#{}", name.to_lowercase())).collect();
     assert_eq!(alert_lines("runbook:"), links);
     assert_eq!(entries, names.iter().map(String::as_str).collect());
     for key in ["expr:", "for:", "labels:", "summary:"] {
@@ -141,7 +147,7 @@ fn alert_has_a_summary_and_a_runbook_entry() {
 
 #[test]
 fn guide_explains_every_code_that_operators_can_fix() {
-    let guide = file("docs/operating.md");
+    let guide = file("docs/operating/runbook.md");
     let codes = codes::TABLE.iter().filter(|code| code.status() >= 500 || **code == codes::GRANT_INVALID);
     for code in codes {
         let row = format!("| `{}` | {} |", code.as_str(), code.status());
@@ -152,7 +158,7 @@ fn guide_explains_every_code_that_operators_can_fix() {
 #[test]
 fn setting_in_the_guide_exists() {
     let keys = Config::keys();
-    let guide = file("docs/operating.md");
+    let guide = guide();
     let words = guide.split('`').skip(1).step_by(2).filter_map(|code| code.split([' ', '=']).next());
     let settings = words.filter(|word| {
         word.split_once('.').is_some_and(|(section, _)| keys.contains(section)) && !word.contains('/')
@@ -164,7 +170,7 @@ fn setting_in_the_guide_exists() {
 
 #[test]
 fn systemd_unit_matches_the_binary_and_the_guide() {
-    let (unit, guide) = (file("conf/proxy.service"), file("docs/operating.md"));
+    let (unit, guide) = (file("conf/proxy.service"), file("docs/operating/install.md"));
     let help = Command::new(binary("proxy")).arg("--help").output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
     let commands: Vec<_> =

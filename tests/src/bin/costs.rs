@@ -1,5 +1,5 @@
 //! Prints what a request without a key, or with a Free key, costs the operator, and renews the table in
-//! docs/operating.md: `make costs`.
+//! docs/edge.md: `make costs`.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -128,7 +128,7 @@ fn main() {
         groups.map(|group| group.join().unwrap()).concat()
     });
     println!("{HEAD}{rows}");
-    let guide = root().join("docs/operating.md");
+    let guide = root().join("docs/edge.md");
     let text = fs::read_to_string(&guide).unwrap();
     let (before, rest) = text.split_once(BEGIN).unwrap();
     let (_, after) = rest.split_once(END).unwrap();
