@@ -66,6 +66,6 @@ fn faulty(detail: String) -> Problem {
 }
 
 /// Returns the refusal of a query.
-pub fn invalid(detail: &'static str) -> Problem {
+pub fn invalid(detail: impl Into<Cow<'static, str>>) -> Problem {
     Problem::new(codes::FIELDS_INVALID, detail)
 }

@@ -80,7 +80,7 @@ pub struct Event {
 
 impl EventKind {
     /// Every kind once, in the order of the codes.
-    pub const ALL: [Self; 4] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the code, which is stored.
     pub const fn code(self) -> u8 {

@@ -1,33 +1,19 @@
 //! The limit on deliveries that wait for one endpoint.
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::WebhookKind;
 
 /// Most deliveries that wait for one endpoint.
 pub const MAX_PENDING: u64 = 10_000;
 
-/// A number for each kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct KindCounts {
-    /// Of [`WebhookKind::PageView`].
-    pub page_view: u64,
-    /// Of [`WebhookKind::Click`].
-    pub click: u64,
-    /// Of [`WebhookKind::QrScan`].
-    pub qr_scan: u64,
-    /// Of [`WebhookKind::PagePublished`].
-    pub page_published: u64,
-    /// Of [`WebhookKind::QuotaThreshold`].
-    pub quota_threshold: u64,
-    /// Of [`WebhookKind::QuotaExceeded`].
-    pub quota_exceeded: u64,
-    /// Of [`WebhookKind::KeyExpiring`].
-    pub key_expiring: u64,
-    /// Of [`WebhookKind::WebhookFailing`].
-    pub webhook_failing: u64,
-}
+/// A number for each kind. In JSON it is an object with the names of the kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KindCounts([u64; WebhookKind::ALL.len()]);
 
 /// The number of deliveries to drop, the oldest of each group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,36 +25,55 @@ pub struct Excess {
 }
 
 impl KindCounts {
+    /// Returns the number of a kind.
+    pub fn of(&self, kind: WebhookKind) -> u64 {
+        self.0.get(kind as usize).copied().unwrap_or_default()
+    }
+
     /// Adds to the number of a kind.
-    pub const fn add(&mut self, kind: WebhookKind, number: u64) {
-        let count = match kind {
-            WebhookKind::PageView => &mut self.page_view,
-            WebhookKind::Click => &mut self.click,
-            WebhookKind::QrScan => &mut self.qr_scan,
-            WebhookKind::PagePublished => &mut self.page_published,
-            WebhookKind::QuotaThreshold => &mut self.quota_threshold,
-            WebhookKind::QuotaExceeded => &mut self.quota_exceeded,
-            WebhookKind::KeyExpiring => &mut self.key_expiring,
-            WebhookKind::WebhookFailing => &mut self.webhook_failing,
-        };
-        *count = count.saturating_add(number);
+    pub fn add(&mut self, kind: WebhookKind, number: u64) {
+        if let Some(count) = self.0.get_mut(kind as usize) {
+            *count = count.saturating_add(number);
+        }
     }
 
     /// Returns the sum.
-    pub const fn total(&self) -> u64 {
-        self.visits().saturating_add(self.page_published).saturating_add(self.alerts())
+    pub fn total(&self) -> u64 {
+        self.0.iter().fold(0, |sum, count| sum.saturating_add(*count))
+    }
+}
+
+impl Serialize for KindCounts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(WebhookKind::ALL.into_iter().zip(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for KindCounts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(CountsVisitor)
+    }
+}
+
+struct CountsVisitor;
+
+impl<'de> Visitor<'de> for CountsVisitor {
+    type Value = KindCounts;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object with a number for each kind")
     }
 
-    /// Returns the number of alerts.
-    pub const fn alerts(&self) -> u64 {
-        let of_keys =
-            self.quota_threshold.saturating_add(self.quota_exceeded).saturating_add(self.key_expiring);
-        of_keys.saturating_add(self.webhook_failing)
-    }
-
-    /// Returns the number of page views, clicks and scans.
-    pub const fn visits(&self) -> u64 {
-        self.page_view.saturating_add(self.click).saturating_add(self.qr_scan)
+    // A kind that is missing counts 0, and an unknown one nothing: another version of the worker may
+    // have stored the object.
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<KindCounts, A::Error> {
+        let mut counts = KindCounts::default();
+        while let Some((name, number)) = members.next_entry::<Cow<'_, str>, u64>()? {
+            if let Ok(kind) = name.parse() {
+                counts.add(kind, number);
+            }
+        }
+        Ok(counts)
     }
 }
 
@@ -112,10 +117,19 @@ mod tests {
         let mut counts = KindCounts::default();
         for (kind, number) in WebhookKind::ALL.into_iter().zip(1..) {
             counts.add(kind, number);
+            assert_eq!(counts.of(kind), number);
         }
-        assert_eq!((counts.visits(), counts.alerts(), counts.total()), (6, 26, 36));
+        assert_eq!(counts.total(), (1..=WebhookKind::ALL.len() as u64).sum::<u64>());
         let text = serde_json::to_string(&counts).unwrap();
-        assert!(text.starts_with(r#"{"page_view":1,"click":2,"qr_scan":3,"page_published":4,"#), "{text}");
         assert_eq!(json::from_str(&text), Ok(counts));
+    }
+
+    /// What a worker before this one has stored, and one after it that knows another kind.
+    #[test]
+    fn stored_counts_are_read_by_the_names_of_kinds() {
+        let stored = r#"{"page_view":1,"click":2,"qr_scan":3,"page_published":4,"another_kind":5}"#;
+        let counts: KindCounts = json::from_str(stored).unwrap();
+        assert_eq!((counts.of(WebhookKind::QrScan), counts.of(WebhookKind::PagePublished)), (3, 4));
+        assert_eq!((counts.of(WebhookKind::WebhookFailing), counts.total()), (0, 10));
     }
 }

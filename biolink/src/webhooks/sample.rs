@@ -26,44 +26,46 @@ const PRODUCTS: [ProductId; 2] = [ProductId::new([3; 12]), ProductId::new([4; 12
 impl EventHead {
     /// Returns a realistic envelope of a kind. The page is an example.
     pub fn render_sample(&self, kind: WebhookKind) -> String {
-        if kind == WebhookKind::PagePublished {
-            return self.render_publication(&publication(self), &card());
-        }
-        if let Some(alert) = alert(self, kind) {
-            return self.render_alert(&alert);
-        }
-        let visit = Visit::new(kind, self.at, 0x9f3a_51c2_07d4, |dimension| value(kind, dimension));
-        self.render_visit(&visit, &card())
+        let event = match kind {
+            WebhookKind::PageView | WebhookKind::Click | WebhookKind::QrScan => {
+                let visit = Visit::new(kind, self.at, 0x9f3a_51c2_07d4, |dimension| value(kind, dimension));
+                return self.render_visit(&visit, &card());
+            }
+            WebhookKind::PagePublished => return self.render_publication(&publication(self), &card()),
+            WebhookKind::QuotaThreshold => of_key(
+                self,
+                AlertCause::QuotaThreshold {
+                    window: Window::Day,
+                    day: self.at.day(),
+                    percent: 80,
+                    used: 8_000,
+                    limit: 10_000,
+                },
+            ),
+            WebhookKind::QuotaExceeded => of_key(self, AlertCause::QuotaExceeded { window: Window::Minute }),
+            WebhookKind::KeyExpiring => of_key(
+                self,
+                AlertCause::KeyExpiring {
+                    secret: Some((SecretId::new([5; 8]), "Build server".to_owned())),
+                    expires_at: self.at.day().end().plus(EXPIRY_MS),
+                    days: 7,
+                },
+            ),
+            WebhookKind::WebhookFailing => AlertEvent::Webhook {
+                id: EndpointId::new([6; 12]),
+                url: "https://hooks.example.com/crm".to_owned(),
+                at: self.at,
+                disabled: None,
+                consecutive_failures: 5,
+                failing_since: Some(self.at.minus(FAILING_MS)),
+            },
+        };
+        self.render_alert(&event)
     }
 }
 
-fn alert(head: &EventHead, kind: WebhookKind) -> Option<AlertEvent> {
-    let day = head.at.day();
-    let cause = match kind {
-        WebhookKind::QuotaThreshold => {
-            AlertCause::QuotaThreshold { window: Window::Day, day, percent: 80, used: 8_000, limit: 10_000 }
-        }
-        WebhookKind::QuotaExceeded => AlertCause::QuotaExceeded { window: Window::Minute },
-        WebhookKind::KeyExpiring => AlertCause::KeyExpiring {
-            secret: Some((SecretId::new([5; 8]), "Build server".to_owned())),
-            expires_at: day.end().plus(EXPIRY_MS),
-            days: 7,
-        },
-        WebhookKind::WebhookFailing => {
-            return Some(AlertEvent::Webhook {
-                id: EndpointId::new([6; 12]),
-                url: "https://hooks.example.com/crm".to_owned(),
-                at: head.at,
-                disabled: None,
-                consecutive_failures: 5,
-                failing_since: Some(head.at.minus(FAILING_MS)),
-            });
-        }
-        WebhookKind::PageView | WebhookKind::Click | WebhookKind::QrScan | WebhookKind::PagePublished => {
-            return None;
-        }
-    };
-    Some(AlertEvent::Key { id: KeyId::new([1; 12]), alert: Alert { at: head.at, cause } })
+const fn of_key(head: &EventHead, cause: AlertCause) -> AlertEvent {
+    AlertEvent::Key { id: KeyId::new([1; 12]), alert: Alert { at: head.at, cause } }
 }
 
 fn card() -> Card {

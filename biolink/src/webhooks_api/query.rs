@@ -171,12 +171,7 @@ fn read_state(text: &str) -> Result<DeliveryState, Problem> {
 }
 
 fn read_kind(text: &str) -> Result<WebhookKind, Problem> {
-    let unknown = |_| {
-        invalid(
-            "type must be one of page_view, click, qr_scan, page_published, quota_threshold, quota_exceeded, key_expiring, webhook_failing",
-        )
-    };
-    text.parse().map_err(unknown)
+    text.parse().map_err(|_| invalid(format!("type must be one of {}", WebhookKind::names())))
 }
 
 fn read_event(text: &str) -> Result<u64, Problem> {

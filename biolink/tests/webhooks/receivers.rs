@@ -76,7 +76,7 @@ fn backlog_of_an_outage_drops_the_oldest_visits() {
     check(&world);
     let (all, lost) = (world.deliveries.len() as u64, world.dropped.total());
     assert_eq!((all, all - lost), (25_920, MAX_PENDING));
-    assert_eq!(world.dropped.page_view, lost);
+    assert_eq!(world.dropped.of(WebhookKind::PageView), lost);
     let delivered = world.in_state(|state| matches!(state, State::Delivered { .. }));
     assert_eq!(delivered as u64, all - lost);
     let newest = world.deliveries.iter().rposition(|delivery| delivery.state == State::Dropped).unwrap();

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use shared::time::UnixMillis;
 
 use super::Endpoint;
-use crate::webhooks::{KindCounts, WebhookSecret};
+use crate::webhooks::{WebhookKind, WebhookSecret};
 
 /// Returns what an owner may write of an endpoint, but for its headers: what a `PATCH` is merged into.
 pub(super) fn writable(endpoint: &Endpoint) -> Map<String, Value> {
@@ -87,19 +87,17 @@ impl Endpoint {
     /// any, because stores had to drop them.
     pub fn describe_statistics(&self, pending: u64, lost: u64) -> Value {
         let statistics = &self.statistics;
-        let by_kind = |counts: &KindCounts| {
-            json!({ "total": counts.total(), "page_view": counts.page_view, "click": counts.click,
-                "qr_scan": counts.qr_scan, "page_published": counts.page_published,
-                "quota_threshold": counts.quota_threshold, "quota_exceeded": counts.quota_exceeded,
-                "key_expiring": counts.key_expiring, "webhook_failing": counts.webhook_failing })
-        };
+        let counts = &statistics.dropped;
+        let number = |kind: WebhookKind| (kind.as_str().to_owned(), Value::from(counts.of(kind)));
+        let mut dropped: Map<_, _> = WebhookKind::ALL.into_iter().map(number).collect();
+        dropped.insert("total".to_owned(), counts.total().into());
         json!({
             "object": "webhook_statistics",
             "webhook_id": self.id.to_string(),
             "delivered": statistics.delivered,
             "failed": statistics.failed,
             "pending": pending,
-            "dropped": by_kind(&statistics.dropped),
+            "dropped": dropped,
             "lost": lost,
             "attempts": { "successful": statistics.successful_attempts, "failed": statistics.failed_attempts },
             "latency_ms": { "p50": statistics.percentile_ms(50), "p95": statistics.percentile_ms(95) },

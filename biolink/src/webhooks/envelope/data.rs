@@ -133,9 +133,8 @@ struct ProductData<'a> {
 /// Returns the data of a visitor's event.
 pub(super) fn visited<'a>(visit: &'a Visit, card: &'a Card) -> Data<'a> {
     let value = |dimension| visit.value(dimension);
-    let kind = visit.kind;
     let is_scanned = value(Dimension::Channel) == Some("qr");
-    Data::Visit(VisitData {
+    let mut data = VisitData {
         page: PageData {
             id: card.id,
             slug: card.slug.as_deref(),
@@ -143,15 +142,9 @@ pub(super) fn visited<'a>(visit: &'a Visit, card: &'a Card) -> Data<'a> {
             external_id: card.external_id.as_deref(),
             revision: card.revision,
         },
-        view: (kind == WebhookKind::PageView)
-            .then(|| View { url: card.url.as_deref(), via: is_scanned.then_some("qr") }),
-        click: (kind == WebhookKind::Click).then(|| {
-            Click::on(value(Dimension::Target).unwrap_or_default(), value(Dimension::Variant), card)
-        }),
-        qr_code: (kind == WebhookKind::QrScan).then(|| {
-            let (id, via) = (value(Dimension::QrCode), value(Dimension::Via));
-            QrCode { id, url: code_url(id, via, card) }
-        }),
+        view: None,
+        click: None,
+        qr_code: None,
         visit: Visitor {
             visitor_id: (visit.visitor != 0).then(|| format!("v_{:012x}", visit.visitor)),
             channel: value(Dimension::Channel),
@@ -172,7 +165,27 @@ pub(super) fn visited<'a>(visit: &'a Visit, card: &'a Card) -> Data<'a> {
             qr_code_id: value(Dimension::QrCode),
             via: value(Dimension::Via),
         },
-    })
+    };
+    match visit.kind {
+        WebhookKind::PageView => {
+            data.view = Some(View { url: card.url.as_deref(), via: is_scanned.then_some("qr") });
+        }
+        WebhookKind::Click => {
+            let target = value(Dimension::Target).unwrap_or_default();
+            data.click = Some(Click::on(target, value(Dimension::Variant), card));
+        }
+        WebhookKind::QrScan => {
+            let (id, via) = (value(Dimension::QrCode), value(Dimension::Via));
+            data.qr_code = Some(QrCode { id, url: code_url(id, via, card) });
+        }
+        // These are no visits: they have data of their own.
+        WebhookKind::PagePublished
+        | WebhookKind::QuotaThreshold
+        | WebhookKind::QuotaExceeded
+        | WebhookKind::KeyExpiring
+        | WebhookKind::WebhookFailing => {}
+    }
+    Data::Visit(data)
 }
 
 /// Returns the data of a publication.
