@@ -57,6 +57,16 @@ fn log_event_in_the_guide_is_logged_by_the_edge() {
     }
 }
 
+/// SQL gets the names of kinds from the list in Rust: the compiler finds no kind that is missing in a text.
+#[test]
+fn sql_of_the_edge_names_no_kind_of_webhook() {
+    let source = source_of_the_edge();
+    assert!(source.contains("INTO delivery"));
+    for kind in WebhookKind::ALL.map(WebhookKind::as_str) {
+        assert!(!source.contains(&format!("'{kind}'")), "{kind}");
+    }
+}
+
 /// The examples of the guide are those of the description, which the code made.
 #[test]
 fn webhooks_guide_has_the_example_of_each_kind() {

@@ -23,11 +23,6 @@ const DUE: &str = "SELECT j, due FROM delivery
 const OPEN: &str =
     "SELECT j, due FROM delivery WHERE endpoint = ? AND state = 0 AND due > ? ORDER BY number DESC LIMIT 1";
 const NEXT_DUE: &str = "SELECT MIN(due) FROM delivery WHERE endpoint = ? AND state < 2";
-const WAITING: &str = "SELECT COUNT(*), COALESCE(SUM(kind IN ('page_published', 'quota_threshold', 'quota_exceeded', 'key_expiring',
-    'webhook_failing')), 0) FROM delivery WHERE endpoint = ? AND state < 2";
-const OLDEST: &str = "SELECT j, due FROM delivery
-    WHERE endpoint = ? AND state < 2 AND (kind IN ('page_published', 'quota_threshold', 'quota_exceeded', 'key_expiring',
-    'webhook_failing')) = ? ORDER BY number LIMIT ?";
 const LIST: &str =
     "SELECT j, due FROM delivery WHERE endpoint = ? AND number < ? AND state >= ? AND state <= ?
     AND created >= ? AND (? = '' OR kind = ?)
@@ -39,6 +34,28 @@ const BRING_FORWARD: &str =
 const DELETE: &str = "DELETE FROM delivery WHERE endpoint = ?";
 const EXPIRE: &str = "DELETE FROM delivery WHERE created < ?";
 const ERASE: &str = "DELETE FROM delivery";
+
+/// Returns the query for the number of deliveries that wait, and of those among them that are kept.
+fn waiting() -> String {
+    let kept = kept();
+    format!("SELECT COUNT(*), COALESCE(SUM({kept}), 0) FROM delivery WHERE endpoint = ? AND state < 2")
+}
+
+/// Returns the query for the oldest deliveries that wait: of those that are kept, or of the others.
+fn oldest() -> String {
+    let kept = kept();
+    format!(
+        "SELECT j, due FROM delivery WHERE endpoint = ? AND state < 2 AND ({kept}) = ? ORDER BY number LIMIT ?"
+    )
+}
+
+/// Returns the condition on a delivery that is dropped last: its event is no visit. A batch is one of
+/// visits.
+fn kept() -> String {
+    let kinds = WebhookKind::ALL.into_iter().filter(|kind| !kind.is_visit());
+    let names: Vec<_> = kinds.map(|kind| format!("'{}'", kind.as_str())).collect();
+    format!("kind IN ({})", names.join(", "))
+}
 
 /// The table of deliveries.
 pub(super) struct DeliveryTable(pub(super) SqlStorage);
@@ -102,7 +119,7 @@ impl DeliveryTable {
     /// Returns the numbers of deliveries of an endpoint that wait to be sent: of visits, and of
     /// publications and alerts.
     pub(super) fn waiting(&self, endpoint: &EndpointId) -> Result<(u64, u64)> {
-        let counts = rows(&self.0, WAITING, vec![endpoint.to_string().into()], |row| match row {
+        let counts = rows(&self.0, &waiting(), vec![endpoint.to_string().into()], |row| match row {
             [all, publications] => Some((number(all)?, number(publications)?)),
             _ => None,
         })?;
@@ -112,13 +129,14 @@ impl DeliveryTable {
 
     /// Returns the oldest deliveries that are too many.
     pub(super) fn excess(&self, endpoint: &EndpointId, excess: Excess) -> Result<Vec<Delivery>> {
-        let oldest = |publications: bool, count: u64| {
-            let values = vec![endpoint.to_string().into(), integer(publications.into())?, integer(count)?];
-            self.select(OLDEST, values)
-        };
         if excess.is_none() {
             return Ok(Vec::new());
         }
+        let query = oldest();
+        let oldest = |publications: bool, count: u64| {
+            let values = vec![endpoint.to_string().into(), integer(publications.into())?, integer(count)?];
+            self.select(&query, values)
+        };
         let mut found = oldest(false, excess.visits)?;
         found.extend(oldest(true, excess.publications)?);
         Ok(found)
