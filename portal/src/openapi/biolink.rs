@@ -1,6 +1,8 @@
 //! `GET /biolink/openapi.json`: the description of the bio-link product's API, `openapi/biolink.yaml`.
 //! Its examples are calls of an account in memory with responses that it gave: a test makes them.
 
+mod events;
+
 use serde_json::Value;
 
 use super::{SERVER, parse, render};
@@ -14,7 +16,9 @@ pub fn text() -> String {
 
 /// Returns the description, with `server` (such as `https://api.example.com`) as its one server.
 pub fn document(server: &str) -> Value {
-    parse(DESCRIPTION, server)
+    let mut document = parse(DESCRIPTION, server);
+    events::add_schemas(&mut document);
+    document
 }
 
 #[cfg(test)]

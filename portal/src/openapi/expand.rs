@@ -1,6 +1,7 @@
 //! Expands a description, which has less to write than is served. The heads of the files say what.
 
 use biolink::codes;
+use biolink::webhooks::WebhookKind;
 use serde_json::{Map, Value, json};
 use shared::problem::{Code, MEDIA_TYPE, Problem};
 use shared::request_id::RequestId;
@@ -8,12 +9,16 @@ use shared::tool::Tool;
 
 type Object = Map<String, Value>;
 
+/// What stands for each kind of webhook.
+const KIND: &str = "{kind}";
+
 /// Returns the OpenAPI document that a description stands for.
 pub(super) fn expand(mut description: Object) -> Value {
     description.remove("x-parts");
     let security = description.remove("security").unwrap_or_default();
     let mut document = Value::Object(description);
     repeat_for_tools(&mut document);
+    repeat_for_kinds(&mut document);
     for name in ["paths", "x-webhooks"] {
         let items = members(document.get_mut(name));
         let operations = items.into_iter().flat_map(|item| members(Some(item)));
@@ -34,6 +39,26 @@ fn repeat_for_tools(document: &mut Value) {
     }
     if let Some(Value::Object(paths)) = document.get_mut("paths") {
         *paths = paths.iter().flat_map(|(path, item)| for_tools(path, item)).collect();
+    }
+}
+
+/// Replaces an item or a member `{kind}` by one for each kind of webhook.
+fn repeat_for_kinds(value: &mut Value) {
+    match value {
+        Value::Array(items) => {
+            items.iter_mut().for_each(repeat_for_kinds);
+            let place = items.iter().position(|item| item == KIND);
+            if let Some(place) = place {
+                items.splice(place..=place, WebhookKind::ALL.map(|kind| kind.as_str().into()));
+            }
+        }
+        Value::Object(members) => {
+            members.values_mut().for_each(repeat_for_kinds);
+            if let Some(each) = members.remove(KIND) {
+                members.extend(WebhookKind::ALL.map(|kind| (kind.as_str().to_owned(), each.clone())));
+            }
+        }
+        _ => {}
     }
 }
 
