@@ -93,6 +93,8 @@ pub fn bearer_token(authorization: Option<&str>) -> Option<&str> {
 pub fn attempt(wrong: &mut Usage, right: bool, now: UnixMillis) -> Decision {
     wrong.roll(now);
     match (wrong.free(&ADMIN_ATTEMPTS), right) {
+        // Counted as an attempt, any number of right secrets at the same time would lock their own
+        // caller out.
         (1.., true) => {
             wrong.clear();
             Decision::Allow(wrong.status(&ADMIN_ATTEMPTS, now))

@@ -46,6 +46,7 @@ impl Counter {
     /// passes.
     pub fn admit_unless(&mut self, too_dear: Option<Denial>, policy: &Policy, now: UnixMillis) -> Decision {
         self.roll(now);
+        // Both reasons, so that the caller is told the later moment and does not come back in vain.
         let is_full = self.free(policy) == 0;
         let denial = if is_full { Some(self.denial(policy, now).longer(too_dear)) } else { too_dear };
         if let Some(denial) = denial {
@@ -71,6 +72,7 @@ impl Counter {
         now: UnixMillis,
     ) {
         self.roll(now);
+        // A call of yesterday must not raise today's limit.
         if uncharged.is_some_and(|day| narrow(day) == self.day) {
             self.day_used = self.day_used.saturating_sub(1);
         }
@@ -115,6 +117,8 @@ impl Counter {
     /// Returns true if nothing counts any more and the last call lies before yesterday, so that
     /// nothing but the moment of that call is lost with the counter.
     pub fn is_over(&self, now: UnixMillis) -> bool {
+        // Cheap, and true of few counters. The clone that follows is not made for each of a million
+        // keys.
         let long_ago = narrow(self.last_used.day()).saturating_add(1) < narrow(now.day());
         if !long_ago {
             return false;
@@ -162,6 +166,7 @@ impl Counter {
     fn roll(&mut self, now: UnixMillis) {
         self.minute.expire(now);
         let day = narrow(now.day());
+        // Only forward: a clock that went back would open the day a second time.
         if day > self.day {
             self.day = day;
             self.day_used = 0;

@@ -123,6 +123,8 @@ impl Grant {
         let (key_version, mac) = keys.current();
         let version = if self.secret_id.is_some() { VERSION_NAMED } else { VERSION };
         let digest = target_digest(target);
+        // Seven bytes are enough until long after the year 10000, and keep a grant at 96
+        // characters.
         let [_, issued_at @ ..] = self.issued_at.0.to_be_bytes();
         let parts: [&[u8]; 6] = [
             &[version, key_version, self.tier.code(), call.tool.code(), method_code(call.method)],

@@ -129,6 +129,8 @@ impl IssueOnce {
                 IssueTurn::Noted
             }
             (Some(known), IssueStep::Failed) => {
+                // Kept with its nonce: a retry makes the same key, should the failed write have
+                // come through after all.
                 (known.done, known.busy_until) = (false, now);
                 IssueTurn::Noted
             }
@@ -152,6 +154,7 @@ impl IssueOnce {
     }
 
     fn begin_again(&mut self, attempt: IssueAttempt, now: UnixMillis) -> IssueTurn {
+        // First, because the fingerprint is signed too and would differ for that reason alone.
         if attempt.signing != self.first.signing {
             return IssueTurn::SigningChanged;
         }
@@ -162,11 +165,15 @@ impl IssueOnce {
         if self.done {
             return IssueTurn::Replay { nonce, at };
         }
+        // The same attempt may arrive twice, since the message to a meter is repeated. It must not
+        // wait for itself.
         if now < self.busy_until && attempt.nonce != self.busy {
             return IssueTurn::InFlight;
         }
         self.busy = attempt.nonce;
         self.busy_until = now.plus(BUSY_MS);
+        // With the first nonce and moment: both requests make the same key, whichever of them is
+        // stored.
         IssueTurn::Issue { nonce, at }
     }
 }

@@ -199,12 +199,16 @@ impl LeaseCache {
         now: UnixMillis,
     ) -> Step {
         let (label, now) = (label.into(), self.observe(now));
+        // Before anything is counted: a flood of a refused secret must neither cost a message nor
+        // raise the rate.
         if let Some(error) = self.refused_lately(key, label, now) {
             return Step::Decided(Admission::Refuse(error), None);
         }
         if self.must_reserve(units) {
             return self.call_reserving(key, label, units, now);
         }
+        // After the calls that only a meter decides: they need no lease, and would make leases
+        // larger.
         self.rate.count(now);
         if !self.is_usable(key, label, now) {
             return self.ask_meter(key, label, units, now);
@@ -251,6 +255,7 @@ impl LeaseCache {
         now: UnixMillis,
     ) {
         let now = self.observe(now);
+        // First the outcome: a refund takes back what the outcome was tallied for.
         self.pending.record_outcome(label.into(), status, charge, now);
         if uncharged {
             self.pending.refund(charge, now);
@@ -324,6 +329,8 @@ impl LeaseCache {
     /// `renew`, it also requests the next lease of a key that is in use.
     pub fn flush(&mut self, key: &VerifiedKey, renew: bool, now: UnixMillis) -> Option<MeterRequest> {
         let now = self.observe(now);
+        // Another request has carried everything meanwhile. A report of its own would be a message
+        // for nothing.
         if self.flush_at().is_none_or(|due| now < due) {
             return None;
         }
@@ -339,6 +346,8 @@ impl LeaseCache {
     /// nothing.
     pub fn give_back(&mut self, key: &VerifiedKey, now: UnixMillis) -> Option<MeterRequest> {
         let now = self.observe(now);
+        // Ended first, so that the report returns them. What is reported as closed cannot be spent
+        // any more.
         self.leases.end_all(now);
         (!self.is_idle()).then(|| self.request(key, None, 0, now))
     }
@@ -358,7 +367,10 @@ impl LeaseCache {
     /// is dropped, and the meter counts it as spent.
     fn observe(&mut self, now: UnixMillis) -> UnixMillis {
         if self.latest.since(now) > MAX_STEP_BACK_MS {
+            // Their ends were computed from the later clock. Spent by this one, they would outlast
+            // the meter's reservation.
             self.leases.drop_all();
+            // Leases that are on their way have the same fault.
             self.untrusted_seq = self.seq;
             // A moment that lies in the future now would stop renewals until the clock has caught
             // up.
@@ -390,6 +402,8 @@ impl LeaseCache {
     fn refused_lately(&mut self, key: &VerifiedKey, label: Label, now: UnixMillis) -> Option<KeyError> {
         match self.refused.find(&key.secret, now)? {
             KeyError::OutOfScope(_) => {
+                // The secret may make other calls. Only the missing scope is refused without the
+                // meter.
                 let refusal = self.permit(key, label, now)?.err();
                 refusal.filter(|error| matches!(error, KeyError::OutOfScope(_)))
             }
@@ -403,6 +417,7 @@ impl LeaseCache {
     }
 
     fn ask_meter(&mut self, key: &VerifiedKey, label: Label, units: u32, now: UnixMillis) -> Step {
+        // Each call would wait for the whole timeout of a meter that is known not to respond.
         if self.backoff.is_active(now) {
             return Step::Decided(self.decide_without_meter(key, units, now), None);
         }
@@ -483,8 +498,10 @@ impl LeaseCache {
         now: UnixMillis,
     ) -> MeterRequest {
         self.seq = self.seq.wrapping_add(1);
+        // Every request may bring a lease, so the next renewal need not follow immediately.
         self.renewed = Some(now);
         let version = self.record.as_ref().map_or(0, |record| record.version);
+        // A meter that has the record needs only its version.
         let is_news = self.meter_version.is_none_or(|known| known < version);
         MeterRequest {
             holder: self.id,

@@ -19,6 +19,7 @@ impl MinuteCounters {
     /// Counts one.
     pub fn record(&mut self, bucket: u16, now: UnixMillis) {
         let minute = now.seconds() / 60;
+        // Allocated with the first failure: most isolates never see one.
         if self.minute != minute || self.counts.is_empty() {
             self.minute = minute;
             self.counts.clear();

@@ -77,6 +77,7 @@ impl OriginToken {
     }
 
     fn read(text: &str, keys: &MacKeys) -> Option<Self> {
+        // Before it is decoded: anybody may send any length.
         if text.len() > MAX_TEXT {
             return None;
         }

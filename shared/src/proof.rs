@@ -44,6 +44,8 @@ impl Proof {
     /// Returns true if `text` is the proof of a probe under any live secret, in constant time.
     pub fn verify_probe(text: &str, id: RequestId, data_center: &str, keys: &MacKeys) -> bool {
         let parts: [&[u8]; 3] = [PROBE_DOMAIN, &id.0, data_center.as_bytes()];
+        // Any live secret: during a rotation, edge and proxy change to the new one at different
+        // moments.
         Self::parse(text).is_some_and(|proof| keys.live().any(|(_, key)| key.verify(&parts, &proof.0)))
     }
 

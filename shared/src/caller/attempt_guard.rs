@@ -66,6 +66,7 @@ impl AttemptGuard {
         if let Some(denial) = self.callers.get(caller).and_then(|caller| caller.denial(now)) {
             return Err(attempts_exceeded(denial.retry_ms));
         }
+        // Whoever has many addresses of one network would have as many attempts.
         if self.networks.count(network, now) >= ADMIN_ATTEMPTS_PER_NETWORK {
             return Err(attempts_exceeded(60_000 - now.0 % 60_000));
         }
@@ -93,6 +94,8 @@ impl AttemptGuard {
     }
 
     fn count(&mut self, caller: &str, right: bool, now: UnixMillis) -> Decision {
+        // Leaves nothing behind: an administrator with the right secret must not push out those who
+        // guess.
         if right && !self.callers.contains_key(caller) {
             return attempt(&mut Usage::default(), right, now);
         }
@@ -105,6 +108,8 @@ impl AttemptGuard {
         if self.callers.len() >= MAX_CALLERS && !self.callers.contains_key(caller) {
             self.callers.retain(|_, caller| caller.matters(now));
             if self.callers.len() >= MAX_CALLERS {
+                // A table of callers that all count must stay bounded. Whoever is forgotten is
+                // still counted by the meter.
                 self.callers.pop_first();
             }
         }

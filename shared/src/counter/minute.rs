@@ -33,6 +33,7 @@ impl Minute {
             Self::Few(few) => few.expire(now),
             Self::Many(many) => {
                 many.expire(now);
+                // A burst must not cost its key the larger form for ever.
                 if many.total() == 0 {
                     *self = Self::default();
                 }
@@ -132,6 +133,7 @@ impl Few {
         let after = u8::try_from(bucket.checked_sub(u64::from_ne_bytes(self.first))?).ok()?;
         let n = u8::try_from(n).ok()?;
         match used.checked_sub(1).and_then(|last| self.buckets.get_mut(last)) {
+            // The places are in order. The larger form takes what comes late.
             Some((last, _)) if *last > after => None,
             Some((last, count)) if *last == after => {
                 *count = count.checked_add(n)?;

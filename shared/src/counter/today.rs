@@ -83,6 +83,8 @@ impl Few {
                     *calls = calls.checked_add(n)?;
                     return Some(());
                 }
+                // A correction has emptied this place. Without its use, few corrections would need
+                // the larger form.
                 Some(own) if *calls == 0 => {
                     (*own, *own_status, *calls) = (label, status, n);
                     return Some(());

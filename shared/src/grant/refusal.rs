@@ -117,6 +117,8 @@ fn refused_by_mac(parsed: &Parsed<'_>, checked: &Checked<'_>) -> Option<RefusalR
     if is_of(checked.data_centre) {
         return None;
     }
+    // The name is the sender's word. It counts only if the MAC holds with it, which needs the
+    // secret.
     Some(if checked.named.is_some_and(is_of) { RefusalReason::DataCentre } else { RefusalReason::Secret })
 }
 

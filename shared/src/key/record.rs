@@ -203,6 +203,7 @@ impl KeyRecord {
             KeyStatus::Revoked { .. } => Err(KeyError::Revoked),
             KeyStatus::Disabled => Err(KeyError::Disabled),
             KeyStatus::Active if self.expires_at.is_some_and(|at| at <= now) => Err(KeyError::Expired),
+            // After the key's own state: a revoked key says so, whatever its secret.
             KeyStatus::Active if held.has_expired(now) => Err(KeyError::Expired),
             KeyStatus::Active => Ok(held),
         }
@@ -274,6 +275,7 @@ impl KeyRecord {
     pub(crate) fn local_budget(&self) -> u32 {
         match (self.tier, self.when_meter_unreachable) {
             (Tier::Free, _) | (_, WhenMeterUnreachable::Refuse) => 0,
+            // The stored record may have been changed to refuse.
             (Tier::Pro | Tier::Enterprise, WhenMeterUnreachable::Continue) if self.version == 0 => 0,
             (Tier::Pro | Tier::Enterprise, WhenMeterUnreachable::Continue) => {
                 self.policy().minute.get() / LOCAL_BUDGET_PART

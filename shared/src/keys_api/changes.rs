@@ -98,6 +98,7 @@ impl ChangesPage {
     /// # Errors
     /// Returns an error if it is not a page.
     pub fn from_json(text: &[u8]) -> Result<Self, ChangesError> {
+        // Before it is parsed: what claims to be the edge may be another server.
         if text.len() > Self::MAX_BYTES {
             return Err(ChangesError::TooLong { length: text.len() });
         }

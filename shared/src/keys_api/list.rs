@@ -171,6 +171,7 @@ impl ListRequest {
             .filter(|(at, _)| is_ahead(at))
             .collect();
         found.sort_unstable_by(|(one, _), (other, _)| self.sort.compare(one, other));
+        // More than are shown, so that the last page has no cursor to an empty one.
         let more = found.len() > limit;
         found.truncate(limit);
         let next = found.last().filter(|_| more).map(|(at, _)| at.clone());
@@ -205,6 +206,7 @@ impl ListRequest {
         let list = self.list();
         let open =
             |key| Self::cipher(key).decrypt(&(*nonce).into(), Payload { msg: sealed, aad: &list }).ok();
+        // A page may be read on after the signing secret was rotated.
         let text = keys.live().find_map(|(_, key)| open(key))?;
         Position::parse(std::str::from_utf8(&text).ok()?)
     }

@@ -30,6 +30,8 @@ impl NewSecret {
     pub fn read(body: &[u8], now: UnixMillis) -> Result<Self, Problem> {
         let mut fields = Fields::read(body)?;
         let name = fields.required("name", parse_name);
+        // Without a default: a secret that was meant to be narrow must not get everything by an
+        // omission.
         if !fields.contains("scopes") {
             fields.add_error("scopes", "is missing".to_owned());
         }

@@ -33,6 +33,8 @@ impl LeaseCache {
         // of its own.
         let until_ms = if self.round_trip.is_known() { timeouts.hedge_ms } else { timeouts.total_ms };
         let admit_within_ms = until_ms.min(timeouts.total_ms).max(MARGIN_MS);
+        // A lease costs the report of its end. For calls that come rarely or need the meter anyway,
+        // it saves none.
         let needs_no_lease = self.rate.is_sparse() || self.must_reserve(units);
         let rate = if needs_no_lease { 0 } else { self.rate.per_1000_seconds(now) };
         let request = MeterRequest { admit_within_ms, units, ..self.request(key, Some(label), rate, now) };
@@ -80,6 +82,7 @@ impl LeaseCache {
         let now = self.observe(now);
         // However late it comes, and whatever it says: the meter can be reached.
         self.backoff.reset();
+        // Before the verdict: the lease that comes with a denial may let this very call through.
         self.apply(request, sent, response, now);
         match response.verdict {
             Verdict::Allow => self.handle_allowed(request, sent, response, now),
@@ -93,11 +96,13 @@ impl LeaseCache {
                 if !self.waiting.close_denied(request.seq, now) {
                     return None;
                 }
+                // Another request may have brought a lease while this one was in flight.
                 let lent = self.spend_if_usable(request, now);
                 Some(lent.unwrap_or_else(|| Admission::Deny(denial, self.quota(&request.key, now))))
             }
             Verdict::Refuse(_) if Self::lacks_record(request, response) => None,
             Verdict::Refuse(error) => {
+                // Kept even if the call was decided before: it spares the meter the next ones.
                 self.refused.insert(request.key.secret, error, now);
                 self.waiting.close_denied(request.seq, now).then_some(Admission::Refuse(error))
             }
@@ -127,10 +132,12 @@ impl LeaseCache {
             let charge = Charge::of(response.day, response.reserved).by(self.secret_id(&request.key));
             return Some(self.allow(&request.key, charge, now));
         }
+        // The call was decided before, by a copy or without the meter. It is decided once.
         if !self.waiting.is_open(request.seq) {
             return None;
         }
         let lent = self.spend_if_usable(request, now)?;
+        // It passes on the lease instead. Counted by the meter as well, it would be charged twice.
         self.waiting.withdraw(request.seq, now);
         Some(lent)
     }
@@ -147,6 +154,8 @@ impl LeaseCache {
     /// Returns `None` if no call waited.
     pub fn give_up(&mut self, request: &MeterRequest, now: UnixMillis) -> Option<Admission> {
         let now = self.observe(now);
+        // The meter may have counted it, though no response came. It takes that back, should it
+        // have.
         if !self.waiting.withdraw(request.seq, now) {
             return None;
         }
@@ -157,6 +166,8 @@ impl LeaseCache {
     /// Applies everything in a response but its verdict. Responses may overtake each other.
     fn apply(&mut self, request: &MeterRequest, sent: UnixMillis, response: &MeterResponse, now: UnixMillis) {
         self.meter_version = self.meter_version.max(Some(response.version));
+        // Responses overtake each other. An older moment would make the next batch look as if it
+        // might be a duplicate.
         self.heard = self.heard.max(response.at);
         if let Some(record) = &response.record {
             self.learn(record.clone());
@@ -177,6 +188,7 @@ impl LeaseCache {
         }
         if let Some(quota) = response.quota {
             self.last = Some((quota, now));
+            // There is room again. A cached denial would refuse calls that would pass.
             if quota.minute.remaining > 0 && quota.day.is_none_or(|day| day.remaining > 0) {
                 self.denied.clear();
             }

@@ -23,6 +23,8 @@ impl Backoff {
     pub(super) fn record_failure(&mut self, now: UnixMillis) {
         self.pause_ms = self.pause_ms.saturating_mul(2).clamp(FIRST_MS, LONGEST_MS);
         self.until = now.plus(self.pause_ms);
+        // That of the first failure: the share of the local budget must have been fresh when the
+        // outage began.
         self.failing_since.get_or_insert(now);
     }
 

@@ -38,6 +38,7 @@ impl CachedDenial {
             return None;
         }
         let retry_ms = match denial.retry_ms {
+            // Counted down, it would promise a moment at which such a call passes.
             Denial::NEVER => Denial::NEVER,
             retry_ms => retry_ms.saturating_sub(elapsed),
         };

@@ -36,9 +36,12 @@ impl Leases {
     /// lifetime from later.
     pub(super) fn add(&mut self, terms: LeaseTerms, sent: UnixMillis, day: UtcDay, now: UnixMillis) {
         self.known.retain(|&(_, until)| now < until);
+        // Both copies of a request bring the same lease. Added twice, it would be spent twice.
         if self.known.iter().any(|&(id, _)| id == terms.id) {
             return;
         }
+        // From before the request left, which is earlier than the meter's grant: it ends here
+        // before it ends there.
         let until = sent.plus(terms.ttl_ms.saturating_sub(MARGIN_MS));
         self.known.push((terms.id, until));
         self.held.push(HeldLease {
@@ -115,6 +118,7 @@ impl HeldLease {
 
     fn report(&self, now: UnixMillis) -> LeaseReport {
         let spent = self.spent.iter().map(|(&slot, &calls)| (slot, calls)).collect();
+        // Running totals: a report may be lost or doubled, and the next one says all of it again.
         LeaseReport { lease: self.id, spent, closed: !self.spendable(now) }
     }
 }

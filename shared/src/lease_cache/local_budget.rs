@@ -28,6 +28,8 @@ impl LocalBudget {
     /// Takes over the share of a response to the request `seq`, which was first sent at `sent`. A
     /// response that was overtaken changes nothing.
     pub(super) fn learn(&mut self, share: u32, seq: u32, sent: UnixMillis) {
+        // A response that was overtaken would restore a share that the meter has since given to
+        // others.
         if seq >= self.heard {
             (self.share, self.heard, self.at) = (share, seq, Some(sent));
         }
@@ -81,6 +83,8 @@ impl LocalBudget {
     /// Returns the cache's part of the key's limits: its share of the minute, and as large a share
     /// of the day.
     fn part(&self, most: u32, policy: &Policy, failing_since: UnixMillis) -> Option<Policy> {
+        // The meter gives the share of a silent cache to others after ten minutes. Both would spend
+        // it then.
         let is_fresh = self.at.is_some_and(|at| failing_since.since(at) <= FRESH_MS);
         let minute = NonZeroU32::new(self.share.min(most)).filter(|_| is_fresh)?;
         let of_day = |day: NonZeroU32| {

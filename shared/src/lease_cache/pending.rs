@@ -165,6 +165,8 @@ impl Pending {
         let _all_returned = self.return_units(charge, 0, now);
         let gathered = &mut self.gathering;
         match charge.day() {
+            // It is in the batch in flight, which must not change. The debt stays, which is too
+            // strict and never too generous.
             None if gathered.batch.debts == 0 => {}
             None => {
                 gathered.batch.debts -= 1;
@@ -172,6 +174,7 @@ impl Pending {
                     SecretCalls::take(&mut gathered.batch.secrets, secret);
                 }
             }
+            // A refund of a day that is over would raise the limit of the next one.
             Some(day) if gathered.begin(day) => {
                 gathered.batch.refunds = gathered.batch.refunds.saturating_add(1);
                 if let Some(secret) = charge.secret {
@@ -206,6 +209,8 @@ impl Pending {
     pub(super) fn log_call(&mut self, call: LoggedCall, now: UnixMillis) {
         let calls = &mut self.gathering.batch.calls;
         calls.add(call);
+        // A log entry alone is no reason for a message. Successes travel with one that is sent
+        // anyway.
         if calls.has_failed() {
             self.gathering.expect_report(now.plus(REPORT_AFTER_MS));
         }
@@ -238,6 +243,7 @@ impl Pending {
     }
 
     pub(super) fn acknowledge(&mut self, number: u32) {
+        // An acknowledgment of an older batch may come late, and says nothing about this one.
         if self.sending.as_ref().is_some_and(|(batch, _)| batch.number <= number) {
             self.sending = None;
         }
@@ -253,6 +259,7 @@ impl Pending {
     }
 
     fn seal(&mut self, since: UnixMillis) -> Batch {
+        // What ends from now on goes into the next batch: the meter takes each number once.
         let Gathering { batch, due: _ } = std::mem::take(&mut self.gathering);
         self.number = self.number.saturating_add(1);
         Batch { number: self.number, since, ..batch }
@@ -262,6 +269,7 @@ impl Pending {
 impl Gathering {
     /// Returns true if there is nothing to report. A success of the log alone is no reason to.
     const fn is_empty(&self) -> bool {
+        // Every field by name, so that a new one is not forgotten here and lost.
         let Batch { number: _, since: _, day: _, refunds, debts, ended, corrected, calls, returned, secrets } =
             &self.batch;
         *refunds == 0

@@ -40,6 +40,8 @@ impl Rate {
     /// from its first second.
     pub(super) fn per_1000_seconds(&mut self, now: UnixMillis) -> u32 {
         self.roll(now);
+        // A new interval would look like a drop in the rate, and each lease would be too small for
+        // a moment.
         let span_ms = if self.previous == 0 { 0 } else { INTERVAL_MS } + now.0 % INTERVAL_MS;
         let calls = u64::from(self.previous).saturating_add(u64::from(self.current));
         u32::try_from(calls.saturating_mul(1_000_000) / span_ms.max(INTERVAL_MS)).unwrap_or(u32::MAX)

@@ -47,6 +47,8 @@ impl Turns {
         let suffices = |other: ReportTurn| {
             now < other.due.plus(CANCELLED_AFTER_MS) && other.due <= due && (other.renews || !renews)
         };
+        // One request in the background is enough. Without this, every call would wait to send the
+        // same report.
         if lives_ms > BACKGROUND_MS || self.promised.is_some_and(suffices) {
             return None;
         }

@@ -128,9 +128,13 @@ impl CallWait {
         let is_stalled = elapsed_ms > self.due_ms.saturating_add(STALL_MS);
         let is_first = self.copies == 1;
         if is_stalled {
+            // A stalled isolate once refused calls whose responses were there, unread. The meter is
+            // given that time back.
             self.stalled_ms = self.stalled_ms.saturating_add(elapsed_ms.saturating_sub(self.due_ms));
         }
         let longest_ms = LONGEST_MS.saturating_add(self.stalled_ms);
+        // A further copy would stand behind the first one, and an outage would be declared amid
+        // replies.
         if event == WaitEvent::StillOnTheWay && elapsed_ms < longest_ms {
             self.due_ms = elapsed_ms.saturating_add(hedge_ms.min(total_ms)).min(longest_ms);
             return WaitStep::Continue;
@@ -143,6 +147,7 @@ impl CallWait {
                 self.has_response = true;
                 is_first
             }
+            // An overloaded object only gets worse by a second copy.
             WaitEvent::Error { is_final } => is_first && !is_final,
             WaitEvent::NothingInFlight => false,
         };

@@ -82,6 +82,8 @@ impl Waiting {
     /// one, must not be counted either. Returns false if none waits.
     pub(super) fn close_denied(&mut self, seq: u32, now: UnixMillis) -> bool {
         let is_retried = self.open.iter().any(|open| open.seq == seq && open.again_within_ms.is_some());
+        // The second copy may arrive after the denial, when there is room again, and be counted for
+        // nobody.
         if is_retried {
             return self.withdraw(seq, now);
         }
@@ -124,6 +126,7 @@ impl Waiting {
         self.withdrawn.push(seq);
         let due = now.plus(WITHDRAW_AFTER_MS);
         self.due = Some(self.due.map_or(due, |other| other.min(due)));
+        // The oldest are dropped, whose calls will have left the window first.
         let surplus = self.withdrawn.len().saturating_sub(MAX_WITHDRAWN);
         self.withdrawn.drain(..surplus);
     }

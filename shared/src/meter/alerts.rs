@@ -143,11 +143,13 @@ impl Alerts {
 
     /// Removes alerts that were delivered, and those that nobody took for a day.
     pub(super) fn remove(&mut self, delivered: &[Alert], now: UnixMillis) {
+        // A webhook that is gone for good must not fill the state of its key for ever.
         self.outbox.retain(|alert| !delivered.contains(alert) && now.since(alert.at) < KEEP_MS);
     }
 
     /// Records a call that was refused for want of quota.
     pub(super) fn record_denial(&mut self, record: &KeyRecord, window: Window, now: UnixMillis) {
+        // A key over its limit is refused thousands of times. One alert an hour says it.
         if now.hour() > self.refused_hour {
             self.refused_hour = now.hour();
             self.raise(record, now, AlertCause::QuotaExceeded { window });
@@ -188,6 +190,8 @@ impl Alerts {
         let mut reached = before;
         for (at, percent) in THRESHOLDS.into_iter().enumerate() {
             let is_reached = u64::from(used) * 100 >= u64::from(limit) * u64::from(percent);
+            // Counts go down again by refunds, and a threshold that is reached twice is no second
+            // alert.
             if is_reached && reached & (1 << at) == 0 {
                 reached |= 1 << at;
                 let cause = AlertCause::QuotaThreshold { window, day, percent, used, limit };
@@ -220,6 +224,8 @@ impl Alerts {
                 self.raise(record, now, AlertCause::KeyExpiring { secret, expires_at: expiry.at, days });
             }
         }
+        // A moment up to now never causes its alert again, even if the expiry was moved and moved
+        // back.
         self.expiries_until = now;
     }
 
@@ -233,6 +239,7 @@ impl Alerts {
         let alert = Alert { at, cause };
         if has_receiver(record) {
             if self.outbox.len() >= CAPACITY {
+                // The state is one row of limited size. The newest say more.
                 self.outbox.remove(0);
             }
             self.outbox.push(alert.clone());

@@ -56,6 +56,8 @@ impl Batches {
         let taken = Holder { id: holder, number: batch.number, at: now };
         let known = self.holders.iter().position(|other| other.id == holder);
         match known.and_then(|place| Some((place, self.holders.get(place)?.number))) {
+            // A cache sends a batch until it is acknowledged. Taken twice, its refunds would raise
+            // the limit.
             Some((_, last)) if batch.number <= last => BatchOutcome::Duplicate,
             Some((place, _)) => {
                 self.holders.remove(place);
@@ -63,6 +65,8 @@ impl Batches {
                 BatchOutcome::New
             }
             None => {
+                // The cache is not known: it is new, or was forgotten and may repeat what was
+                // taken.
                 let is_new = batch.since > self.forgotten || self.forgotten == UnixMillis::default();
                 self.holders.push(taken);
                 self.forget(now);

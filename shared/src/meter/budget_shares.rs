@@ -63,11 +63,14 @@ impl BudgetShares {
         self.forget(now);
         let known = self.shares.iter().position(|share| share.holder == request.holder);
         if known.is_none() && self.shares.len() >= MAX_HOLDERS {
+            // None rather than too much: together the shares must never exceed the budget.
             return Some(0);
         }
         let new = Share { holder: request.holder, ..Share::default() };
         let mut share = known.map_or(new, |place| self.shares.remove(place));
         let is_latest = request.seq > share.seq;
+        // Until the cache has heard of the last change, it may still spend the share before. A
+        // further change would let it hold three.
         if is_latest && request.budget.heard >= share.changed {
             let reserved = self.shares.iter().fold(0, |sum: u32, share| sum.saturating_add(share.reserved()));
             // With a part for the next cache, which would have none until the others are cut.

@@ -195,6 +195,8 @@ impl HolderAsk {
             HolderMessage::Ask(request) => Self::ask(request),
             HolderMessage::Read(request) => Self::read(request),
         };
+        // The id chooses the meter. With another key's message, it would count for a key that did
+        // not call.
         if ask.id == id { Ok(ask) } else { Err(BulkError::OtherKey { id }) }
     }
 

@@ -91,6 +91,7 @@ impl Tail {
 
     fn add(&mut self, calls: &[LoggedCall], sampled: u32, since: UnixMillis, now: UnixMillis) {
         if !calls.is_empty() {
+            // A quiet key would keep calls beyond the promised week, because its row never fills.
             self.calls.retain(|call| call.at >= since);
             // No call is later than the moment at which the meter learns of it.
             let taken = |call: &LoggedCall| LoggedCall { at: call.at.min(now), sampled, ..call.clone() };

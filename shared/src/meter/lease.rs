@@ -61,9 +61,11 @@ impl Lease {
     /// known.
     pub(super) fn apply(&mut self, report: &LeaseReport, usage: &mut Usage) {
         let total = report.spent.iter().fold(0u32, |sum, &(_, calls)| sum.saturating_add(calls));
+        // A report that was overtaken has a smaller total and adds nothing.
         let mut added = total.saturating_sub(self.spent).min(self.left);
         self.spent = self.spent.saturating_add(added);
         self.left = self.left.saturating_sub(added);
+        // The newest first: what is new is what the holder has spent last.
         for &(slot, calls) in report.spent.iter().rev() {
             let at = self.from.plus(slot.saturating_add(1).saturating_mul(SLOT_MS)).min(self.until);
             usage.spend(at, added.min(calls));

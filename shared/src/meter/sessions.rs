@@ -68,6 +68,7 @@ impl Sessions {
     fn note_use(&mut self, id: SessionId, now: UnixMillis) -> bool {
         self.drop_ended(now);
         let Some(session) = self.0.iter_mut().find(|session| session.id == id) else { return false };
+        // Each note is a write. Without the gap, every click would cost a row.
         if now.since(session.used_at) >= NOTE_MS {
             session.used_at = now;
         }

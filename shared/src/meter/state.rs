@@ -105,6 +105,7 @@ impl Meter {
     /// reply leaves: a message that only reads changes nothing but what time changes by itself, and
     /// wrong admin secrets below their limit are counted in memory alone.
     pub fn step(&mut self, message: Message, now: UnixMillis) -> (Reply, bool) {
+        // Only then: a clone of the state for each call would cost as much as the call.
         let before = message.may_only_read().then(|| self.clone());
         let is_wrong_attempt = message == Message::Attempt(AdminAttempt::Wrong);
         let reply = self.handle(message, now);
@@ -115,6 +116,7 @@ impl Meter {
         let is_changed = before.is_none_or(|mut before| {
             let now = before.usage.read_clock(now);
             before.roll(now);
+            // What time changes by itself needs no row: it happens again after a restart.
             before.responses.expire(now);
             before != *self
         });
@@ -124,6 +126,7 @@ impl Meter {
     /// Handles a message and returns the reply. The caller must store the new state before the
     /// reply leaves.
     pub fn handle(&mut self, message: Message, now: UnixMillis) -> Reply {
+        // The key's own clock: the machine's may go back, which would open a window a second time.
         let now = self.usage.read_clock(now);
         let reply = self.reply(message, now);
         if let Some(record) = &self.record {
@@ -148,6 +151,8 @@ impl Meter {
                 Reply::Change(self.change(by.as_ref(), &change, now))
             }
             Message::Stored { version } => {
+                // Writes to KV end in any order. An older one must not hide that a newer record is
+                // still to be written.
                 self.stored_version = self.stored_version.max(version);
                 Reply::Stored
             }
@@ -233,8 +238,11 @@ impl Meter {
 
     fn respond(&mut self, request: &MeterRequest, now: UnixMillis) -> MeterResponse {
         self.responses.expire(now);
+        // First: a call that is given back makes room for the one that asks.
         self.withdraw(request, now);
         let mut response = match self.responses.find(request) {
+            // The withdrawal came before its request. Its call waits no more, and must not be
+            // counted.
             Some(cached) if cached.is_withdrawn() => {
                 self.settle(request, now);
                 self.response(request)
@@ -263,6 +271,7 @@ impl Meter {
         self.settle(request, now);
         let response = self.decide(request, now);
         let refused = matches!(response.verdict, Verdict::Refuse(_));
+        // Kept for a retry. Counted again by its second copy, a call would cost two.
         if response.lease.is_some() || request.want && !refused {
             self.responses.store(request, &response, self.secret_id(request), now);
         }
@@ -278,6 +287,8 @@ impl Meter {
                 lease.apply(report, &mut self.usage);
                 self.last_used = Some(now);
             }
+            // What is left of a closed lease is free at this moment, ten seconds earlier than by
+            // its end.
             self.leases.retain(|lease| lease.id != report.lease || !report.closed);
         }
         self.roll(now);
@@ -288,6 +299,8 @@ impl Meter {
 
     fn roll(&mut self, now: UnixMillis) {
         for lease in self.leases.extract_if(.., |lease| lease.until <= now) {
+            // Nothing was heard of it, so all of it counts as spent: too strict by what the holder
+            // did not use, and never too generous.
             self.usage.spend(lease.until, lease.left);
         }
         if now.hour() > self.hour {
@@ -313,6 +326,8 @@ impl Meter {
         let is_new = match self.batches.take(holder, batch, now) {
             BatchOutcome::Duplicate => return,
             BatchOutcome::New => true,
+            // Debts and outcomes are counted: twice is too strict at worst. Refunds are not, which
+            // twice would exceed the limit.
             BatchOutcome::Untracked => false,
         };
         self.full_rows.extend(self.calls.add(&batch.calls, now));
@@ -326,6 +341,7 @@ impl Meter {
         for &reserved in batch.returned.iter().filter(|_| is_new) {
             self.units.give_back(reserved, reserved.units);
         }
+        // A refund of another day would raise the limit of this one.
         if is_new && batch.day == self.usage.day() {
             self.usage.refund(batch.day, batch.refunds);
             for &(_, status, calls) in &batch.corrected {
@@ -341,6 +357,8 @@ impl Meter {
     }
 
     fn decide(&mut self, request: &MeterRequest, now: UnixMillis) -> MeterResponse {
+        // The stored record may say that the key is revoked. KV is read before its text alone is
+        // believed.
         if !request.unread {
             self.adopt_provisional(&request.key, now);
         }
@@ -359,6 +377,8 @@ impl Meter {
 
     fn admit(&mut self, request: &MeterRequest, terms: &Terms, now: UnixMillis) -> MeterResponse {
         let Terms { policy, units: limits, tier } = terms;
+        // By what may still be spent of leases: promised to a call as well, it would be given out
+        // twice.
         let assumed = self.assumed();
         let mut reserved = None;
         let priced = (request.units > 0 && !limits.is_none()).then_some(request.units);
@@ -370,6 +390,8 @@ impl Meter {
         } else if let Some(denial) = too_dear {
             Verdict::Deny(denial)
         } else {
+            // Counted when it may be let through at the latest. A far caller could otherwise let it
+            // into a later minute than it is counted in.
             let at = Usage::counted_at(now, request.admit_within_ms);
             self.usage.spend(at, 1);
             reserved = priced.map(|units| self.units.reserve(units, at, self.usage.day()));
@@ -385,6 +407,7 @@ impl Meter {
         if let (Verdict::Deny(denial), Some(record)) = (verdict, &self.record) {
             self.alerts.record_denial(record, denial.window, now);
         }
+        // After the call itself is counted: it comes first, and a lease is of what is left.
         let lease = self.lend(request, policy, *tier, now);
         let quota = self.quota(now);
         let recheck_ms = match verdict {
@@ -430,6 +453,7 @@ impl Meter {
 
     /// Returns the cache's share of the local budget, if the key has one.
     fn grant_budget(&mut self, request: &MeterRequest, now: UnixMillis) -> Option<u32> {
+        // A refused key gets no share. Its calls would pass while the meter is out of reach.
         let record = self.record.as_ref().filter(|record| record.check(&request.key, now).is_ok())?;
         match record.local_budget() {
             0 => None,

@@ -136,9 +136,13 @@ impl Ask {
         waited_ms: impl Iterator<Item = u64>,
     ) -> Result<(Turn, Vec<u8>), TurnError> {
         let mut stored = StoredMeter::parse(value).ok_or(TurnError::Unreadable)?;
+        // Another asker has decided on these messages. Handled once more, its calls would be
+        // counted again.
         if let Some(replies) = stored.take_decided(self) {
             return Ok((Turn::Decided(replies), Vec::new()));
         }
+        // Left messages travel with every value until they are decided. An asker alone at a near
+        // server need not leave any.
         let may_lose = self.has_lost || !stored.lines.is_empty() || trip_ms >= FAR_MS;
         let leaves = may_lose && !stored.has_left(self);
         if !self.is_left {
@@ -162,6 +166,7 @@ impl Ask {
                 && request.want
             {
                 let until_ms = waited_ms.saturating_add(rest_ms);
+                // Never shorter than the caller asked for: it may let the call through until then.
                 request.admit_within_ms = request.admit_within_ms.max(until_ms);
             }
         }
@@ -194,6 +199,7 @@ impl StoredMeter {
         let (mut lines, mut own, mut is_changed) = (Vec::new(), None, false);
         for line in std::mem::take(&mut self.lines) {
             match line {
+                // An asker that died never takes its replies. The value must not grow by them.
                 Line::Decided { at, .. } if now.since(at) >= KEEP_MS => {}
                 Line::Decided { .. } => lines.push(line),
                 Line::Waiting(other) => {
@@ -212,6 +218,7 @@ impl StoredMeter {
             is_changed |= changed;
             replies
         });
+        // A value that is stored for nothing would make every other asker lose its turn.
         if !is_changed {
             return Ok(Turn::Decided(replies));
         }

@@ -86,6 +86,7 @@ impl Tally {
     }
 
     fn add_status(&mut self, status: u16, n: u32) {
+        // A tool could fill its callers' state with statuses of its own.
         if self.by_status.len() < Self::MAX_STATUSES || self.by_status.contains_key(&status) {
             let calls = self.by_status.entry(status).or_insert(0);
             *calls = calls.saturating_add(n);

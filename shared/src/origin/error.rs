@@ -77,6 +77,8 @@ impl OriginError {
     pub const fn is_retryable(self, method: CallMethod) -> bool {
         match (self, method) {
             (Self::Refused | Self::Rejected, _) | (Self::Lost | Self::Foreign, CallMethod::Get) => true,
+            // The tool may be working on it. Sent again, a POST could be executed twice, and a slow
+            // GET would load a second tool.
             (Self::TimedOut, _) | (Self::Lost | Self::Foreign, CallMethod::Post) => false,
         }
     }

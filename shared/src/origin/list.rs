@@ -53,6 +53,8 @@ impl Origins {
     pub fn parse(text: &str, loopback_allowed: bool) -> Result<Self, OriginsError> {
         let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
         let origins = entries.map(Origin::parse).collect::<Result<Vec<_>, _>>()?;
+        // A deployed worker cannot reach it. Refused at the start, it does not look like an outage
+        // of the proxy.
         if let Some(origin) = origins.iter().find(|origin| !loopback_allowed && origin.is_loopback()) {
             return Err(OriginsError::Loopback(origin.base.clone()));
         }

@@ -49,6 +49,8 @@ impl ToolOutages {
             *out == tool && can_repeat && order.contains(index) && now.since(*at) >= AVOID_MS
         });
         let trial = tried.map(|(index, _, at)| {
+            // Marked before its response: of many calls at the same time, one tries the tool and
+            // the others avoid it.
             *at = now;
             *index
         });

@@ -26,6 +26,7 @@ impl Clock {
     pub fn read(&mut self, now: UnixMillis) -> UnixMillis {
         let reading = now.plus(self.ahead_ms);
         let back = self.latest.since(reading);
+        // Waited out, a step of an hour would stop every window for an hour.
         if back > WAIT_OUT_MS {
             self.ahead_ms = self.ahead_ms.saturating_add(back);
         }

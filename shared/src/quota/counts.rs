@@ -46,6 +46,7 @@ pub trait Counts {
         let minute_full = self.in_minute() >= policy.minute.get();
         let minute = if minute_full { minute_reset(self, policy, now).max(1) } else { 1 };
         let day = if day_full { now.day().end().since(now) } else { 0 };
+        // The later of both: sent at the earlier moment, the call would be refused again.
         if day < minute {
             Denial { window: Window::Minute, retry_ms: minute }
         } else {

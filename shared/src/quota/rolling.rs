@@ -54,6 +54,7 @@ impl<const BUCKET_MS: u64, const WINDOW_MS: u64> Rolling<BUCKET_MS, WINDOW_MS> {
         let bucket = Self::bucket(at);
         match self.buckets.back_mut() {
             Some((last, count)) if *last == bucket => *count = count.saturating_add(n),
+            // Reports of leases come later than calls that were counted directly.
             Some((last, _)) if *last > bucket => self.insert(bucket, n),
             _ => self.buckets.push_back((bucket, n)),
         }
@@ -77,6 +78,7 @@ impl<const BUCKET_MS: u64, const WINDOW_MS: u64> Rolling<BUCKET_MS, WINDOW_MS> {
             *count = count.saturating_sub(removed);
             self.total = self.total.saturating_sub(removed);
             if *count == 0 {
+                // No bucket is empty: the stored form would grow by calls that were given back.
                 self.buckets.remove(place);
             }
         }

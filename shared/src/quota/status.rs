@@ -112,6 +112,7 @@ impl QuotaStatus {
     pub(crate) fn certain(self, held: u32, held_ms: u64, elapsed_ms: u64) -> Self {
         let Self { minute, day, .. } = self.after(elapsed_ms);
         let minutes = u32::try_from(elapsed_ms / MINUTE_MS).unwrap_or(u32::MAX).saturating_add(1);
+        // The most that others can have used since. Less would promise calls that are gone.
         let others = minute.limit.saturating_mul(minutes);
         let certain = |own: WindowStatus, remaining: u32| WindowStatus {
             remaining: remaining.saturating_add(held).min(own.limit),

@@ -41,6 +41,8 @@ impl Cursor {
     pub fn number_in(&self, begun: UnixMillis, last: u64) -> u64 {
         let (feed, number) = self.0.split_once('-').unwrap_or_default();
         match (feed.parse(), number.parse()) {
+            // A feed that was lost begins its numbers anew. Continued at an old one, changes would
+            // be skipped.
             (Ok(feed), Ok(number)) if begun == UnixMillis(feed) && number <= last => number,
             _ => 0,
         }

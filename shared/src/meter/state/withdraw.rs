@@ -17,6 +17,7 @@ impl Meter {
             if let Some(reserved) = counted.units {
                 self.units.give_back(reserved, reserved.units);
             }
+            // The tally is today's. Yesterday's call is in none of its counts.
             if counted.day != self.usage.day() {
                 continue;
             }
