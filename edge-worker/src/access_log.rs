@@ -106,6 +106,7 @@ impl AccessRecord {
     pub(crate) fn durations(&self, request: &ClientRequest, now: UnixMillis) -> (u64, Option<u64>) {
         let total = now.since(request.now);
         let origin = self.origin_times.map(|(sent, responded)| responded.since(sent));
+        // A client that uploads slowly must not count as overhead of the gateway.
         (total.saturating_sub(origin.unwrap_or(0)).saturating_sub(self.body_wait_ms), origin)
     }
 
@@ -118,6 +119,7 @@ impl AccessRecord {
         now: UnixMillis,
     ) -> LoggedCall {
         let (edge_ms, tool_ms) = self.durations(request, now);
+        // Tool and action already say the path of a tool call.
         let path = self.endpoint.filter(|_| self.tool.is_none()).map(Endpoint::path);
         LoggedCall {
             tool: self.tool.map(|tool| tool.as_str().to_owned()),
@@ -135,6 +137,7 @@ impl AccessRecord {
 
     /// Writes the line, unless the sampling leaves it out.
     pub(crate) fn write(&self, request: &ClientRequest, sampling: Sampling, now: UnixMillis) {
+        // A degraded call is rare and may exceed a budget: sampling must never hide one.
         if !self.degraded && !sampling.keeps(&request.id, self.status) {
             return;
         }
@@ -164,6 +167,7 @@ impl AccessRecord {
             origin_ms,
             units: self.units,
             degraded: self.degraded.then_some(true),
+            // Only a line that could have been left out stands for others that were.
             sample: (sampling != Sampling::ALL && self.status < 400 && !self.degraded)
                 .then(|| sampling.share()),
         };

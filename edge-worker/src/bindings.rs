@@ -244,6 +244,7 @@ pub(crate) fn fetch_policy(env: &Env) -> FetchPolicy {
 
 /// Returns the store that says which hosts accounts have; `None` if accounts have no domains.
 pub(crate) fn domain_store(env: &Env) -> Option<KvStore> {
+    // Without domains, a read of KV for each URL of a customer would find nothing.
     variable(env, DOMAINS_TARGET).and_then(|_| pages(env).ok())
 }
 
@@ -277,6 +278,8 @@ impl Bindings {
     pub(crate) fn of_isolate(env: &Env) -> Result<Rc<Self>, Problem> {
         let bindings = OF_ISOLATE.with_borrow(Clone::clone).unwrap_or_else(|| {
             let bindings = Self::from_env(env).map(Rc::new);
+            // A failure is remembered too. Otherwise each request would log every fault of the
+            // configuration again.
             OF_ISOLATE.set(Some(bindings.clone()));
             bindings
         });
@@ -376,9 +379,12 @@ impl Bindings {
         let grants = calls.secret("GRANT_SECRET", MacKeys::parse);
         let origins = calls.origins(ORIGIN_URLS, private_allowed);
         let origin_cert = calls.fetcher("ORIGIN_CERT");
+        // Among what calls need: a price that is left out by a mistake would let keys exceed their
+        // budgets.
         let prices = calls.prices(PRICES);
         let is_complete = calls.finish();
 
+        // From here on a mistake costs a feature, never the calls of tools.
         let mut defaults = Reader::new(env, "its default is used");
         let max_body = defaults.optional(MAX_BODY, "a number of bytes", |text| text.parse().ok());
         let sampling =
@@ -414,6 +420,7 @@ impl Bindings {
         let domain_hosts = read_domain_hosts(&mut pages, env);
         let biolink = BiolinkBindings::read(&mut pages);
         let are_pages_complete = pages.finish();
+        // Only now, so that one log has every fault of the configuration and not just the first.
         if !is_complete {
             return None;
         }
@@ -429,6 +436,8 @@ impl Bindings {
             key_env,
             key_changes,
             status_history,
+            // A bad variable turns pages off too: with a wrong host they would be shown where
+            // nobody expects them.
             biolink: biolink.filter(|_| are_pages_complete),
             images,
             assets,
@@ -492,6 +501,7 @@ fn not_configured(detail: &'static str) -> Problem {
 /// have to be escaped in HTML or JSON.
 fn read_public_url(text: &str) -> Option<String> {
     let address = Address::parse(text).filter(Address::is_plain)?;
+    // The URL goes into HTML and JSON as it is.
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.' | b'-' | b'_' | b'~');
     address.target.bytes().all(is_plain).then(|| text.trim_end_matches('/').to_owned())
 }

@@ -82,6 +82,7 @@ pub(crate) async fn dispatch(
 ) -> Result<ClientResponse, Problem> {
     let address = Address::parse(&request.url).ok_or_else(malformed_url)?;
     let bindings = outlined(|| Bindings::of_isolate(env));
+    // Before the routes of the service: no host of a customer may serve an API or the console.
     if let Ok(bindings) = &bindings
         && let Some(host) = outlined(|| bindings.customer_host(&address))?
     {
@@ -102,6 +103,7 @@ pub(crate) async fn dispatch(
         access.record_call(&route);
     });
     let head = outlined(|| Head::read(request.lines()))?;
+    // Not earlier, so that a mistake in the path is told even if the gateway is not configured.
     let bindings = bindings?;
     if let Some(host) = &bindings.pages_host
         && let Some(url) = outlined(|| host.redirect(&address, route.served_by()))?
@@ -110,6 +112,8 @@ pub(crate) async fn dispatch(
     }
     let access_of_session = SessionAccess::of(&route);
     let kept = match access_of_session {
+        // Tools and agents take a key that is sent: no other page may spend the calls of who is
+        // signed in.
         SessionAccess::None => None,
         _ => outlined(|| session::of_request(request, &head, &bindings, address.is_secure())),
     };
@@ -251,6 +255,7 @@ async fn show(
 ) -> Result<ClientResponse, Problem> {
     match boxed(respond(context, call.read.into(), query, access)).await? {
         ClientResponse::Own(response) => console::respond(&call, query, response).map(ClientResponse::Own),
+        // A stream could be a file of a customer, which would run as a page of this origin.
         ClientResponse::Streamed { .. } => Err(console::no_view(&call, "a stream")),
     }
 }
@@ -275,6 +280,7 @@ fn log_refusal(
     outcome: &Result<ClientResponse, Problem>,
     access: &AccessRecord,
 ) {
+    // A second line would count the call twice for the holder.
     if access.is_logged {
         return;
     }
@@ -355,6 +361,7 @@ fn conditional(request: &ClientRequest, response: ClientResponse) -> ClientRespo
     let is_read = matches!(request.method.as_str(), "GET" | "HEAD");
     let header = |name| request.header(name).filter(|_| is_read);
     ClientResponse::Own(match (header("if-none-match"), header("if-modified-since")) {
+        // Ignored beside `If-None-Match`, which is more exact (RFC 9110, section 13.1.3).
         (None, Some(moment)) => response.if_modified_since(moment),
         (etags, _) => response.if_none_match(etags.map(str::as_bytes).into_iter()),
     })

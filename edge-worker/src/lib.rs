@@ -58,6 +58,8 @@ async fn fetch(head: String, request: web_sys::Request, env: Env, ctx: Context) 
         let (drained_request, max_body) = (Rc::clone(&request), bindings::max_body(&env));
         let drain = async move { body::drain(&drained_request, unread, max_body).await };
         match respond::can_linger(&request, &outcome) {
+            // The client has the response while its body is drained. Any other response waits for
+            // it.
             true => drained = Some(promise::started(drain)),
             false => boxed(drain).await,
         }

@@ -63,6 +63,7 @@ pub(crate) fn can_linger(request: &ClientRequest, outcome: &Result<ClientRespons
         Ok(ClientResponse::Streamed { .. }) => false,
         Err(_) => true,
     };
+    // Without a body the response has ended with its headers, and there is no end to hold back.
     has_body && request.method != Method::Head.as_str()
 }
 
@@ -132,6 +133,7 @@ fn render_streamed(
 /// the console.
 fn add_common(lines: &mut HeaderLines, request: &ClientRequest, has_hsts: bool) {
     let address = Address::parse(&request.url);
+    // The console answers to a cookie. With these headers any page could read what it shows.
     if !address.is_some_and(|address| ConsoleCall::is_console(address.target)) {
         headers::CORS.iter().for_each(|(name, value)| lines.add(name, value));
     }
@@ -153,6 +155,7 @@ impl HeaderLines {
 
     /// Adds a header. Leaves out one whose value would be several lines, which no header is.
     fn add(&mut self, name: &str, value: &str) {
+        // A line break would begin a header that somebody else has written.
         if !value.bytes().any(|byte| matches!(byte, b'\n' | b'\r')) {
             self.push(name);
             self.push(value);

@@ -78,7 +78,9 @@ impl<'a> Reader<'a> {
 
     /// Returns the binding of this name if it has a `fetch` of its own.
     pub(super) fn fetcher(&mut self, name: &'static str) -> Option<FetchBinding> {
+        // Absence is no error: both bindings of this kind are optional.
         let bound = Reflect::get(self.env, &name.into()).ok().filter(|value| !value.is_undefined())?;
+        // A variable of that name would pass the cast below, and throw at the first call.
         let has_fetch = Reflect::get(&bound, &"fetch".into()).is_ok_and(|fetch| fetch.is_function());
         self.keep(if has_fetch { Ok(bound.unchecked_into()) } else { Err(BindingError::NoFetcher { name }) })
     }
@@ -145,5 +147,6 @@ impl<'a> Reader<'a> {
 
 /// Returns a variable or secret, or `None` if it is empty or absent.
 pub(super) fn variable(env: &Env, name: &str) -> Option<String> {
+    // An empty variable is how deployments often say that there is none.
     env.var(name).ok().map(|value| value.to_string()).filter(|text| !text.trim().is_empty())
 }

@@ -47,6 +47,8 @@ pub(crate) async fn load(store: &KvStore) -> Rc<DeniedHosts> {
         Ok(text) => keep(Rc::new(DeniedHosts::from_text(&text.unwrap_or_default())), MEMORY_MS),
         Err(error) => {
             log::error("deny list read failed", None, &[("error", &error)]);
+            // For the short time: the copy of a healthy KV would hide its recovery for half a
+            // minute.
             keep(known.map(|copy| copy.hosts).unwrap_or_default(), RETRY_MS)
         }
     }

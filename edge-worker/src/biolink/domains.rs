@@ -35,6 +35,7 @@ pub(crate) async fn fetch_policy(env: &Env, url: &str) -> FetchPolicy {
 /// Returns which URLs of customers may be called, for a request that stores `url`: none that leads to the host of
 /// this request either.
 pub(crate) async fn fetch_policy_of(context: &RequestContext<'_>, url: &str) -> FetchPolicy {
+    // PUBLIC_URL may be unset, and then only the request says where the gateway is.
     let policy = context.bindings.fetch_policy.clone().with_host(context.address.base);
     let has_domains = context.bindings.domain_hosts().is_ok();
     let pages = context.biolink().ok().filter(|_| has_domains).map(|biolink| &biolink.pages);
@@ -45,6 +46,7 @@ pub(crate) async fn fetch_policy_of(context: &RequestContext<'_>, url: &str) -> 
 /// if accounts have no domains. If KV fails, nothing is added: deliveries must not stop with it, and no
 /// visit with the gateway's own agent counts.
 async fn guard(policy: FetchPolicy, pages: Option<&KvStore>, url: &str) -> FetchPolicy {
+    // A URL that is refused already needs no look into KV.
     let (Some(pages), Ok(url)) = (pages, FetchUrl::parse(url, &policy)) else { return policy };
     let Some(host) = url.host() else { return policy };
     match boxed(page_store::find_domain(pages, &host)).await {
@@ -69,6 +71,7 @@ pub(crate) async fn give_back(env: &Env, account: KeyId, host: &HostName, claim:
 
 async fn prove(env: &Env, account: KeyId, check: &Check) -> Result<Proof> {
     let records = boxed(records(env, &check.host.record())).await?;
+    // A host that is the account's already is not claimed again: its record alone is checked.
     let (Proof::Proved, Some(message)) = (check.proof(&records), check.claim_message(account)) else {
         return Ok(check.proof(&records));
     };
@@ -83,6 +86,7 @@ async fn records(env: &Env, name: &str) -> Result<Vec<String>> {
     let policy = bindings::fetch_policy(env);
     let url = FetchUrl::parse(&txt_query(&bindings::dns_url(env), name), &policy);
     let url = url.map_err(|error| format!("DNS_URL {error}"))?;
+    // A resolver that hangs must not hold the account's call.
     let request = GuardedRequest {
         method: "GET",
         url: &url,
@@ -104,6 +108,7 @@ pub(crate) async fn find(context: &RequestContext<'_>, host: &HostName) -> Resul
     let found = match boxed(page_store::find_domain(&context.biolink()?.pages, host)).await {
         Ok(found) => found,
         Err(error) => {
+            // The page of a customer must not disappear with KV.
             log::error("domain read failed", Some(context.request.id), &[("error", &error)]);
             boxed(pages_client::find_domain(context, host)).await?
         }

@@ -61,6 +61,8 @@ impl EventSinks {
             if refused.is_empty() {
                 return;
             }
+            // Before the wait: the isolate may end in it, and an event in the meantime sends them
+            // along.
             with_buffer(|buffer| buffer.restore(refused));
             if retry == RETRIES {
                 return;
@@ -81,7 +83,11 @@ impl EventSinks {
             deliveries.iter().map(|delivery| stats_client::append(&self.stats, delivery, STORE_TIMEOUT_MS));
         let outcomes = join_all(appends).await;
         let taken = deliveries.iter().zip(outcomes).filter(|(_, is_taken)| *is_taken);
+        // What a store has taken does not go to the queue. It would be dropped there as a
+        // repetition.
         let left = batch.without(&taken.map(|(delivery, _)| delivery.page).collect::<Vec<PageId>>());
+        // One failure is enough: each further batch would wait for two seconds too, and the queue
+        // takes it anyway.
         if left.is_some() {
             BREAKER.with_borrow_mut(|breaker| breaker.record_failure(clock::now()));
         }

@@ -34,6 +34,7 @@ pub(crate) async fn consume(batch: &MessageBatch<()>, env: &Env) {
             }
             None => {
                 log::error("event batch is unreadable", None, &[("id", &message.id())]);
+                // It would never become readable, and come again until the queue gives it up.
                 message.ack();
             }
         }
@@ -58,5 +59,7 @@ pub(crate) async fn consume(batch: &MessageBatch<()>, env: &Env) {
 
 fn retry(message: &RawMessage) {
     let age = clock::now().since(UnixMillis(message.timestamp().as_millis()));
+    // By its age, not the number of its attempts: the queue gives a message up after a fixed number
+    // of them.
     message.retry_with_options(&QueueRetryOptionsBuilder::new().with_delay_seconds(retry_delay(age)).build());
 }

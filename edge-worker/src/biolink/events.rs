@@ -99,6 +99,8 @@ pub(crate) fn record(
         at: context.request.now,
     };
     let (event, is_numbered) = observe(&occurrence, &request);
+    // Before the visitor is known: a new user agent for each request would make a new visitor of
+    // each.
     if event.is_counted() && is_from_flooding_network(context, &occurrence, &event) {
         add(context, biolink, &occurrence, &occurrence.ignored(event.at, "flood"));
         return Ok(());
@@ -115,6 +117,8 @@ pub(crate) fn record(
     }
     let (salts, id) = (biolink.salt.clone(), context.request.id);
     let sinks = EventSinks::of(biolink);
+    // The visitor does not wait for the salt. Without `wait_until` the runtime would drop it with
+    // the response.
     context.execution.wait_until(async move {
         let event = match visitor_salt::fetch(&salts, day).await {
             Ok(salt) => visitor.add_to(event, &occurrence, &salt),

@@ -74,6 +74,8 @@ pub(crate) async fn send(request: &GuardedRequest<'_>) -> Result<GuardedResponse
     let response = outcome.inspect_err(|_| controller.abort())?;
     let status = response.status();
     let mut body = Vec::new();
+    // One time for both. A server that sends a byte now and then would otherwise hold the request
+    // for ever.
     let rest_ms = request.timeout_ms.saturating_sub(clock::now().since(began));
     let outcome = in_time(request, rest_ms, read_whole(&response, request.limit, &mut body)).await;
     if let Err(error) = outcome {
@@ -103,7 +105,9 @@ async fn head(
 ) -> Result<web_sys::Response, GuardedFetchError> {
     let init = web_sys::RequestInit::new();
     init.set_method(request.method);
+    // A redirect would lead to a host that no rule has checked, such as one of the gateway's own.
     init.set_redirect(web_sys::RequestRedirect::Manual);
+    // What a customer's server says is of this moment. A copy would hide that a feed has changed.
     init.set_cache(web_sys::RequestCache::NoStore);
     init.set_signal(Some(signal));
     let headers = web_sys::Headers::new()?;
@@ -127,6 +131,7 @@ async fn read_whole(
 ) -> Result<(), GuardedFetchError> {
     read(response, limit, bytes).await?;
     if matches!(limit, BodyLimit::AtMost(_)) && bytes.starts_with(&GZIP) {
+        // With the same limit: a small file may decompress to gigabytes.
         *bytes = decompressed(bytes, limit).await?;
     }
     Ok(())
@@ -166,6 +171,7 @@ async fn read(
         let fits = u32::try_from(space).unwrap_or(u32::MAX);
         bytes.extend(chunk.subarray(0, fits.min(chunk.byte_length())).to_vec());
         if chunk.byte_length() > fits {
+            // The rest would go on arriving, and hold one of the six connections.
             promise::detach(reader.cancel());
             return match limit {
                 BodyLimit::Excerpt(_) => Ok(()),

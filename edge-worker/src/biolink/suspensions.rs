@@ -46,14 +46,19 @@ pub(crate) async fn contain(
         Ok(pages) => pages,
         Err(error) => {
             log::error("suspension lookup failed", Some(context.request.id), &[("error", &error)]);
+            // An account that hangs must not stop the links of its pages, each of which would wait
+            // here.
             known.map(|(_, pages)| pages).unwrap_or_default()
         }
     };
     let is_suspended = pages.contains(page);
     KNOWN.with_borrow_mut(|known| {
         if known.len() >= MAX_ACCOUNTS && !known.contains_key(&account) {
+            // All at once: what is forgotten costs one question, and no order has to be kept for
+            // it.
             known.clear();
         }
+        // A failure is remembered too. Otherwise each visitor would wait for the timeout.
         known.insert(account, (clock::now().plus(MEMORY_MS), pages));
     });
     Ok(is_suspended)

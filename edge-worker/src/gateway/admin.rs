@@ -13,6 +13,7 @@ use crate::runtime::client_request::CLIENT_ADDRESS;
 /// `https-required`, `admin-required`, or as [`check`].
 pub(crate) async fn authorize(context: &RequestContext<'_>) -> Result<(), Problem> {
     let secret = caller::bearer(context.request.header("authorization"))?;
+    // Before the secret is compared: one that went over plain HTTP must not be shown to be right.
     context.address.check_confidential(context.bindings.http_allowed)?;
     check(context, secret).await
 }

@@ -15,6 +15,7 @@ use crate::context::RequestContext;
 pub(crate) fn authenticate(context: &RequestContext<'_>) -> Result<VerifiedKey, Problem> {
     let is_confidential = context.address.is_confidential(context.bindings.http_allowed);
     if let Some(session) = context.session {
+        // A cookie that came in the clear may have been read on the way, like a key.
         url::check_confidential(is_confidential)?;
         return Ok(session.key);
     }

@@ -57,6 +57,7 @@ pub(crate) fn follow(
     if !is_followed(&response) {
         return response;
     }
+    // Once for each isolate: each callback that is registered stays for its life.
     if !IS_LISTENING.replace(true) {
         listen();
     }

@@ -43,6 +43,7 @@ pub(crate) async fn read_with(
     let record = snapshot.record.take().ok_or_else(key_store::unavailable)?;
     access.tier = Some(record.tier);
     access.secret_id = record.secret_id(key);
+    // Last, so that the access log says who was refused.
     record.permit(key, endpoint.requires().scope(), context.request.now)?;
     Ok((record, snapshot))
 }

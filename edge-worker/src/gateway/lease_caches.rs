@@ -58,6 +58,7 @@ pub(crate) fn learn(record: &KeyRecord) {
 pub(crate) fn record_meeting(key: &KeyId) {
     MET.with_borrow_mut(|met| {
         if met.len() >= MAX_CACHES {
+            // To forget costs one read of KV. An order to evict by would cost more.
             met.clear();
         }
         met.insert(*key);
@@ -105,6 +106,7 @@ impl CacheTable {
         }
         let age = |(key, entry): (&KeyId, &Entry)| Reverse((!entry.cache.is_idle(), entry.used_at, *key));
         let mut ages: BinaryHeap<_> = self.0.iter().map(age).collect();
+        // Half at once: one at a time, a table that is full would be sorted for each new key.
         for _ in 0..MAX_CACHES / 2 {
             if let Some(Reverse((_, _, key))) = ages.pop() {
                 self.0.remove(&key);

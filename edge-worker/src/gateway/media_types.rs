@@ -29,6 +29,7 @@ pub(crate) async fn check(context: &RequestContext<'_>, call: &ToolCall<'_>) -> 
     let now = clock::now();
     if CACHE.with_borrow(|cache| cache.get(now).is_none()) {
         let told = boxed(origin::accepted_types(context)).await;
+        // Also that nobody told. Each such call would otherwise ask every origin.
         CACHE.with_borrow_mut(|cache| cache.store(told, clock::now()));
     }
     CACHE.with_borrow(|cache| match cache.get(clock::now()).flatten() {

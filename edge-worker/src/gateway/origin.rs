@@ -52,6 +52,7 @@ pub(crate) async fn forward(
 ) -> Result<StreamedResponse, ForwardError> {
     let started = clock::now();
     let upload = boxed(Upload::receive(context, call.method)).await;
+    // Before the error is returned: a slow client is what this number is there to show.
     access.body_wait_ms = clock::now().since(started);
     let upload = upload.map_err(ForwardError::refused)?;
     let span = outlined(|| {
@@ -74,12 +75,15 @@ pub(crate) async fn forward(
         let Some(origin) = origins.all().get(index) else { continue };
         let sent_at = clock::now();
         let is_confirmed = REACHABILITY.with_borrow(|seen| seen.is_confirmed(index, sent_at));
+        // The order may name the same origin twice, so that a next attempt is not yet another
+        // origin.
         let has_next = nth + 1 < order.len();
         let has_other = has_other_origin(&order, nth);
         let attempt = Attempt { context, call, grant, span, origin, has_next, has_other, is_confirmed };
         match boxed(attempt.run(&upload)).await {
             Ok(response) => {
                 outlined(|| {
+                    // Even for a refusal: the proxy is there. Only its tool has no server.
                     REACHABILITY.with_borrow_mut(|seen| seen.record_reached(index, clock::now()));
                 });
                 access.origin = Some(origin.name.clone());
@@ -92,10 +96,13 @@ pub(crate) async fn forward(
                             true => seen.record_out(index, call.tool, clock::now()),
                             false => seen.record_served(index, call.tool),
                         }
+                        // An origin without a server of the tool either would only cost the client
+                        // its time.
                         is_out && seen.has_other(rest, index, call.tool)
                     })
                 });
                 if let Some(former) = received.replace(response) {
+                    // Its body is unread, and would hold one of the six connections of the request.
                     discard(&former.raw);
                 }
                 if !(goes_on && upload.can_repeat()) {
@@ -105,6 +112,7 @@ pub(crate) async fn forward(
                 continue;
             }
             Err(error) => {
+                // A fault of the client ends the call. Another origin would get the same request.
                 failure = error.failure()?;
                 let fields: [log::Field<'_>; 3] =
                     [("origin", &origin.name), ("failure", &format!("{failure:?}")), ("error", &error)];
@@ -113,10 +121,12 @@ pub(crate) async fn forward(
             }
         }
         REACHABILITY.with_borrow_mut(|seen| seen.record_failure(index, failure, clock::now()));
+        // A POST that may have reached a tool is not sent again (RFC 9110, section 9.2.2).
         if !(upload.can_repeat() && failure.is_retryable(call.method)) {
             break;
         }
     }
+    // A refusal of a proxy says more than the failure of the origin after it.
     received.ok_or_else(|| ForwardError::refused(failure.problem(call.tool, call.method)))
 }
 
@@ -125,6 +135,8 @@ pub(crate) async fn forward(
 fn lacks_server(response: &StreamedResponse) -> bool {
     response.status == codes::TOOL_UNAVAILABLE.status()
         && response.header(headers::PROBLEM).and_then(codes::parse) == Some(codes::TOOL_UNAVAILABLE)
+        // With it, a server of the tool had part of the call, and another origin could execute it
+        // twice.
         && response.header(headers::SENT).is_none()
 }
 
@@ -148,6 +160,8 @@ async fn read<T>(bindings: &Bindings, id: RequestId, path: &str, parse: fn(&str)
     let order = REACHABILITY.with_borrow(|seen| seen.order(&bindings.origins, clock::now()));
     for index in order {
         let Some(origin) = bindings.origins.all().get(index) else { continue };
+        // Each origin has the time of a connection only, because a page waits for the first that
+        // responds.
         let text = promise::timeout(CONNECT_TIMEOUT_MS, probe::read(bindings, id, origin, path)).await;
         if let Some(Ok(Some(text))) = text
             && let Some(parsed) = parse(&text)

@@ -41,6 +41,7 @@ pub(crate) async fn read(context: &RequestContext<'_>) -> Known {
         return known;
     }
     let record = call(context, &StatusMessage::Read).await.map(Rc::new);
+    // A failure too, so that readers do not wait for a silent object one after another.
     KNOWN.set(Some((clock::now().plus(MEMORY_MS), record.clone())));
     record
 }
@@ -54,6 +55,7 @@ pub(crate) async fn change(
     change: IncidentChange,
 ) -> Result<Incident, Problem> {
     let reply: IncidentReply = call(context, &StatusMessage::Change(change)).await?;
+    // The administrator who made the change must see it at the next look.
     KNOWN.set(None);
     reply.map_err(Problem::from)
 }

@@ -124,6 +124,7 @@ pub(crate) async fn read(
         Ok(Message::Notification) => Response { status: 202, ..Response::no_content() },
         Err(error) => error.response(),
     };
+    // After the message: a malformed one is refused in the words of the protocol, with any key.
     usable(context, access).await?;
     Ok(Step::Respond(response))
 }
@@ -205,6 +206,7 @@ async fn usable(
             access.tier = snapshot.record.as_ref().map(|record| record.tier);
             Ok(snapshot.record)
         }
+        // A meter that is down must not take the list of tools from an agent. A call asks it again.
         Err(problem) if problem.status() == 503 => Ok(None),
         Err(problem) => Err(problem),
     }
@@ -225,6 +227,7 @@ pub(crate) async fn respond(
     let (response, headers) = match outcome {
         Ok(ClientResponse::Own(own)) => return Ok(of_own(&own, code, responder, access)),
         Ok(ClientResponse::Streamed { response, headers }) => (response, headers),
+        // The status itself must be 401, because clients of MCP look there for the challenge.
         Err(problem) if problem.status() == 401 => return Err(problem),
         Err(problem) => {
             return Ok(of_own(&problem.render(&request.id).into_bytes(), code, responder, access));

@@ -34,12 +34,15 @@ pub(crate) async fn respond(
     let own = of_cookie(context.request, context.bindings, is_secure);
     match call {
         SessionCall::Read => match boxed(read_own_key::handle(context, access)).await {
+            // A meter that is down says nothing about the session. The console must not show a
+            // sign-out.
             Err(problem) if problem.status() >= 500 => Err(problem),
             outcome => Ok(session::state(outcome.is_ok())),
         },
         SessionCall::Begin => boxed(begin(context, own, access)).await,
         SessionCall::End => {
             if let Some(own) = own {
+                // Before the cookie goes: if this fails, the browser can try again.
                 step_sessions(context, &own.key.id, SessionStep::End(own.id)).await?;
             }
             Ok(session::end(is_secure))
@@ -73,6 +76,7 @@ async fn begin(
     let drawn = entropy::random().and_then(|id| Ok((SessionId::new(id), entropy::random()?)));
     let (id, nonce) = drawn.map_err(|error| entropy::unavailable(&error, Some(context.request.id)))?;
     let browser = session::browser(context.request.header("user-agent"));
+    // Only of the same key: the meter of this one does not know sessions of another.
     let replaces = own.filter(|own| own.key.id == key.id).map(|own| own.id);
     step_sessions(context, &key.id, SessionStep::Begin { id, browser, replaces }).await?;
     let (keys, is_secure) = (&context.bindings.signing, context.address.is_secure());
@@ -86,6 +90,8 @@ pub(crate) fn of_request(
     bindings: &Bindings,
     is_secure: bool,
 ) -> Option<KeptSession> {
+    // A request with a credential means that one. The cookie comes along with whatever a page
+    // sends.
     let has_own = head.api_key.is_some() || request.header("authorization").is_some();
     if has_own { None } else { of_cookie(request, bindings, is_secure) }
 }

@@ -32,6 +32,7 @@ pub(crate) async fn read_as(
 ) -> Result<Vec<u8>, Problem> {
     let limit_bytes = u64::try_from(limit).unwrap_or(u64::MAX);
     head.check_own_body(&request.method, types)?;
+    // Before the first byte: a client that waits for `100 Continue` need not send any.
     head.check_length(limit_bytes)?;
     let mut bytes = Vec::new();
     let Some(stream) = request.raw.body() else {
@@ -40,6 +41,8 @@ pub(crate) async fn read_as(
     let reader: web_sys::ReadableStreamDefaultReader = stream.get_reader().unchecked_into();
     while let Some(chunk) = next_chunk(&reader, request).await? {
         if bytes.len().saturating_add(chunk.byte_length() as usize) > limit {
+            // So that `drain` can take the rest. A locked stream would reset the connection before
+            // the 413 is read.
             reader.release_lock();
             return Err(too_large(limit_bytes));
         }

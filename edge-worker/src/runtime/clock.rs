@@ -15,6 +15,7 @@ thread_local! {
 pub(crate) fn now() -> UnixMillis {
     let (in_turn, known) = TURN.get();
     let now = known.unwrap_or_else(read);
+    // Outside of a turn nothing is kept: a Durable Object would read an old moment after its wait.
     TURN.set((in_turn, in_turn.then_some(now)));
     now
 }

@@ -72,6 +72,8 @@ pub(crate) async fn timeout<T>(
         return output;
     }
     let elapsed_ms = clock::now().since(started);
+    // The timer of an isolate that did not run fires late. The reply may have been there all the
+    // time.
     let is_stalled = elapsed_ms > ms.saturating_add(STALL_MS);
     Err(if is_stalled { RpcError::Stalled { ms: elapsed_ms } } else { RpcError::TimedOut { ms } })
 }

@@ -39,6 +39,7 @@ pub(crate) fn random_of_pool<const N: usize>() -> worker::Result<[u8; N]> {
             *pool = random::<POOL_BYTES>()?.to_vec();
         }
         let rest = pool.len().saturating_sub(N);
+        // Taken away, so that no two ids have the same bytes.
         let drawn = pool.split_off(rest);
         drawn.try_into().map_err(|_| worker::Error::from("the pool is smaller than what is drawn"))
     })

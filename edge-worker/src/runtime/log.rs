@@ -20,6 +20,7 @@ fn format<'a>(event: &str, fields: impl Iterator<Item = Field<'a>>) -> String {
     let mut line = event.to_owned();
     for (nth, (key, value)) in fields.enumerate() {
         let value = value.to_string();
+        // Quoted otherwise, so that no text of a client can end the line or begin a field.
         let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'=';
         line.push_str(if nth == 0 { ": " } else { " " });
         // Writing to a `String` cannot fail.

@@ -103,10 +103,14 @@ impl DurableObject for Account {
     /// Never returns an error: the platform gives up on an alarm that fails, and the tasks would
     /// stay.
     async fn alarm(&self) -> Result<Response> {
+        // The alarm has fired and is gone. With the old moment in memory, `arm` would take it for
+        // set.
         self.armed.set(None);
         if let Err(error) = boxed(self.deliver()).await {
             log::error("account outbox failed", None, &[("error", &error)]);
         }
+        // Even if the delivery failed: its tasks are in the state, and nothing else would wake the
+        // object.
         if let Err(error) = boxed(self.arm()).await {
             log::error("account alarm failed", None, &[("error", &error)]);
         }
@@ -117,18 +121,23 @@ impl DurableObject for Account {
 impl Account {
     /// Handles a call. Returns the decision as JSON.
     async fn call(&self, mut call: Call) -> Result<String> {
+        // Before the step, which may not wait. Only content has links to check.
         let denied = match call.operation.has_content() {
             true => boxed(denied_hosts::load(&bindings::pages(&self.env)?)).await,
             false => Rc::default(),
         };
         loop {
             let step = outlined(|| self.step(&call, &denied))?;
+            // Before the reply: after it, the object may be evicted with tasks that no alarm would
+            // do.
             boxed(self.arm()).await?;
             let decision = |decision| Ok(outlined(|| json::to_string(&decision))?);
             let (slug, message) = match step {
                 Step::Reply(reply, _) => return decision(Decision::Reply(reply)),
                 Step::Admit(admission) => return decision(Decision::Admit(admission)),
                 Step::Check(check) => {
+                    // The step runs again with the proof: during the wait, other calls may have
+                    // changed the account.
                     call.proof = Some(boxed(domains::check(&self.env, call.account, &check)).await);
                     continue;
                 }
@@ -137,6 +146,8 @@ impl Account {
             let outcome = boxed(self.claim(&call, &slug, message)).await.unwrap_or_else(|error| {
                 let id = RequestId(call.request_id);
                 log::error("slug claim failed", Some(id), &[("error", &error)]);
+                // Not `Taken`: the slug may have been granted and only the reply lost. The account
+                // cancels the claim.
                 ClaimOutcome::Unknown
             });
             call.claim = Some(Claim { slug, outcome });
@@ -151,6 +162,7 @@ impl Account {
                 Some((page, number)) => outlined(|| self.content(page, number)),
                 None => Ok(None),
             };
+            // All reads before the step, which thus decides on one state.
             let loaded = Loaded {
                 content: content(needs.content)?,
                 other: content(needs.other)?,
@@ -248,6 +260,8 @@ impl Account {
     /// Sets the alarm for the next task.
     async fn arm(&self) -> Result<()> {
         let next = self.state.borrow().as_ref().and_then(State::next_due);
+        // Each set alarm is a write. A later task waits for the alarm of the earlier one, which
+        // arms again.
         let Some(next) = next.filter(|next| self.armed.get().is_none_or(|armed| *next < armed)) else {
             return Ok(());
         };
@@ -267,6 +281,8 @@ impl Account {
             Some(state) => state,
             None => self.load()?,
         };
+        // On an error the place stays empty, so that the next message reads what was stored. The
+        // change may have stopped halfway.
         let outcome = change(&mut state)?;
         let stored = outlined(|| json::to_string(&state))?;
         self.sql.exec(STORE, vec![stored.into()])?;

@@ -135,12 +135,14 @@ impl ProductSource {
     /// Fetches the feed if it is time, and gives the account what is pending.
     async fn run(&self) -> Result<()> {
         if let Some(attempt) = self.change(|parts| parts.state.begin(clock::now()))? {
+            // At each run: a domain that an account has got since would lead back into the gateway.
             let policy = domains::fetch_policy(&self.env, &attempt.settings.url).await;
             let outcome = download::fetch(&attempt, &policy).await;
             self.change(|Parts { state, catalogue }| {
                 state.finish(&attempt, outcome, catalogue, clock::now())
             })?;
         }
+        // Also without a run: an edit that failed is pending until it succeeds.
         self.give().await?;
         self.arm().await
     }
@@ -157,6 +159,7 @@ impl ProductSource {
         self.sql.exec(CREATE, None)?;
         self.sql.exec(ERASE, None)?;
         self.parts.replace(None);
+        // Otherwise the alarm would wake an empty object for nothing.
         self.object.storage().delete_alarm().await
     }
 
@@ -165,6 +168,7 @@ impl ProductSource {
     }
 
     fn note_push(&self, push: &str, now: UnixMillis) -> Result<()> {
+        // Here, because each push adds one row: no alarm is needed to keep the table small.
         self.sql.exec(FORGET_PUSHES, vec![integer(now.minus(KEEP_PUSHES_MS).0)?])?;
         self.sql.exec(NOTE_PUSH, vec![push.into(), integer(now.0)?]).map(drop)
     }
@@ -176,6 +180,8 @@ impl ProductSource {
     /// Changes what is stored, and stores it. A part that stays as it is is not written.
     fn change<T>(&self, change: impl FnOnce(&mut Parts) -> T) -> Result<T> {
         self.with(|parts| {
+            // A catalogue may be megabytes. Written at each step, it would cost more than the sync
+            // itself.
             let before = parts.clone();
             let outcome = change(parts);
             if before.state != parts.state {

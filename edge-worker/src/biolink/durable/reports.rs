@@ -87,6 +87,8 @@ impl Reports {
                     Ok::<_, worker::Error>(vec![integer(before)?, page.as_str().into(), integer(limit)?])
                 };
                 let found = rows(&self.sql, LIST, part(limit)?, text)?;
+                // The handler asks for one more than it shows, to know whether there are more.
+                // Nobody has read that one.
                 self.sql.exec(MARK_READ, part(limit.saturating_sub(1))?)?;
                 Ok(format!("[{}]", found.join(",")))
             }
@@ -118,17 +120,20 @@ impl Reports {
             && self.delete(DROP_READ, Vec::new(), count)?.is_empty()
         {
             log::error("report not kept", None, &[("kept", &count.get()), ("read", &0)]);
+            // The visitor can do nothing about it. The log tells the operator.
             return Ok(true);
         }
         let row =
             vec![page.into(), integer(sender.into())?, integer(now.0)?, text.into(), integer(more.into())?];
         let Some(added) = self.first(ADD, row)? else { return Ok(true) };
         count.set(count.get() + 1);
+        // The network before the page: one network that floods pushes out its own reports first.
         let of_network = vec![page.into(), integer((sender >> 8).into())?, integer(REPORTS_PER_NETWORK)?];
         let mut dropped = self.delete(TRIM_NETWORK, of_network, count)?;
         let of_page = vec![page.into(), integer(FIRST_REPORTS)?, integer(REPORTS_PER_PAGE)?];
         dropped.extend(self.delete(TRIM_PAGE, of_page, count)?);
         if !dropped.is_empty() {
+            // What was dropped stays counted, so that an operator sees how many complained.
             let more: u64 = dropped.iter().map(|more| more + 1).sum();
             self.sql.exec(ADD_MORE, vec![integer(more)?, integer(added)?])?;
         }

@@ -54,6 +54,7 @@ impl DurableObject for Salt {
 impl Salt {
     /// Returns the salt of a day in base64. The first request draws it.
     async fn salt(&self, request: SaltRequest) -> Result<String> {
+        // A salt that was destroyed must not be drawn afresh: the day's visitors would count twice.
         if !request.is_current(clock::now()) {
             return Err(format!("there is no salt of day {} any more, or not yet", request.day.0).into());
         }
@@ -64,6 +65,7 @@ impl Salt {
         }
         // Before it exists, so that none is left without an alarm.
         self.arm(request).await?;
+        // During the wait for the alarm another request may have drawn it.
         if let Some(known) = rows(&self.sql, READ, vec![day()?], text)?.pop() {
             return Ok(known);
         }

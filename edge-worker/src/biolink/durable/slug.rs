@@ -46,6 +46,8 @@ impl Slug {
         };
         let mut next = before.clone();
         let reply = json::to_string(&next.handle(message, clock::now()))?;
+        // A look at a name stores nothing. Otherwise a client that tries names would fill the
+        // platform with objects.
         if next != before {
             self.sql.exec(CREATE, None)?;
             self.sql.exec(STORE, vec![json::to_string(&next)?.into()])?;
@@ -57,6 +59,7 @@ impl Slug {
     /// Returns the stored state. An unreadable one is an error, because a new one would give the
     /// slug away.
     fn load(&self) -> Result<SlugState> {
+        // The table is made at the first claim. A read that made it would be a write.
         if !has_table(&self.sql, "state")? {
             return Ok(SlugState::default());
         }

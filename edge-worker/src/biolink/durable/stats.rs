@@ -117,16 +117,19 @@ impl Stats {
     /// Adds what is new in the parts.
     async fn append(&self, account: KeyId, page: PageId, parts: &[Part]) -> Result<String> {
         let settings = self.with_state(|state| Ok(state.settings.clone()))?;
+        // Events of a deleted page may still come from the queue. They must not bring it back.
         if settings.purged {
             return Ok(DONE.to_owned());
         }
         if settings.expires_at.is_none() {
             // Before the first row, so that none is left without an alarm.
             let expires_at = next_expiry(clock::now());
+            // There is one alarm. Set for the expiry alone, it would leave the outbox for a day.
             alarm::set(&self.object, if self.outbox.is_empty()? { expires_at } else { clock::now() }).await?;
             let owner = Some((account, page));
             self.settle(|settings| (settings.owner, settings.expires_at) = (owner, Some(expires_at)))?;
         }
+        // One step without a wait: a row, the batches that it has, and its outbox are one commit.
         let (is_outbox_new, dropped) = self.with_state(|state| {
             let (rows, errors) = additions(parts, &state.received, state.settings.reset_at);
             for error in &errors {
@@ -143,6 +146,8 @@ impl Stats {
         if dropped > 0 {
             self.settle(|settings| settings.unsent = settings.unsent.saturating_add(dropped))?;
         }
+        // While the webhooks refuse, the alarm is set for the next attempt. Each visit would bring
+        // it forward.
         if is_outbox_new && self.refused.get() == 0 {
             alarm::set(&self.object, clock::now()).await?;
         }
@@ -155,6 +160,7 @@ impl Stats {
         let day = segment.day();
         let place = match state.origins.iter().position(|origins| origins.day() == day) {
             Some(place) => place,
+            // Most days of most pages have no click, and then their views are never read.
             None if segment.count(EventKind::Click) == 0 => return Ok(()),
             None => {
                 let mut origins = Origins::new(day);
@@ -167,6 +173,7 @@ impl Stats {
         if let Some(origins) = state.origins.get_mut(place) {
             origins.learn(segment);
             origins.attribute(segment);
+            // A view may arrive after its click, because isolates send their batches on their own.
             if let Some((_, open)) = state.open.as_mut().filter(|(_, open)| open.segment.day() == day) {
                 origins.attribute(&mut open.segment);
             }
@@ -190,6 +197,8 @@ impl Stats {
         let settings = self.with_state(|state| Ok(state.settings.clone()))?;
         let is_empty = self.outbox.is_empty()?;
         let expires_at = match settings.expires_at {
+            // Expiry reads the plan from KV. While the outbox is retried it must not, until it is
+            // due.
             Some(expires_at) if !is_empty && clock::now() < expires_at => Some(expires_at),
             _ => self.expire().await?,
         };
@@ -216,8 +225,11 @@ impl Stats {
                 log::error("events not given to webhooks", None, &[("page", &page), ("error", &error)]);
                 return Ok(false);
             }
+            // After the reply. If it is lost, the rows come again, and the webhooks know them by
+            // their numbers.
             self.outbox.remove(last)?;
             if dropped > 0 {
+                // Not to zero: more may have been dropped during the wait.
                 self.settle(|settings| settings.unsent = settings.unsent.saturating_sub(dropped))?;
             }
         }
@@ -226,6 +238,7 @@ impl Stats {
     /// Adds events to the last row of their day, or begins a new one.
     fn add(&self, state: &mut State, row: Row) -> Result<()> {
         let day = row.segment.day();
+        // Taken out: if the row cannot be stored, its copy here would be ahead of the store.
         let open = match state.open.take().filter(|(_, open)| open.segment.day() == day) {
             Some(open) => Some(open),
             None => self.table.last(day)?,
@@ -263,6 +276,7 @@ impl Stats {
     /// Drops all events so far. Those that are still on their way are dropped when they arrive.
     fn reset(&self) -> Result<String> {
         let mut received = self.with_state(|state| Ok(state.received.clone()))?;
+        // Batches of before that are still on their way count as received.
         received.close();
         self.table.erase()?;
         self.settle(|settings| {
@@ -344,6 +358,7 @@ impl Stats {
         let settings: Settings =
             settings.first().map(|stored| parse(stored)).transpose()?.unwrap_or_default();
         let mut received = self.table.received(clock::now())?;
+        // What a reset closed is in the settings, because its rows are gone.
         received.extend(&settings.received);
         Ok(State { settings, received, open: None, origins: Vec::new() })
     }

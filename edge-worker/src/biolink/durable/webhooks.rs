@@ -187,6 +187,8 @@ impl Webhooks {
     async fn wake(&self, at: UnixMillis) -> Result<()> {
         let storage = self.object.storage();
         let set = storage.get_alarm().await?.and_then(|set| u64::try_from(set).ok());
+        // An alarm in the past is one that runs now, and that may have looked for work before this
+        // came.
         if set.is_some_and(|set| set <= at.0 && clock::now().0 <= set) {
             return Ok(());
         }
@@ -243,6 +245,7 @@ impl Webhooks {
         if state.endpoints != before.endpoints {
             self.store(ENDPOINTS, json::to_string(&state.endpoints)?)?;
         }
+        // After the writes. A reader that waits would otherwise look before the event is there.
         self.last_sequence.set(state.counters.sequence);
         *place = Some(state);
         Ok(outcome)

@@ -44,6 +44,7 @@ pub(crate) async fn handle(
     let operation = Operation::administer(called.endpoint, page, query, &body)?;
     let call = pages_api::call(context, account, operation, [0; 16]);
     let decision = pages_client::call(context, account, call).await?;
+    // So that the operator sees the change at once in the location that made it.
     suspensions::forget(&account);
     match decision {
         Decision::Reply(reply) => Ok(reply.into_response()),

@@ -25,6 +25,7 @@ pub(crate) async fn handle(
     let (record, snapshot) = boxed(read).await?;
     let described = |alert: Alert| (alert.at, describe_alert(&AlertEvent::Key { id: record.id, alert }));
     let mut alerts: Vec<_> = snapshot.alerts.into_iter().map(described).collect();
+    // A key without webhooks must not create an object for them by asking.
     if sees_webhooks(context, &record, &key) {
         alerts.extend(boxed(webhooks_client::alerts(context, record.account())).await?);
     }

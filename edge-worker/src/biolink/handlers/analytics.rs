@@ -45,6 +45,7 @@ pub(super) async fn report(
         (Vec::new(), None::<Completeness>, EventCounts::default());
     for (page, reply) in read(context, pages, &question).await? {
         match reply {
+            // The latest start suits every page. Any earlier one would be refused again.
             ReadReply::TooWide(start) => too_wide = too_wide.max(Some(start)),
             ReadReply::Counted(reading) => {
                 match &mut delivery {

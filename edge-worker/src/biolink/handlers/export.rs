@@ -70,9 +70,11 @@ pub(super) fn stream(
         base: context.public_url().to_owned(),
     };
     let id = context.request.id;
+    // The runtime would otherwise end the task as soon as this function has returned the response.
     context.execution.wait_until(async move {
         if let Err(error) = send(&sink, &source, first).await {
             log::error("export failed", Some(id), &[("error", &error)]);
+            // Not closed: a client would take the half of an export for the whole.
             promise::detach(sink.0.abort());
         }
     });

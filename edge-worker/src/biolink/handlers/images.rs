@@ -49,6 +49,7 @@ impl Upload<'_> {
         let id = &self.file.id;
         let stored = self.bucket.put(&id.to_string(), &self.content, &self.file.media_type).await;
         stored.map_err(|error| unavailable(context, &error))?;
+        // After the file. The account deletes what it has noted and never heard of again.
         match pages_client::image_stored(context, account, id).await? {
             true => Ok(()),
             false => Err(images_unavailable()),
@@ -63,6 +64,7 @@ pub(crate) async fn serve(context: &RequestContext<'_>, id: &ImageId) -> Result<
     let known = Response::<Vec<u8>> { status: 200, headers: headers.clone(), body: Vec::new() };
     let known = known.if_none_match(context.request.header("if-none-match").map(str::as_bytes).into_iter());
     let is_known = known.status == 304;
+    // The bucket is asked even then: it says whether the image was hidden since.
     let is_head = is_known || context.request.method == Method::Head.as_str();
     let found = bucket.get(&id.to_string(), is_head).await.map_err(|error| unavailable(context, &error))?;
     let response = found.ok_or_else(image_not_found)?;

@@ -32,6 +32,7 @@ pub(crate) async fn handle(
     let body = boxed(read_body(context, called.endpoint.has_body())).await?;
     let once = outlined(|| once(context, called.endpoint.takes_idempotency_key(), access.secret_id, &body))?;
     let account = record.account();
+    // The type and size of the file go into the call, so it is read before the account decides.
     let upload = match called.endpoint {
         PagesEndpoint::UploadImage => Some(boxed(images::read(context, account)).await?),
         _ => None,
@@ -73,6 +74,8 @@ pub(crate) async fn handle(
         PagesEndpoint::Export if context.request.method == Method::Head.as_str() => response,
         PagesEndpoint::UploadImage if !dry_run => {
             if let Some(upload) = upload {
+                // Only after the account has noted it. A file without a note would stay in the
+                // bucket for ever.
                 boxed(upload.store(context, account)).await?;
             }
             response

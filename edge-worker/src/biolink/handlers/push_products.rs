@@ -39,6 +39,7 @@ pub(crate) async fn handle(context: &RequestContext<'_>, id: &SourceId) -> Resul
     let body = body.map_err(|_| Problem::new(codes::BODY_MALFORMED, "the body is not UTF-8"))?;
     let header = |name: &str| request.header(name).map(|value| (name.to_owned(), value.to_owned()));
     let push = PushRequest { headers: PUSH_HEADERS.into_iter().filter_map(header).collect(), body };
+    // WooCommerce tries an address with it, unsigned. Refused, it would count against the shop.
     if push.is_trial() {
         return Ok(result(200, "ignored", 0, 0));
     }
@@ -57,6 +58,7 @@ pub(crate) async fn handle(context: &RequestContext<'_>, id: &SourceId) -> Resul
         PushReply::Unsigned(detail) => push_unsigned(detail),
     };
     if let Some(bucket) = bucket {
+        // Refusals alone count. A shop with a valid signature may push as often as it likes.
         REFUSED.with_borrow_mut(|counters| counters.record(bucket, clock::now()));
     }
     Err(refusal)

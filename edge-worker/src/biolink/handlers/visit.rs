@@ -51,6 +51,7 @@ pub(crate) async fn handle(
     let slug = visit.slug().ok_or_else(page_not_found)?;
     let part = report_part(visit.part, context.request.header("sec-fetch-site"));
     let denied = boxed(denied_hosts::load(&context.biolink()?.pages));
+    // Both at once: a visitor waits for the slower one, not for their sum.
     let (mut served, denied) = join(boxed(find(context, &slug, part)), denied).await;
     // A host that is not told of a page's new slug yet leads to it, and not to itself.
     if let (VisitHost::Own, Ok(Served::Moved { to, .. })) = (host, &served) {
@@ -144,6 +145,8 @@ async fn find_at_account(context: &RequestContext<'_>, slug: &Slug) -> Result<Op
         UNKNOWN.with_borrow(|counters| check_unknown_pages(counters, bucket, clock::now()))?;
     }
     let found = pages_client::find(context, slug).await?;
+    // Only what was not found. A page that KV does not show yet may have many visitors from one
+    // address.
     if let (Some(bucket), None) = (bucket, &found) {
         UNKNOWN.with_borrow_mut(|counters| counters.record(bucket, clock::now()));
     }

@@ -40,6 +40,8 @@ pub(crate) async fn handle(
         Decision::Reply(refusal) => return Ok(refusal.into_response()),
     };
     if let WebhooksOperation::Events(query) = &operation
+        // The webhooks do not know which pages there are. They would answer with no events for
+        // ever.
         && let Some(unknown) = query.page.filter(|page| !admission.pages.contains(page))
     {
         return admission.complete(Err(page_unknown(&unknown)));

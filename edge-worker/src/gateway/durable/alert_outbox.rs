@@ -34,14 +34,18 @@ pub(super) struct AlertOutbox {
 impl AlertOutbox {
     /// Returns true if the alarm is not set for the next alert.
     pub(super) fn needs_alarm(&self, next: Option<UnixMillis>) -> bool {
+        // Each look at the alarm is a read of the storage, and the meter asks after each message.
         next.is_some() && next != self.armed.get()
     }
 
     /// Sets the alarm for the next alert, unless it is set for an earlier moment.
     pub(super) async fn arm(&self, object: &ObjectState, next: Option<UnixMillis>) -> Result<()> {
         let Some(due) = next.filter(|_| self.needs_alarm(next)) else { return Ok(()) };
+        // The pause here, because an alert that failed stays due: the alarm would run without end.
         let at = due.max(clock::now().plus(self.pause_ms()));
         let set = object.storage().get_alarm().await?.and_then(|set| u64::try_from(set).ok());
+        // The one alarm may be set for the record or for the end of the object. It arms again for
+        // the rest.
         if set.is_none_or(|set| at.0 < set) {
             alarm::set(object, at).await?;
         }

@@ -48,6 +48,8 @@ pub(super) fn erase(storage: &SqlStorage) -> Result<()> {
 /// Returns a page of the log.
 pub(super) fn page(storage: &SqlStorage, calls: &CallLog, filter: &CallFilter, now: UnixMillis) -> CallPage {
     let since = filter.since(now);
+    // Failed calls have rows of their own, so that their last ones are found without those that
+    // succeeded.
     let failed_rows = (!filter.wants_successes()).then_some(CallRow::KEPT);
     filter.page(calls.unstored().chain(load(storage, calls, since, failed_rows)), now)
 }

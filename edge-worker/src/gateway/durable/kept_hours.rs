@@ -23,6 +23,7 @@ pub(super) fn keep(storage: &SqlStorage, ended: &HourCounts) -> Result<()> {
 
 /// Returns the hours from `since` on, the first one first.
 pub(super) fn load(storage: &SqlStorage, since: u64) -> Result<Vec<HourCounts>> {
+    // A read must not create a table: a key that was never called would cost a write.
     if !sql::has_table(storage, "hours")? {
         return Ok(Vec::new());
     }

@@ -33,6 +33,7 @@ impl KeptSessions {
         };
         let mut sessions = before.clone();
         let received = sessions.receive(message, clock::now());
+        // Each message in a session comes through here, and nearly none changes anything.
         if sessions != before {
             storage.exec(TABLE, None)?;
             storage.exec(STORE, vec![json::to_string(&sessions)?.into()])?;

@@ -103,6 +103,8 @@ impl KeyChanges {
         let is_filled = match key_directory::copied_at(&self.sql)? {
             Some(at) => {
                 if clock::now().since(at) >= COPY_EVERY_MS {
+                    // The reader gets the directory of yesterday at once. The alarm brings the copy
+                    // up to date.
                     alarm::set(&self.object, clock::now()).await?;
                 }
                 true
@@ -111,6 +113,8 @@ impl KeyChanges {
         };
         if !is_filled {
             alarm::set(&self.object, clock::now()).await?;
+            // Empty, so that the client is told to come again: half a directory would look like a
+            // whole one.
             return Ok(String::new());
         }
         self.handle(message)
@@ -143,6 +147,7 @@ impl KeyChanges {
         })?;
         let more = found.len() > request.limit;
         found.truncate(request.limit);
+        // Without a record, the reader's own place: a cursor must never go back.
         let end = found.last().map_or(after, |(number, _)| *number);
         Ok(ChangesPage::new(found.into_iter().map(|(_, record)| record), Cursor::new(begun, end), more))
     }

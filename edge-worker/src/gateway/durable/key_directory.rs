@@ -81,6 +81,7 @@ pub(super) async fn copy(sql: &SqlStorage, store: &KvStore) -> Result<bool> {
     let mut cursor = from.clone();
     for _ in 0..MAX_BATCHES {
         let (records, next) = key_store::batch(store, &cursor).await?;
+        // An old record of KV does no harm: a newer one that a meter has entered stays.
         records.iter().try_for_each(|record| enter(sql, record))?;
         let Some(next) = next else {
             sql.exec(END_COPY, vec![integer(clock::now().0)?])?;
@@ -110,6 +111,7 @@ pub(super) fn page(sql: &SqlStorage, request: &ListRequest) -> Result<KeyPage> {
     if let Some(from) = &request.from {
         conditions.add_bound(sort, if sort.is_descending { "<" } else { ">" }, from);
     }
+    // Without a filter the limit bounds what is read. With one, a rare match would read every key.
     let end = if request.filter.is_empty() { None } else { scan_end(sql, sort, &conditions)? };
     if let Some(end) = &end {
         conditions.add_bound(sort, if sort.is_descending { ">=" } else { "<=" }, end);
@@ -160,6 +162,8 @@ impl Conditions {
 
     /// Keeps the keys on one side of a position.
     fn add_bound(&mut self, sort: Sort, comparison: &str, bound: &Position) {
+        // With the id, because names are not unique: keys of one name would be left out between two
+        // pages.
         let condition = format!("({}, id) {comparison} (?, ?)", sort.by.as_str());
         self.add(&condition, [bound.text.clone(), bound.id.to_string()]);
     }

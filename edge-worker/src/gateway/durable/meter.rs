@@ -99,15 +99,18 @@ impl DurableObject for Meter {
     /// Never returns an error: the platform gives up on an alarm that fails, and the record would
     /// stay unwritten.
     async fn alarm(&self) -> Result<Response> {
+        // There is one alarm, and it has just been used up, whatever it was set for.
         self.is_expiry_armed.set(false);
         self.alerts.disarm();
         if let Err(error) = self.write_record().await {
             self.failures.set(self.failures.get().saturating_add(1));
             log::error("key record write failed", None, &[("error", &error)]);
         }
+        // Even if the record could not be written: neither may hold the other back.
         if let Err(error) = self.deliver_alerts().await {
             log::error("alert step failed", None, &[("error", &error)]);
         }
+        // Last, because it looks at what the two above have left undone.
         if let Err(error) = self.arm().await {
             log::error("meter alarm failed", None, &[("error", &error)]);
         }
@@ -165,6 +168,8 @@ impl Meter {
             return self.expire().await;
         };
         let storage = self.object.storage();
+        // A new version begins anew: a revocation must not wait out the pause of an earlier
+        // failure.
         if record.version > self.armed.replace(record.version) {
             self.failures.set(0);
         } else if storage.get_alarm().await?.is_some() {
@@ -181,10 +186,12 @@ impl Meter {
         let expires_in = self.with_state(|state| state.expires_in(clock::now()))?;
         let Some(wait) = expires_in.filter(|_| self.is_stored.get()) else { return Ok(()) };
         if wait == 0 {
+            // Before the wait. A message that comes during it must create the table again.
             self.is_stored.set(false);
             self.state.replace(None);
             return self.object.storage().delete_all().await;
         }
+        // An earlier alarm, for the record or an alert, arms again for this one when it runs.
         if !self.is_expiry_armed.replace(true) && self.object.storage().get_alarm().await?.is_none() {
             alarm::set(&self.object, clock::now().plus(wait)).await?;
         }
@@ -197,6 +204,7 @@ impl Meter {
         if !is_due(self.with_state(State::next_alert_at)?) {
             return Ok(());
         }
+        // First, so that an alert about the expiry, whose moment has come, is among them.
         self.step(Message::Alerts { delivered: Vec::new() })?;
         let (record, alerts) = self.with_state(|state| (state.record().cloned(), state.alerts().to_vec()))?;
         let Some(record) = record.filter(|_| !alerts.is_empty()) else { return Ok(()) };
@@ -211,11 +219,14 @@ impl Meter {
         let (stored, appended) = join(self.store(&record), self.append(&record)).await;
         stored.and(appended)?;
         self.failures.set(0);
+        // The version that was written, not the newest: a change during the wait has still to be
+        // written.
         self.step(Message::Stored { version: record.version }).map(drop)
     }
 
     async fn store(&self, record: &KeyRecord) -> Result<()> {
         if record.version > self.stored.get() {
+            // Before the write, which KV may count even if its reply is lost.
             self.written.set(clock::now());
             key_store::put(&bindings::key_store(&self.env)?, record).await?;
             self.stored.set(record.version);
@@ -258,13 +269,17 @@ impl Meter {
             }
             other => other,
         };
+        // Before `step` takes the message.
         let wanted = Wanted::of(&message);
         let mut place = self.state.borrow_mut();
+        // Taken out: if a write below fails, this copy is dropped, and the next message reads the
+        // row.
         let mut next = match place.take() {
             Some(state) => state,
             None => self.load()?,
         };
         let (mut reply, is_changed) = outlined(|| next.step(message, clock::now()));
+        // In the same commit as the state. A crash in between would lose the row or keep it twice.
         for row in next.take_full_rows() {
             kept_calls::keep(&self.sql, &row, clock::now());
         }
@@ -283,6 +298,8 @@ impl Meter {
         // Of a subject that was refused at once, nothing matters: a row would be deleted again.
         let matters = self.is_stored.get() || next.expires_in(clock::now()) != Some(0);
         if is_changed && matters {
+            // Not when the object begins: looking at an unknown subject would leave a database
+            // behind.
             if !self.is_stored.replace(true) {
                 self.sql.exec(TABLE, None)?;
             }

@@ -97,6 +97,7 @@ impl StatusHistory {
         let now = clock::now();
         self.sql.exec(CREATE, None)?;
         let mut today = self.day(now.day())?;
+        // The alarm may run twice in a minute. The second sample would count it double.
         if today.record(&report, now) {
             self.sql.exec(STORE_DAY, vec![integer(today.day.0)?, json::to_string(&today)?.into()])?;
             self.sql.exec(FORGET_DAYS, vec![integer(AvailabilityHistory::first_day(now).0)?])?;

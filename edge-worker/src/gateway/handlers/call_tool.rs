@@ -31,9 +31,11 @@ pub(crate) async fn handle(
 ) -> Result<ClientResponse, Problem> {
     let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
+    // Before the meter: a call that the proxy would refuse for its length must not be counted.
     context.head.check_length(context.bindings.max_body)?;
     boxed(media_types::check(context, call)).await?;
     let price = context.bindings.prices.of(call.tool, call.action);
+    // The most that it may cost. What is left is given back once the response says what it used.
     let admitted = boxed(meter_client::admit(context, &key, call.tool, price.most())).await;
     let CallDecision { admission, tier, secret_id } = admitted?;
     access.tier = Some(tier);
@@ -47,6 +49,7 @@ pub(crate) async fn handle(
             let request_id = context.request.id;
             let grant = |issued_at| Grant { key_id: key.id, secret_id, tier, request_id, issued_at };
             let outcome = boxed(origin::forward(context, call, &grant, access)).await;
+            // A refusal of the proxy is no response of the tool, and is given back.
             let refusal = outcome.as_ref().ok().and_then(proxy_refusal);
             let counted = outlined(|| call_outcome(context, call, price, &outcome, refusal.is_some()));
             access.units = (price != Price::FREE && !counted.uncharged).then_some(counted.units);
@@ -127,6 +130,7 @@ fn call_outcome(
         Ok(response) => (response.status, CallEnd::Responded),
         Err(error) => (error.status(), error.end()),
     };
+    // Only a tool reports units. A proxy that refused has nothing to charge for.
     let of_tool = outcome.as_ref().ok().filter(|_| !is_refused);
     let reported = of_tool.and_then(|response| response.header(headers::USAGE_UNITS));
     let units = units(context, call, price, reported);

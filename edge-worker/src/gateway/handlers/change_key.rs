@@ -119,6 +119,7 @@ async fn rotate_secret(
     let wanted = Change::Rotate { secret: SecretHash::of(&drawn), grace_ms };
     let record = change(context, subject, wanted, access).await?;
     let (bindings, now) = (context.bindings, context.request.now);
+    // After the change, which says the tier. It may have changed since the key's text was made.
     let (key, _) = ApiKey::mint(bindings.key_env()?, record.id, record.tier, now, drawn, &bindings.signing);
     Ok(Response::json(describe_rotated(&record, &key).to_string()))
 }

@@ -46,6 +46,7 @@ async fn create(context: &RequestContext<'_>) -> Result<Response, Problem> {
     admin::authorize(context).await?;
     let new = NewIncident::read(&body::read(context.request, &context.head, MAX_BODY).await?)?;
     let request = IdempotencyKey::read(context.request.header(IDEMPOTENCY_KEY))?.map(|key| key.name());
+    // An id names an incident and is no secret.
     let drawn = entropy::random_of_pool();
     let drawn = drawn.map_err(|error| entropy::unavailable(&error, Some(context.request.id)))?;
     let change = IncidentChange::Create { id: IncidentId::new(drawn), new, request };

@@ -75,10 +75,14 @@ fn issue(
 }
 
 async fn store(context: &RequestContext<'_>, issued: &IssuedKey) -> Result<(), Problem> {
+    // First: once KV has the key it may be used, and an origin in direct mode must know its limits
+    // by then.
     if issued.beyond_text {
         key_change_feed::append_issued(context, &issued.record).await?;
     }
     key_store::store(&context.bindings.keys, &issued.record, context.request.id).await?;
+    // Last, and without an error: the key is issued, and the daily copy brings what is missing
+    // here.
     key_directory::enter_issued(context, &issued.record).await;
     Ok(())
 }

@@ -22,6 +22,8 @@ pub(crate) async fn handle(
     access.origin = Some(token.data_centre);
     let body = body::read(context.request, &context.head, BulkRequest::MAX_BYTES).await?;
     let request = BulkRequest::from_json(&body)?;
+    // Never `try_join_all`: one meter that fails must not take the leases of all other keys with
+    // it.
     let replies = join_all(request.asks().iter().map(|ask| meter_client::relay(context, ask))).await;
     Ok(Response::json(BulkReplies::new(replies).to_json()))
 }

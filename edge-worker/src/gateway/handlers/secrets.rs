@@ -47,6 +47,7 @@ pub(crate) async fn change(
     let (bindings, now) = (context.bindings, context.request.now);
     let drawn = entropy::draw_key(context.request.id)?;
     let (id, wanted) = call.read(&body, &drawn, now)?;
+    // Before the change: a secret that cannot be shown would stay in the record for nobody.
     let environment = bindings.key_env()?;
     let record = change_key::change(context, Subject::Own(&key), Change::Secret(wanted), access).await?;
     access.secret_id = record.secret_id(&key);
@@ -66,6 +67,8 @@ async fn create_once(
 ) -> Result<Response, Problem> {
     let (signing, environment) = (&context.bindings.signing, context.bindings.key_env()?);
     let new = NewSecret::read(body, context.request.now)?;
+    // Without it, a secret that may not make others would be shown one by a known
+    // `Idempotency-Key`.
     let check = Change::Secret(new.check());
     let mut record = change_key::change(context, Subject::Own(key), check, access).await?;
     access.secret_id = record.secret_id(key);

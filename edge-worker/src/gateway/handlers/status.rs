@@ -46,6 +46,8 @@ async fn outcome(context: &RequestContext<'_>) -> StatusOutcome {
         None => {
             let report = origin::status(context.bindings, context.request.id).await;
             let report = report.ok_or_else(|| OriginError::Refused.problem_without_call());
+            // A failure too: while all origins are down, each reader would otherwise wait for every
+            // one of them.
             CACHE.with_borrow_mut(|cache| cache.store(report.clone(), clock::now()));
             report
         }

@@ -28,11 +28,14 @@ pub(crate) async fn admit_attempt(
     let keys = &context.bindings.signing;
     let (caller, network) = (caller::name(address, keys), caller::network_bucket(address, "attempts", keys));
     match GUARD.with_borrow_mut(|guard| guard.attempt(&caller, network, right, clock::now()))? {
+        // A flood of attempts must not reach the objects, each of which costs money.
         GuardStep::Decided => caller::compared(right),
         GuardStep::AskMeter => {
             let attempt = if right { AdminAttempt::Right } else { AdminAttempt::Wrong };
             match rpc::call(context, &caller, &Message::Attempt(attempt)).await {
                 Ok(Reply::Attempt(decision)) => {
+                    // So that an address that is locked out is refused here for as long, without
+                    // the object.
                     GUARD.with_borrow_mut(|guard| guard.record(&caller, &decision, clock::now()));
                     caller::admitted(&decision, right)
                 }

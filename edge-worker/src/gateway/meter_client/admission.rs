@@ -70,6 +70,7 @@ async fn admit_by_meter(
         Exchanged::Decided(decision) => return Ok(decision),
         Exchanged::LacksRecord(request) => (request, boxed(stored_record::learn(context, key)).await),
     };
+    // Under a new number, because the meter would repeat its reply to the old one.
     let (again, timeouts) = lease_caches::with(key, |cache, now| cache.ask_again(&request, tool, now))?;
     match boxed(exchange(context, key, again, timeouts)).await? {
         Exchanged::Decided(decision) => {
@@ -80,6 +81,7 @@ async fn admit_by_meter(
             )?;
             Ok(decision)
         }
+        // Only once: a meter that asks for ever must not hold the call.
         Exchanged::LacksRecord(_) => Err(rpc::unavailable(context, Err(RpcError::UnexpectedReply))),
     }
 }
@@ -129,6 +131,8 @@ async fn decide_without_meter(
     }
     let decided = lease_caches::with(key, |cache, now| {
         let admission = match reason.is_outage() {
+            // Only an outage keeps other calls from asking. A late response proves that the meter
+            // is there.
             true => cache.handle_failure(request, now),
             false => cache.give_up(request, now),
         };

@@ -34,6 +34,7 @@ pub(crate) async fn change(
     change: Change,
 ) -> Result<KeyRecord, Problem> {
     if let Subject::Own(key) = subject {
+        // No quota counts a change, and each is a write of the object and of KV.
         free_calls::record(&key.id, FreeCall::Change)?;
     }
     let found = key_store::find(&context.bindings.keys, subject.id(), context.request.id).await;
@@ -55,12 +56,15 @@ async fn change_found(
     let reply = rpc::call(context, &subject.id().to_string(), &message).await;
     let Ok(Reply::Change(outcome)) = reply else { return Err(rpc::unavailable(context, reply)) };
     match (&outcome, subject.by()) {
+        // If KV failed, nobody knows whether the key exists. A 404 would say that it does not.
         (ChangeOutcome::Unknown, None) => found?,
         // The key has been verified, so it exists and KV is behind.
         (ChangeOutcome::Unknown, Some(_)) => return Err(key_store::unavailable()),
         _ => {}
     }
     let record = changed(outcome)?;
+    // Here at least the change applies at once. Elsewhere it does with the next message to the
+    // meter.
     lease_caches::learn(&record);
     lease_caches::record_meeting(&record.id);
     Ok(record)

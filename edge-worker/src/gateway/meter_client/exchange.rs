@@ -99,6 +99,8 @@ impl Exchange {
                     WaitEvent::LateResponse
                 }
                 Some(Some((_, Err(error)))) => {
+                    // A copy would be one more message for an object that cannot take those that it
+                    // has.
                     let is_final = error.is_overloaded();
                     self.failure = Some(error);
                     WaitEvent::Error { is_final }
@@ -129,6 +131,7 @@ impl Exchange {
                     let _applied = response.map(|response| self.apply(&request, &response));
                 }
             };
+            // Bounded: a meter that never responds would keep the request alive at the runtime.
             promise::timeout(LATE_MS, late).await;
         });
     }

@@ -37,6 +37,7 @@ pub(crate) fn record_outcome(
     call: impl FnOnce(UnixMillis) -> LoggedCall,
 ) -> Charge {
     let recorded = lease_caches::with(key, |cache, now| {
+        // One step for all three: a report that left between them would have half of the call.
         cache.record_outcome(tool, outcome.status, outcome.uncharged, charge, now);
         cache.log_call(context.request.id, outcome.status, now, call);
         // A refund has returned all units.
@@ -121,6 +122,7 @@ impl Reporter {
     /// key in use, so this may go on until the platform ends the request.
     async fn run(&self, mut turn: ReportTurn) {
         loop {
+            // One report for many calls. Each message to the object costs money.
             promise::sleep(turn.due.since(clock::now())).await;
             let request =
                 outlined(|| lease_caches::with(&self.key, |cache, now| cache.report(&self.key, turn, now)));
@@ -150,6 +152,7 @@ impl Reporter {
                 let error = other.err().unwrap_or(RpcError::UnexpectedReply);
                 log::error("meter report failed", None, &[("key_id", &name), ("error", &error)]);
                 lease_caches::with(&self.key, |cache, now| match error.is_stall() {
+                    // A stall is this isolate's own. The meter is not to be taken for down.
                     true => cache.give_up(&request, now),
                     false => cache.handle_failure(&request, now),
                 })

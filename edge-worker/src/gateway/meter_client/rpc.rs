@@ -35,6 +35,7 @@ pub(super) async fn call(
     let mut first = boxed(send_text(meter, name, text));
     // One timer at a time: nearly every response comes before the first one ends.
     match promise::timeout(hedge_ms, first.as_mut()).await {
+        // By a new stub: the runtime may leave one that failed broken.
         Some(Err(error)) if !error.is_overloaded() => {
             durable_rpc::timeout(rest_ms, boxed(send_text(meter, name, text))).await
         }
@@ -50,6 +51,7 @@ pub(super) async fn call(
 fn write(context: &RequestContext<'_>, name: &str, message: &Message) -> Result<String, RpcError> {
     let text = json::to_string(message)?;
     Ok(match context.session {
+        // Other meters, such as that of an `Idempotency-Key`, know nothing of the session.
         Some(session) if session.key.id.to_string() == name => Message::in_session(session.id, &text),
         _ => text,
     })
@@ -61,6 +63,7 @@ async fn first_success<F: Future<Output = Result<Reply, RpcError>> + Unpin>(
     second: F,
 ) -> Result<Reply, RpcError> {
     match select(first, second).await {
+        // An error that comes first proves nothing: the other copy may be about to succeed.
         Either::Left((Err(_), other)) | Either::Right((Err(_), other)) => other.await,
         Either::Left((reply, _)) | Either::Right((reply, _)) => reply,
     }

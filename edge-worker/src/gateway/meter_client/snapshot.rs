@@ -43,12 +43,14 @@ pub(crate) async fn read(
     key: &VerifiedKey,
     part: SnapshotPart<'_>,
 ) -> Result<MeterSnapshot, Problem> {
+    // Before the object: a client that reads its state in a loop costs nothing but memory here.
     free_calls::record(&key.id, FreeCall::Read)?;
     let request = outlined(|| lease_caches::with(key, |cache, now| cache.read(key, now)))?;
     let mut snapshot = boxed(ask(context, key, &request, part)).await?;
     if LeaseCache::lacks_record(&request, &snapshot.response) {
         let read = boxed(stored_record::learn(context, key)).await;
         let again = lease_caches::with(key, |cache, now| cache.read(key, now))?;
+        // KV has been read. Marked as unread, the meter would ask for the record again.
         snapshot = boxed(ask(context, key, &MeterRequest { unread: false, ..again }, part)).await?;
         let is_unknown = snapshot.response.verdict == Verdict::Refuse(KeyError::Invalid);
         stored_record::check(key, read, is_unknown)?;
@@ -76,6 +78,7 @@ async fn ask(
     let reply = boxed(rpc::call(context, &name, &message)).await;
     let Ok(Reply::Read(snapshot)) = reply else { return Err(rpc::unavailable(context, reply)) };
     outlined(|| {
+        // What is read for people serves calls too: a revocation that is seen here applies at once.
         lease_caches::with(key, |cache, now| cache.handle_response(request, sent, &snapshot.response, now))
     })?;
     Ok(snapshot)

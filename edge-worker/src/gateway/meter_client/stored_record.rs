@@ -27,6 +27,7 @@ pub(super) async fn learn(context: &RequestContext<'_>, key: &VerifiedKey) -> Re
 pub(super) fn check(key: &VerifiedKey, read: Result<(), Problem>, is_unknown: bool) -> Result<(), Problem> {
     match (read, is_unknown) {
         (Err(problem), true) => {
+            // The refusal is in it, and would hold for later calls although KV was only down.
             lease_caches::remove(&key.id);
             Err(problem)
         }

@@ -63,6 +63,7 @@ impl Attempt<'_> {
         if needs_probe && !boxed(self.is_reachable()).await {
             return Err(AttemptError::ProbeFailed);
         }
+        // After the probe, which takes time: a call that nobody waits for must not be executed.
         if self.context.request.has_left() {
             return Err(AttemptError::ClientLeft { is_sent: false });
         }
@@ -91,6 +92,8 @@ impl Attempt<'_> {
             (CallMethod::Post, ..) => boxed(await_response(response, RESPONSE_TIMEOUT_MS)).await,
         };
         if let (Err(_), Some(controller)) = (&outcome, &controller) {
+            // The origin would otherwise go on with a call that has failed here, and that may be
+            // sent elsewhere.
             controller.abort();
         }
         outlined(|| accept(outcome.map_err(|error| self.unless_left(error))?, &proof))
@@ -99,7 +102,10 @@ impl Attempt<'_> {
     /// Returns the error, unless it is that the client has left.
     fn unless_left(&self, error: AttemptError) -> AttemptError {
         match error {
+            // Kept, because it knows whether a tool has part of the body.
             AttemptError::UploadCutOff { .. } => error,
+            // The runtime cancels the fetch of a client that leaves. The origin must not be taken
+            // for down.
             _ if self.context.request.has_left() => AttemptError::ClientLeft { is_sent: true },
             error => error,
         }
@@ -115,6 +121,8 @@ impl Attempt<'_> {
         match promise::timeout(CONNECT_TIMEOUT_MS, response.as_mut()).await {
             Some(Ok(response)) => Ok(response),
             Some(Err(thrown)) => self.diagnose(thrown.into()).await,
+            // Silent after the time of a connection: the probe tells a slow tool from an origin
+            // that is gone.
             None if !self.is_reachable().await => Err(AttemptError::ProbeFailed),
             None => await_response(response, RESPONSE_TIMEOUT_MS.saturating_sub(CONNECT_TIMEOUT_MS)).await,
         }
@@ -123,6 +131,7 @@ impl Attempt<'_> {
     /// Returns the failure of a GET, which is the origin's if it does not respond to a probe either.
     async fn diagnose(&self, error: AttemptError) -> Received {
         match error {
+            // The origin had the whole time. A probe would only add to the wait.
             timed_out @ AttemptError::TimedOut { .. } => Err(timed_out),
             // The origin did not fail.
             error if self.context.request.has_left() => Err(error),
@@ -144,6 +153,8 @@ impl Attempt<'_> {
             match promise::timeout(RESPONSE_TIMEOUT_MS, either).await {
                 Some(Either::Left((Ok(_), _))) => return await_response(response, RESPONSE_TIMEOUT_MS).await,
                 Some(Either::Left((Err(reason), _))) => return self.blame(&reason, response).await,
+                // A tool may respond before it has the whole body. The upload goes on beside the
+                // response.
                 Some(Either::Right((Ok(response), _))) => {
                     self.finish_upload(pipe.finished, controller);
                     return Ok(response);
@@ -195,8 +206,11 @@ impl Attempt<'_> {
     ) -> Result<(impl Future<Output = Fetched> + use<>, Proof), JsValue> {
         let context = self.context;
         let url = format!("{}{}", self.origin.base, context.address.target);
+        // The grant signs what the proxy sees. The runtime may write a character of the URL in
+        // another way.
         let sent_url = sent_url(&url, context.address.target)?;
         let target = Address::parse(&sent_url).map_or(context.address.target, |address| address.target);
+        // For each attempt: a grant is for one origin, and is valid for seconds only.
         let grant = (self.grant)(clock::now());
         let signed = outlined(|| grant.sign(self.call, target, &self.origin.name, &context.bindings.grants));
         let sent = calls::call_origin(
@@ -221,6 +235,7 @@ impl Attempt<'_> {
             is_framing
                 || !headers::reaches_tool(name)
                 || nominated.holds(name)
+                // Without a valid `traceparent` it says nothing of this trace.
                 || *name == TRACESTATE
                     && !client.header(name).is_some_and(|state| self.span.keeps_state(state))
         };
@@ -235,6 +250,7 @@ impl Attempt<'_> {
 /// Returns the URL as the runtime sends it. It changes none whose path and query have only
 /// characters that no URL parser changes.
 fn sent_url<'a>(url: &'a str, target: &str) -> Result<Cow<'a, str>, JsValue> {
+    // No `.` and no `%`: a URL parser removes dot segments, also escaped ones.
     let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_~?&=+,:@".contains(&byte);
     if target.bytes().all(is_kept) {
         return Ok(url.into());
@@ -261,6 +277,7 @@ fn accept(response: web_sys::Response, proof: &Proof) -> Result<StreamedResponse
     if response.header(headers::PROOF).is_some_and(|text| proof.matches(text)) {
         return Ok(response);
     }
+    // Whatever else stands at that address must not respond to a customer in our name.
     discard(&response.raw);
     let refusal = response.header(headers::PROBLEM).and_then(codes::parse);
     Err(match refusal {

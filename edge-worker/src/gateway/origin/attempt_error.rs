@@ -82,9 +82,11 @@ impl AttemptError {
             Self::ProbeFailed => Ok(OriginError::Refused),
             Self::Lost(_) => Ok(OriginError::Lost),
             Self::TimedOut { .. } | Self::UploadStalled { .. } => Ok(OriginError::TimedOut),
+            // Nothing was executed, so that another origin may get even a POST.
             Self::GrantRejected { .. } | Self::CallRefused(_) => Ok(OriginError::Rejected),
             Self::Unproven { status } => Ok(OriginError::of_unproven_response(*status)),
             Self::RequestRefused(problem) => Err(ForwardError::refused(problem.clone())),
+            // The client's own fault, but if a tool has part of the body, the call was made.
             Self::UploadCutOff { problem, is_sent } => {
                 let (problem, end) = (problem.clone(), CallEnd::without_response(*is_sent));
                 Err(ForwardError::Failed { problem, end })

@@ -44,12 +44,15 @@ async fn probe(
     path: &str,
 ) -> Result<Option<web_sys::Response>, JsValue> {
     let init = web_sys::RequestInit::new();
+    // A copy would show an origin as reachable that is gone.
     init.set_cache(web_sys::RequestCache::NoStore);
+    // A redirect is not from our proxy. Followed, it would be a probe of another host.
     init.set_redirect(web_sys::RequestRedirect::Manual);
     let request = web_sys::Request::new_with_str_and_init(&format!("{}{path}", origin.base), &init)?;
     request.headers().set(headers::REQUEST_ID, &id.to_string())?;
     let response = fetch(bindings, &request).await?;
     let proof = response.headers().get(headers::PROOF)?.unwrap_or_default();
+    // A status of 200 alone could be a parked domain or a load balancer without our proxy.
     if Proof::verify_probe(&proof, id, &origin.name, &bindings.grants) {
         return Ok(Some(response));
     }

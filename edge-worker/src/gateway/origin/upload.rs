@@ -65,6 +65,7 @@ impl Upload {
     /// Starts to pipe a streamed body, which is possible once. Returns `None` for any other.
     pub(super) fn pipe(&self) -> Result<Option<Pipe>, JsValue> {
         let Self::Streamed { source, length, is_spent } = self else { return Ok(None) };
+        // Before anything is read: what has left the client's stream cannot be sent again.
         is_spent.set(true);
         Pipe::start(source, *length).map(Some)
     }
@@ -82,6 +83,7 @@ impl Pipe {
     /// Starts to pipe `source` in the background.
     fn start(source: &web_sys::ReadableStream, length: Option<u64>) -> Result<Self, JsValue> {
         let stream = match length {
+            // So that the runtime sends `Content-Length`. A tool may refuse a chunked body.
             Some(length) => transform_stream::construct("FixedLengthStream", &[BigInt::from(length).into()])?,
             None => transform_stream::identity()?,
         };
@@ -91,6 +93,7 @@ impl Pipe {
 
     /// Returns true if a tool may have received a part of an upload that broke off for this `reason`.
     pub(super) fn is_sent(reason: &JsValue) -> bool {
+        // Anything unknown counts as sent: a tool that has part of a call may have worked on it.
         reason.as_string().as_deref() != Some("nothing sent")
     }
 }

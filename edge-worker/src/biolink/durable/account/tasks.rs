@@ -18,6 +18,7 @@ use crate::runtime::{clock, entropy, log};
 impl Account {
     /// Does what is due.
     pub(super) async fn deliver(&self) -> Result<()> {
+        // One that fails does not stop the others: a store that is down must not delay the rest.
         for task in self.with_state(|state| state.due(clock::now()))? {
             if let Task::CheckDomain(id) = &task {
                 boxed(self.check_domain(id)).await?;
@@ -51,6 +52,7 @@ impl Account {
                 Ok(())
             }
             Task::ConfigureSource { account, source } => {
+                // The source as it is now. A task that waited may be older than the last edit.
                 let found = self.state.borrow().as_ref().and_then(|state| state.source(source).cloned());
                 let message = match found {
                     Some(source) => SourceMessage::Configure { account: *account, source },
@@ -64,6 +66,8 @@ impl Account {
                 Ok(())
             }
             Task::Subscribe { account, page } => {
+                // As of now, not of when the task was made: tasks that overtake each other end the
+                // same.
                 let kinds = self.read(|state| Ok(state.wanted(page)))?;
                 let message = StatsMessage::Subscribe { account: *account, page: *page, kinds };
                 stats_client::call(&bindings::stats(&self.env)?, page, &message).await?;
@@ -102,6 +106,8 @@ impl Account {
                 page_store::index(&bindings::pages(&self.env)?, *page, is_there.then_some(*account)).await
             }
             Task::Snapshot { account, slug } => {
+                // What is live now. The task names the slug only, so a late one never publishes an
+                // old page.
                 let snapshot = {
                     let place = self.state.borrow();
                     let Some(state) = place.as_ref() else { return Err("the account is not loaded".into()) };
@@ -122,6 +128,7 @@ impl Account {
         match fate {
             ImageFate::Drop => bucket.delete(&name).await?,
             ImageFate::Show => bucket.mark(&name, false).await?,
+            // Not deleted: an operator may restore the account.
             ImageFate::Hide => bucket.mark(&name, true).await?,
         }
         Ok(())

@@ -20,6 +20,7 @@ pub(super) fn decode(encoding: &Encoding, body: &[u8]) -> Result<String, FeedErr
 fn decoder(label: &str) -> Result<JsValue, JsValue> {
     let class: Function = Reflect::get(&global(), &"TextDecoder".into())?.dyn_into()?;
     let options = Object::new();
+    // Without it, the decoder replaces what it cannot decode and reports nothing.
     Reflect::set(&options, &"fatal".into(), &true.into())?;
     Reflect::construct(&class, &Array::of2(&label.into(), &options))
 }

@@ -26,8 +26,11 @@ pub(super) async fn fetch(attempt: &SyncAttempt, policy: &FetchPolicy) -> Result
     let mut download = Download::new(&settings.url, settings.choice(), base, settings.price_rules());
     let is_single = download.is_single();
     loop {
+        // Each part is checked, because the next URL comes from the feed itself.
         let url = FetchUrl::parse(&download.url(), policy)?;
         let mut headers = vec![("accept", ACCEPT), ("user-agent", PRODUCT_SYNC_AGENT)];
+        // A validator is of one response. Of a feed in parts, a 304 to the first would hide changes
+        // of the rest.
         if is_single {
             headers.extend(attempt.validators.iter().map(|(name, value)| (*name, value.as_str())));
         }
@@ -42,9 +45,11 @@ pub(super) async fn fetch(attempt: &SyncAttempt, policy: &FetchPolicy) -> Result
         let response = guarded_fetch::send(&request).await.map_err(error_of)?;
         match response.status {
             200 => {}
+            // A server that sends 304 without a condition has sent no feed.
             304 if is_single => return Ok(Fetched::NotModified),
             status => return Err(FetchError::Status { status, retry_after_ms: retry_after(&response) }),
         }
+        // It is stored and sent back, so its length must have a bound.
         let validator = |name| response.header(name).filter(|value| is_single && value.len() <= 1_000);
         let (etag, last_modified) = (validator("etag"), validator("last-modified"));
         let text = match Body::read(&response.body, response.header("content-type").as_deref())? {
@@ -52,6 +57,8 @@ pub(super) async fn fetch(attempt: &SyncAttempt, policy: &FetchPolicy) -> Result
             Body::Encoded(encoding) => decoder::decode(&encoding, &response.body)?.into(),
         };
         match download.step(&text)? {
+            // Each part has its own timeout. Without this one, a shop with many slow pages would
+            // hold the alarm.
             DownloadStep::Next(_) if clock::now() > deadline => {
                 return Err(FetchError::TimedOut { ms: DOWNLOAD_TIMEOUT_MS });
             }

@@ -18,11 +18,13 @@ impl ProductSource {
     pub(super) async fn give(&self) -> Result<()> {
         let due = self.change(|Parts { state, catalogue }| state.edit(catalogue, clock::now()))?;
         let Some(edit) = due else { return Ok(()) };
+        // The account may have taken the edit. The same products again change nothing.
         let outcome = self.send(&edit).await.unwrap_or_else(|error| {
             log::error("product edit failed", None, &[("error", &error)]);
             EditOutcome::Failed("the account did not respond".to_owned())
         });
         if outcome == EditOutcome::SourceGone {
+            // Otherwise the object would fetch a feed for ever that no page shows.
             return self.erase().await;
         }
         self.change(|parts| parts.state.settle(&edit, outcome, clock::now()))

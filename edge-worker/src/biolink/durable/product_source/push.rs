@@ -29,10 +29,14 @@ impl ProductSource {
         let rules = PriceRules { currency: currency.as_deref(), numbers };
         let (name, pushed) = match read_push(request, &secret, &source.settings, rules, now) {
             Ok(read) => read,
+            // Kept apart: a wrong signature counts against the sender's address, a malformed body
+            // does not.
             Err(error) if error.is_unsigned() => return Ok(PushReply::Unsigned(error.to_string())),
             Err(error) => return Ok(PushReply::Malformed(error.to_string())),
         };
         if let Some(name) = &name {
+            // Shops repeat a push that they take for lost. An old one would undo a later change of
+            // a price.
             if self.is_repeated(name)? {
                 return Ok(PushReply::Ignored);
             }

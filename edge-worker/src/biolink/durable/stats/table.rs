@@ -85,6 +85,7 @@ impl SegmentTable {
             return Ok(None);
         };
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+        // Before its columns are read: a full row takes nothing more.
         if rows >= MAX_ROWS {
             return Ok(None);
         }
@@ -156,6 +157,8 @@ impl SegmentTable {
         let (from, to) = query.days_without_time();
         let mut counter = PageCounter::new(query.clone());
         for (first, end, with_time) in
+            // Only the days at the edges need the moment of each event. Of whole days, the largest
+            // column stays unread.
             [(first.0, from.0, true), (from.0, to.0, false), (to.0, last.0.saturating_add(1), true)]
         {
             self.count_days(query, (first, end), with_time, &mut counter)?;
@@ -185,6 +188,7 @@ impl SegmentTable {
             "SELECT day, rows, {} FROM segment WHERE day >= ? AND day < ? ORDER BY day",
             names.join(", ")
         );
+        // Row by row: collected, the rows of a busy page would exceed the memory of the object.
         for row in self.0.exec(&select, vec![integer(first)?, integer(end)?])?.raw() {
             let row = row?;
             let [day, count, blobs @ ..] = row.as_slice() else { return Err("a stored row is empty".into()) };

@@ -47,6 +47,7 @@ impl Webhooks {
     /// that was logged before.
     fn log_alert(&self, state: &mut State, alert: &AlertEvent, ids: &mut IdSource) -> Result<()> {
         let (kind, now) = (alert.kind(), clock::now());
+        // In this order: an alert that nobody wants must not be known later, when somebody does.
         if !state.endpoints.want(kind, None) || !self.alerts.add(alert.id(), now)? {
             return Ok(());
         }

@@ -43,6 +43,8 @@ impl Webhooks {
             self.wake(clock::now()).await?;
             return Ok(DONE.to_owned());
         }
+        // Before the commit, which may not wait. An error makes the store of the page send the rows
+        // again.
         let Some(card) = self.card(account, page).await? else {
             // The page was deleted, and its events with it.
             return Ok(DONE.to_owned());
@@ -50,6 +52,8 @@ impl Webhooks {
         let mut ids = IdSource::new(entropy::random()?);
         self.change(|state| {
             let mut events = self.open_log(state, &mut ids, page)?;
+            // Asked again here: during the wait for the card, the same rows may have come a second
+            // time.
             for new in events.progress.take_new(rows) {
                 match new.segment() {
                     Ok(segment) => {
@@ -58,6 +62,8 @@ impl Webhooks {
                         }
                     }
                     Err(error) => {
+                        // They count as taken. Otherwise the outbox of the page would stand still
+                        // at this row for ever.
                         log::error("event rows are unreadable", None, &[("page", &page), ("error", &error)]);
                     }
                 }
@@ -77,6 +83,8 @@ impl Webhooks {
         version: u64,
         publication: &Publication,
     ) -> Result<String> {
+        // Fresh, because the publication may have given the page the name that the event is to
+        // show.
         let Some(card) = self.fresh_card(account, page).await? else { return Ok(DONE.to_owned()) };
         let mut ids = IdSource::new(entropy::random()?);
         self.change(|state| {
@@ -144,6 +152,7 @@ impl Webhooks {
             for mut delivery in self.deliveries.excess(&endpoint.id, Excess::of(visits, publications))? {
                 delivery.state = DeliveryState::Dropped;
                 self.deliveries.store(&delivery)?;
+                // The owner sees in the statistics what was dropped, and of which kind.
                 for kind in self.events.kinds(&delivery.events)? {
                     endpoint.statistics.record_dropped(kind, 1);
                 }
@@ -188,6 +197,7 @@ impl PageLog<'_> {
         render: impl FnOnce(&EventHead) -> String,
     ) -> Result<()> {
         let Self { page, now, .. } = *self;
+        // The store of the page may not know yet that nobody wants it any more.
         if !self.state.endpoints.want(kind, Some(&page)) {
             return Ok(());
         }

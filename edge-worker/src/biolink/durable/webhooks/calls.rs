@@ -37,6 +37,7 @@ impl Webhooks {
             WebhooksOperation::Events(query) => self.wait_for_events(query).await?,
             operation => {
                 let url = operation.url().unwrap_or_default();
+                // The host of the request too: the object's own settings may not name it.
                 let policy = domains::fetch_policy(&self.env, &url).await.with_host(&request.host);
                 self.run_call(request, operation, &policy)?
             }
@@ -86,6 +87,8 @@ impl Webhooks {
         self.change(|state| {
             let before = state.endpoints.subscriptions();
             let outcome = state.endpoints.handle(&call);
+            // Stored in the same commit as the change, so that the account learns of it even after
+            // a crash.
             if state.endpoints.subscriptions() != before {
                 state.counters.unannounced = true;
                 state.counters.account = Some(request.account);
@@ -192,6 +195,7 @@ impl Webhooks {
     /// Returns failed deliveries, to be sent again.
     fn failed(&self, id: &EndpointId, replay: &Replay, now: UnixMillis) -> Result<Vec<Delivery>> {
         let mut failed = self.deliveries.failed(id, replay.since, replay.until, MAX_REPLAY)?;
+        // A test has no event, and its sender no longer waits for it.
         failed.retain(|delivery| !delivery.is_test());
         failed.iter_mut().for_each(|delivery| delivery.restart(now));
         Ok(failed)
@@ -232,6 +236,8 @@ impl Webhooks {
         let mut seen = None;
         loop {
             let last = self.last_sequence.get();
+            // The table is read only if something was added. Rows that are read cost money, four
+            // times a second.
             if seen.replace(last) != Some(last) && !self.events.list(query)?.is_empty() {
                 break;
             }

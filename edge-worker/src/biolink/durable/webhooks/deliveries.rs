@@ -129,6 +129,7 @@ impl DeliveryTable {
 
     /// Returns the oldest deliveries that are too many.
     pub(super) fn excess(&self, endpoint: &EndpointId, excess: Excess) -> Result<Vec<Delivery>> {
+        // In nearly every case, and then no row is read.
         if excess.is_none() {
             return Ok(Vec::new());
         }
@@ -183,6 +184,7 @@ impl DeliveryTable {
             integer(now.0)?,
             endpoint.to_string().into(),
             integer(now.0)?,
+            // A last attempt keeps its time, three days after the first, because none follows it.
             integer(u64::from(MAX_ATTEMPTS).saturating_sub(1))?,
         ];
         self.0.exec(BRING_FORWARD, values).map(drop)
@@ -208,6 +210,7 @@ impl DeliveryTable {
             [SqlStorageValue::String(stored), due] => Some((stored.clone(), UnixMillis(number(due)?))),
             _ => None,
         })?;
+        // From the column, because `bring_forward` changes it without the JSON.
         found.into_iter().map(|(stored, due)| Ok(Delivery { due, ..parse(&stored)? })).collect()
     }
 }

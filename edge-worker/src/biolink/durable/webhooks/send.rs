@@ -45,11 +45,14 @@ fn may_attempt(endpoint: &Endpoint, now: UnixMillis, in_flight: usize) -> bool {
 impl Webhooks {
     /// Sends until nothing is due. Returns the moment at which something will be.
     pub(super) async fn run(&self) -> Result<Option<UnixMillis>> {
+        // A run that was cut off leaves its deliveries marked, and nothing would ever send them.
         self.in_flight.take();
         self.expire()?;
         self.announce().await?;
         let (until, mut attempts) = (clock::now().plus(MAX_RUN_MS), FuturesUnordered::new());
         loop {
+            // Past this, only what is in flight is awaited: the platform would kill the alarm in
+            // the middle.
             if clock::now() < until {
                 attempts
                     .extend(self.take(clock::now())?.into_iter().map(|(to, what)| self.attempt(to, what)));
@@ -64,6 +67,8 @@ impl Webhooks {
     /// Returns deliveries that may be sent now, each with its endpoint.
     fn take(&self, now: UnixMillis) -> Result<Vec<(Endpoint, Delivery)>> {
         let endpoints = self.read(|state| Ok(state.endpoints.clone()))?;
+        // Without a share, one endpoint that hangs would hold all six requests, and the others
+        // would wait.
         let share = (MAX_REQUESTS / endpoints.receivers().count().max(1)).max(1);
         let mut taken = Vec::new();
         for endpoint in endpoints.receivers() {
@@ -81,6 +86,7 @@ impl Webhooks {
                 {
                     continue;
                 }
+                // From here on it takes no more events: they would change a body that was signed.
                 if delivery.state == DeliveryState::Collecting {
                     delivery.state = DeliveryState::Pending;
                     self.deliveries.store(&delivery)?;
@@ -102,9 +108,11 @@ impl Webhooks {
             }
             Err(error) => {
                 log::error("delivery not read", None, &[("delivery", &delivery.id), ("error", &error)]);
+                // Counted as a failed attempt, so that it has an end.
                 (Some(AttemptResult::ConnectionFailed), None)
             }
         };
+        // Before `record`, whose failure must not leave it marked.
         self.in_flight.borrow_mut().end(&delivery);
         if let Err(error) = self.record(&delivery, EndedAttempt { at, result, response }) {
             self.state.replace(None);
@@ -132,6 +140,7 @@ impl Webhooks {
         body: &str,
         at: UnixMillis,
     ) -> (AttemptResult, Option<String>) {
+        // The policy may be stricter than on the day on which the URL was stored.
         let refused = (AttemptResult::AddressRefused, None);
         let Some(url) = &endpoint.url else { return refused };
         let Ok(url) = FetchUrl::parse(url, &domains::fetch_policy(&self.env, url).await) else {
@@ -193,6 +202,7 @@ impl Webhooks {
         let (now, drawn) = (clock::now(), u64::from_be_bytes(entropy::random()?));
         let mut ids = IdSource::new(entropy::random()?);
         let disabled = self.change(|state| {
+            // Read again: the owner may have asked for a retry during the request.
             let found = self.deliveries.find(&delivery.endpoint, delivery.id.number())?;
             let endpoint = state.endpoints.find_mut(&delivery.endpoint);
             // Either may have been deleted meanwhile.
@@ -200,6 +210,7 @@ impl Webhooks {
             let change = delivery.record(endpoint, ended, drawn, now);
             self.deliveries.store(&delivery)?;
             if change == EndpointChange::Recovered {
+                // What has waited would otherwise keep the long waits of the outage.
                 self.deliveries.bring_forward(&endpoint.id, now)?;
             }
             if matches!(change, EndpointChange::Failing | EndpointChange::Disabled(_)) {
@@ -229,6 +240,8 @@ impl Webhooks {
         let mut add = |at: UnixMillis| next = Some(next.map_or(at, |next| next.min(at)));
         for endpoint in endpoints.receivers() {
             if let Some(due) = self.deliveries.next_due(&endpoint.id)? {
+                // While the circuit is open nothing is sent before the probe. An alarm at `due`
+                // would spin.
                 add(endpoint.health.next_probe().map_or(due, |probe| due.max(probe)));
             }
         }
