@@ -18,6 +18,7 @@ pub use agent::Agent;
 pub use bot::BotClass;
 pub use channel::Channel;
 pub use device::Device;
+pub(crate) use header::preferred;
 pub use header::{is_speculative, language, opts_out};
 pub use id::{VisitorId, network_of};
 pub use own_agent::{PRODUCT_SYNC_AGENT, WEBHOOKS_AGENT};

@@ -5,6 +5,7 @@
 
 mod color;
 mod link;
+mod locale;
 mod moment;
 mod product;
 mod social;
@@ -19,6 +20,7 @@ use strum::IntoStaticStr;
 pub use color::Color;
 pub use link::{Chosen, Link, LinkType, LinkUrlError, Rel};
 pub(crate) use link::{DEFAULT, FALLBACK};
+pub use locale::Locale;
 pub use product::{Availability, Layout, Price, Product, Products};
 pub use social::{Platform, Social};
 pub use target::{DeviceClass, Fallback, Follower, LinkTarget};
@@ -88,12 +90,6 @@ pub struct PageCode {
     /// The link that it leads to; `None` for the page.
     pub link: Option<super::LinkId>,
 }
-
-/// A language tag (BCP 47): a language of two or three letters, then subtags of two to eight
-/// letters and digits.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Locale(String);
 
 /// The direction of a page's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
@@ -174,43 +170,6 @@ impl TryFrom<StoredGate> for Gate {
             GateKind::Age => Ok(Self::Age { min: stored.min.ok_or("the age is missing")? }),
             GateKind::Sensitive => Ok(Self::Sensitive),
         }
-    }
-}
-
-impl Default for Locale {
-    fn default() -> Self {
-        Self("en".to_owned())
-    }
-}
-
-impl Locale {
-    /// Languages that are written from right to left.
-    const RIGHT_TO_LEFT: [&str; 12] =
-        ["ar", "arc", "ckb", "dv", "fa", "he", "ks", "ps", "sd", "ug", "ur", "yi"];
-
-    /// Reads a language tag; `None` if it is not one.
-    pub fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.split('-');
-        let language = parts.next().filter(|part| (2..=3).contains(&part.len()))?;
-        let is_subtag = |part: &str| {
-            (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        };
-        let valid = language.bytes().all(|byte| byte.is_ascii_alphabetic()) && parts.all(is_subtag);
-        (valid && text.len() <= 35).then(|| Self(text.to_owned()))
-    }
-
-    /// Returns the tag as it was written.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Returns the language without script and region, in lower case.
-    pub fn language(&self) -> String {
-        self.0.split('-').next().unwrap_or_default().to_ascii_lowercase()
-    }
-
-    fn is_right_to_left(&self) -> bool {
-        Self::RIGHT_TO_LEFT.contains(&self.language().as_str())
     }
 }
 

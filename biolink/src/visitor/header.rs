@@ -11,17 +11,23 @@
 /// assert_eq!(language(Some("*")), None);
 /// ```
 pub fn language(accept_language: Option<&str>) -> Option<String> {
+    preferred(accept_language).and_then(primary_subtag).map(str::to_ascii_lowercase)
+}
+
+/// Returns the range of `Accept-Language` with the greatest weight that names a language, the first of several.
+pub(crate) fn preferred(accept_language: Option<&str>) -> Option<&str> {
     let mut best: Option<(&str, u16)> = None;
     for entry in accept_language?.split(',').take(20) {
         let (range, parameters) = entry.split_once(';').unwrap_or((entry, ""));
-        let (Some(subtag), Some(weight)) = (primary_subtag(range.trim()), weight(parameters)) else {
+        let range = range.trim();
+        let (Some(_), Some(weight)) = (primary_subtag(range), weight(parameters)) else {
             continue;
         };
         if weight > best.map_or(0, |(_, weight)| weight) {
-            best = Some((subtag, weight));
+            best = Some((range, weight));
         }
     }
-    best.map(|(subtag, _)| subtag.to_ascii_lowercase())
+    best.map(|(range, _)| range)
 }
 
 /// Returns the primary subtag, two or three letters (RFC 5646 section 2.2.1).

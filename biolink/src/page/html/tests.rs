@@ -346,13 +346,17 @@ fn words_in_another_language_than_the_page_say_so() {
     for (locale, label, lang) in [
         ("en", "Report this page", None),
         ("de-AT", "Diese Seite melden", None),
-        ("ja", "Report this page", Some("en")),
+        ("ja", "このページを報告", None),
+        ("zh-TW", "檢舉此頁面", None),
+        ("eo", "Report this page", Some("en")),
     ] {
         let elements = check(&shown(&document(json!({"title": "Ada", "locale": locale}))));
         let report = named(&elements, "a")[0];
         assert_eq!((report.text.as_str(), report.attribute("lang")), (label, lang), "{locale}");
     }
-    for locale in ["ar", "de", "en", "es", "fr", "it", "nl", "pt"] {
+    for locale in
+        ["ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "sv", "tr", "zh", "zh-TW"]
+    {
         let page = document(json!({"title": "Ada", "locale": locale}));
         let html = confirm(&page, Gate::Age { min: 21 }, "/ada", None).body;
         assert!(html.matches("21").count() >= 2 && !html.contains("{}"), "{locale}: {html}");

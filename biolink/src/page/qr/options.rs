@@ -5,7 +5,7 @@ use shared::problem::Problem;
 
 use super::invalid;
 use crate::page::{
-    ImageId, ImageUrl, PartId as _, Via,
+    ImageId, ImageUrl, Via,
     document::{Color, Platform},
 };
 
