@@ -99,12 +99,14 @@ pub struct Reader<'a> {
     faults: Vec<FieldError>,
     links: Vec<LinkId>,
     products: Vec<ProductId>,
+    /// The language of a new page that does not name its own.
+    usual: Option<Locale>,
 }
 
 impl<'a> Reader<'a> {
     /// Returns a reader for a page that has this document, or for a new page.
     pub const fn new(known: Option<&'a PageDocument>, ids: IdSource) -> Self {
-        Self { known, ids, faults: Vec::new(), links: Vec::new(), products: Vec::new() }
+        Self { known, ids, faults: Vec::new(), links: Vec::new(), products: Vec::new(), usual: None }
     }
 
     /// Adds errors that were found in the body before.
@@ -113,7 +115,13 @@ impl<'a> Reader<'a> {
         Self { faults, ..self }
     }
 
-    /// Reads a page.
+    /// Sets the language of a new page that does not name its own.
+    #[must_use]
+    pub fn with_locale(self, usual: Option<Locale>) -> Self {
+        Self { usual, ..self }
+    }
+
+    /// Reads a page. Without a `locale` it keeps the one that it has.
     ///
     /// # Errors
     /// Returns `fields-invalid` with every fault, or `body-too-large` if the document is.
@@ -126,12 +134,13 @@ impl<'a> Reader<'a> {
         let external_id = fields.nullable("external_id", |value| plain_text(value, 1, 128));
         let status = fields.nullable("status", parse_status);
         let title = fields.required("title", |value| plain_text(value, 1, 80));
+        let locale = self.known.map(|page| page.locale.clone()).or_else(|| self.usual.take());
         let document = PageDocument {
             title: title.unwrap_or_default(),
             bio: fields.nullable("bio", |value| long_text(value, 300, 5)).unwrap_or_default(),
             avatar: fields.nullable_object("avatar", read_avatar).flatten(),
             cover: fields.nullable_object("cover", read_cover).flatten(),
-            locale: fields.nullable("locale", parse_locale).unwrap_or_default(),
+            locale: fields.nullable("locale", parse_locale).or(locale).unwrap_or_default(),
             dir: fields.nullable("dir", name_of::<Direction>).unwrap_or_default(),
             theme: fields.nullable_object("theme", read_theme).unwrap_or_default(),
             socials: fields.nullable_list("socials", MAX_SOCIALS, read_social).unwrap_or_default(),

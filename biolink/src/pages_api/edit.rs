@@ -18,7 +18,7 @@ use crate::page::{IdSource, Link, LinkId, PageInput, Reader, StatusChange, check
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PageEdit {
-    /// `PUT /pages/{id}`: what is left out gets its default, except for the slug.
+    /// `PUT /pages/{id}`: what is left out gets its default, except for the slug and the language.
     Replace(String),
     /// `PATCH /pages/{id}`: a merge patch (RFC 7396).
     Patch(String),

@@ -7,7 +7,7 @@ use shared::time::UnixMillis;
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::suspension::Suspension;
-use crate::page::{PageDocument, PageId, Slug};
+use crate::page::{PageDocument, PageId, Slug, document::Locale};
 
 /// Time for which a page's former slugs lead to it, in milliseconds: 90 days.
 pub(super) const REDIRECT_MS: u64 = 90 * 86_400_000;
@@ -36,6 +36,9 @@ pub struct PageMeta {
     pub tags: Vec<String>,
     /// Its title, for lists.
     pub title: String,
+    /// Its language, if its owner chose it or something said which it is.
+    #[serde(default)]
+    pub(super) locale: Option<Locale>,
     /// Whether it is live.
     pub status: PageStatus,
     /// Counts all changes; the entity tag.

@@ -3,14 +3,20 @@
 use shared::{fields::Fields, problem::Problem, response::Response, time::UnixMillis};
 
 use super::account::for_each_url;
-use crate::page::{IdSource, ImageUrl, PageView, Reader, Slug, render};
+use crate::page::{IdSource, ImageUrl, PageView, Reader, Slug, document::Locale, render};
 
 /// Returns the page that a body of `POST /pages` would make. `base` is the address below which pages are
-/// shown. No account is asked: the slug may be another page's, and images may be of another account.
+/// shown, and `locale` the language of a page that names none. No account is asked: the slug may be another page's, and
+/// images may be of another account.
 ///
 /// # Errors
 /// As `POST /pages` of what the body alone says: `body-malformed`, `fields-invalid` or `body-too-large`.
-pub fn preview(body: &[u8], base: &str, now: UnixMillis) -> Result<Response, Problem> {
+pub fn preview(
+    body: &[u8],
+    base: &str,
+    locale: Option<Locale>,
+    now: UnixMillis,
+) -> Result<Response, Problem> {
     let mut members = Fields::read(body)?.into_members();
     for_each_url(&mut members, "#", &mut |_, url| {
         if let Some(id) = ImageUrl::own(url.strip_prefix(base).unwrap_or(url)) {
@@ -18,7 +24,7 @@ pub fn preview(body: &[u8], base: &str, now: UnixMillis) -> Result<Response, Pro
         }
     });
     // Nothing keeps these ids.
-    let input = Reader::new(None, IdSource::new([0; 16])).page(members)?;
+    let input = Reader::new(None, IdSource::new([0; 16])).with_locale(locale).page(members)?;
     let slug = input.slug.unwrap_or_else(|| Slug::drawn("preview".to_owned()));
     let path = format!("/{slug}");
     let view = PageView {
@@ -44,7 +50,7 @@ mod tests {
     const BASE: &str = "http://127.0.0.1:8787";
 
     fn shown(body: &Value) -> Result<Response, Problem> {
-        preview(body.to_string().as_bytes(), BASE, UnixMillis(1_763_712_000_000))
+        preview(body.to_string().as_bytes(), BASE, None, UnixMillis(1_763_712_000_000))
     }
 
     #[test]

@@ -45,6 +45,7 @@ pub(super) async fn call(
             at: sim.now(),
             seed: sim.bytes(),
             base: "https://p.example".to_owned(),
+            locale: None,
             operation: operation.clone(),
             dry_run: false,
             if_match: None,

@@ -108,6 +108,7 @@ async fn call(places: &Rc<Places>, operation: Operation) -> Option<Value> {
         at: places.sim.now(),
         seed: places.sim.bytes(),
         base: String::new(),
+        locale: None,
         operation,
         dry_run: false,
         if_match: None,

@@ -172,6 +172,7 @@ async fn give(object: &Object<SourceShell>, on: &Instance<SourceShell>) -> Resul
         at: object.clock(),
         seed: object.sim.bytes(),
         base: String::new(),
+        locale: None,
         operation: Operation::Sources(edit.page, SourceCall::sync(&edit)),
         dry_run: false,
         if_match: None,

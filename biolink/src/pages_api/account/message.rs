@@ -14,7 +14,7 @@ use shared::{
 use crate::{
     analytics::{AnalyticsRequest, LiveRequest},
     domains::{HostName, Proof},
-    page::{DomainId, ImageFile, ImageId, PageId, Slug},
+    page::{DomainId, ImageFile, ImageId, PageId, Slug, document::Locale},
     pages_api::{
         account::{DomainInput, SourceCall},
         edit::PageEdit,
@@ -91,6 +91,9 @@ pub struct Call {
     pub seed: [u8; 16],
     /// The address below which pages are shown, without a slash at its end.
     pub base: String,
+    /// The language that whoever calls likes best, if the call says so.
+    #[serde(default)]
+    pub locale: Option<Locale>,
     /// What is wanted.
     pub operation: Operation,
     /// Whether it is only tried.

@@ -9,7 +9,7 @@ use shared::{
 
 use super::{Account, Call, ClaimOutcome, DeniedHosts, Loaded, Task, Unfinished, Write};
 use crate::{
-    page::{IdSource, PageId, PageInput, Reader, Slug, SlugError, StatusChange},
+    page::{IdSource, PageId, PageInput, Reader, Slug, SlugError, StatusChange, document::Locale},
     pages_api::{
         edit::{PageEdit, members},
         page::{Content, FormerSlug, PageMeta, PageStatus, REDIRECT_MS},
@@ -47,7 +47,9 @@ impl Account {
         let (drawn_slug, code) = (random_slug(&ids.draw(), 7), random_slug(&ids.draw(), CODE_LENGTH));
         let mut members = members(body)?;
         let faults = self.check_addresses(&mut members, call, denied);
-        let input = Reader::new(None, ids).with_faults(faults).page(members)?;
+        let usual = self.usual_locale().cloned().or_else(|| call.locale.clone());
+        let is_known = usual.is_some() || members.get("locale").is_some_and(|locale| !locale.is_null());
+        let input = Reader::new(None, ids).with_faults(faults).with_locale(usual).page(members)?;
         if self.suspended.is_some() && input.status == Some(StatusChange::Publish) {
             return Err(page_suspended().into());
         }
@@ -68,6 +70,7 @@ impl Account {
             external_id: None,
             tags: Vec::new(),
             title: String::new(),
+            locale: is_known.then(|| input.document.locale.clone()),
             status: PageStatus::Draft,
             version: 0,
             revision: 0,
@@ -98,6 +101,13 @@ impl Account {
             return Ok((response, writes));
         }
         Ok((self.tried(&meta, &content, &call.base), Vec::new()))
+    }
+
+    /// Returns the language that most pages of the account have, and of those that as many have the one of the newest.
+    fn usual_locale(&self) -> Option<&Locale> {
+        let locales = || self.pages.iter().filter_map(|page| page.locale.as_ref());
+        // Pages are in the order in which they were made.
+        locales().max_by_key(|locale| locales().filter(|other| other == locale).count())
     }
 
     #[inline(never)]
@@ -301,6 +311,9 @@ pub(super) fn changed(
     meta.external_id = input.external_id;
     meta.tags = input.tags;
     meta.title.clone_from(&next.document.title);
+    if content.is_some_and(|content| content.document.locale != next.document.locale) {
+        meta.locale = Some(next.document.locale.clone());
+    }
     if content != Some(&next) {
         meta.add_revision(now);
         writes.push(Write::PutRevision(meta.id, meta.revision, next.clone()));

@@ -3,6 +3,7 @@ mod calls;
 mod claims;
 mod domains;
 mod images;
+mod locale;
 mod sources;
 mod webhooks;
 
@@ -78,6 +79,7 @@ impl World {
             at: self.now(),
             seed: [self.seed; 16],
             base: "https://p.example".to_owned(),
+            locale: None,
             operation,
             dry_run: false,
             if_match: None,

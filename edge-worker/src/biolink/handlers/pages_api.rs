@@ -1,5 +1,6 @@
 //! The REST API of bio-link pages, and `GET /account`.
 
+use biolink::page::document::Locale;
 use biolink::pages_api::{
     Call, Decision, DomainInput, MAX_BODY, Once, Operation, account_unavailable, plan_required,
 };
@@ -102,6 +103,7 @@ pub(super) fn call(
         at: context.request.now,
         seed,
         base: context.pages_url(),
+        locale: Locale::preferred(context.request.header("accept-language")),
         operation,
         dry_run: false,
         if_match: None,

@@ -1,6 +1,7 @@
 //! `POST /console/preview`: a page as visitors would see it, before it is stored. Free of charge, like
 //! the visits.
 
+use biolink::page::document::Locale;
 use biolink::pages_api::{plan_required, preview};
 use portal::endpoint::Endpoint;
 use shared::problem::Problem;
@@ -19,5 +20,6 @@ pub(crate) async fn handle(
     let record = boxed(key_record::read(context, Endpoint::Preview, access)).await?;
     plan_required(record.biolink_plan)?;
     let body = boxed(read_body(context, true)).await?;
-    outlined(|| preview(&body, &context.pages_url(), context.request.now))
+    let locale = Locale::preferred(context.request.header("accept-language"));
+    outlined(|| preview(&body, &context.pages_url(), locale, context.request.now))
 }

@@ -37,6 +37,7 @@ impl ProductSource {
             at: clock::now(),
             seed: entropy::random()?,
             base: String::new(),
+            locale: None,
             operation: Operation::Sources(edit.page, SourceCall::sync(edit)),
             dry_run: false,
             if_match: None,

@@ -309,6 +309,7 @@ impl Store {
             at: now,
             seed: [self.calls; 16],
             base: SERVER.to_owned(),
+            locale: None,
             operation,
             dry_run,
             if_match: None,
