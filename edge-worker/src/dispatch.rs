@@ -45,6 +45,7 @@ use portal::endpoint::Endpoint;
 use portal::route::{ConsoleCall, Route, answered_as, corrected};
 use portal::session_access::{SessionAccess, sign_in_required};
 use portal::{console, site};
+use shared::key::VerifiedKey;
 use shared::problem::{Problem, codes};
 use shared::request::Head;
 use shared::response::Response;
@@ -285,10 +286,18 @@ fn log_refusal(
         return;
     }
     if let Some(code) = problem_of(outcome).or_else(|| access.call?.code) {
-        let Some(key) = &access.key.or_else(|| authenticate(context).ok()) else { return };
+        let Some(key) = &access.key.or_else(|| key_of(context)) else { return };
         let ended = CallEnded { status: code.status(), code: Some(code.as_str()), response_bytes: None };
         meter_client::log_call(context, key, &ended, access);
     }
+}
+
+/// Returns the valid key of a request that nobody has asked for one. For a message of MCP it may be a bearer token.
+fn key_of(context: &RequestContext<'_>) -> Option<VerifiedKey> {
+    let RequestContext { request, address, session, bindings, execution, .. } = *context;
+    let is_mcp = address.target.split('?').next() == Some(Endpoint::Mcp.path().as_str());
+    let head = if is_mcp { mcp::head(context) } else { context.head.clone() };
+    authenticate(&RequestContext { request, address, head, session, bindings, execution }).ok()
 }
 
 /// Handles a message of the Model Context Protocol. A call of a tool is a request of its own, which

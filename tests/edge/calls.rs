@@ -166,6 +166,36 @@ fn call_names_its_secret_and_the_log_needs_the_scope_keys() {
     assert_eq!((refused.status, refused.json()["scope"].take()), (403, json!("keys")));
 }
 
+/// Whoever refuses a call before the key's record is read does not know the secret. The log does all the same.
+#[test]
+fn early_refusal_names_its_secret() {
+    let World { edge, .. } = &World::start();
+    let (key, _) = edge.issue("pro");
+    let body = json!({ "name": "Build server", "scopes": { "tools": ["idea"] } });
+    let secret = Request::post("/v1/keys/me/secrets", &body).key(&key).send(edge.addr).json();
+    for own in [secret["key"].as_str().unwrap(), &key] {
+        assert_eq!(Request::get("/no/such/route").key(own).send(edge.addr).status, 404);
+    }
+    let mut listed = members(&calls(edge, &key, ""), &["status", "code", "secret_id"]);
+    listed.sort_by_key(|call| call[2].is_null());
+    let found = |id| json!([404, "route-unknown", id]);
+    assert_eq!(listed, [found(secret["id"].clone()), found(Value::Null)]);
+}
+
+/// At `/mcp` a key may be a bearer token, also in what is refused before it is read.
+#[test]
+fn early_refusal_at_mcp_is_listed_for_a_bearer_token() {
+    let World { edge, .. } = &World::start();
+    let (key, _) = edge.issue("pro");
+    let bearer = format!("Bearer {key}");
+    for path in ["/mcp", "/mcp?toolsets=qr", "/v1/keys"] {
+        let status = Request::new("DELETE", path).header("Authorization", &bearer).send(edge.addr).status;
+        assert_eq!(status, 405, "{path}");
+    }
+    let listed = members(&calls(edge, &key, ""), &["status", "code"]);
+    assert_eq!(listed, [json!([405, "method-not-allowed"]), json!([405, "method-not-allowed"])]);
+}
+
 #[test]
 fn stream_that_breaks_off_is_one_failed_call() {
     let events = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\nb\r\ndata: one\n\n\r\n";

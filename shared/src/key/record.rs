@@ -215,8 +215,14 @@ impl KeyRecord {
         if !key.is_named {
             return None;
         }
+        self.named_secret(&key.secret)
+    }
+
+    /// Returns the named secret with this hash, for logs.
+    pub(crate) fn named_secret(&self, hash: &SecretHash) -> Option<SecretId> {
         // A log names a secret in its grace whenever that ends.
-        self.find(key, UnixMillis(0)).and_then(|held| held.named).map(|named| named.id)
+        let held = self.secrets.iter().find_map(|secret| secret.held_by(hash, UnixMillis(0)))?;
+        held.named.map(|named| named.id)
     }
 
     fn find(&self, key: &VerifiedKey, now: UnixMillis) -> Option<HeldSecret<'_>> {

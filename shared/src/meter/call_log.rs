@@ -15,6 +15,7 @@ pub use filter::{CallFilter, CallPage};
 pub use logged_call::{LoggedCall, RefusedCalls};
 use serde::{Deserialize, Serialize};
 
+use crate::key::KeyRecord;
 use crate::time::{HOUR_MS, UnixMillis};
 
 /// How long a call is kept, in milliseconds.
@@ -37,6 +38,14 @@ struct Tail {
     rows: u64,
     calls: Vec<LoggedCall>,
     dropped: u32,
+}
+
+/// What the meter knows when calls arrive.
+struct Arrived<'a> {
+    record: Option<&'a KeyRecord>,
+    /// The oldest call that is kept.
+    since: UnixMillis,
+    now: UnixMillis,
 }
 
 /// Calls that are stored together.
@@ -62,18 +71,19 @@ impl CallLog {
         self.failed.rows + self.succeeded.rows > 0
     }
 
-    /// Adds the calls of a batch. Returns the rows that are full, for the shell to store.
+    /// Adds the calls of a batch of the key with this record. Returns the rows that are full, for the shell to store.
     // Kept out of the meter's step, which is one function at the edge and must stay below 8 KiB.
     #[inline(never)]
     pub(super) fn add(
         &mut self,
         batch: &CallBatch,
+        record: Option<&KeyRecord>,
         now: UnixMillis,
     ) -> impl Iterator<Item = CallRow> + use<> {
-        let since = oldest(now);
+        let arrived = Arrived { record, since: oldest(now), now };
         self.failed.dropped = self.failed.dropped.saturating_add(batch.dropped);
-        self.failed.add(&batch.failed, 1, since, now);
-        self.succeeded.add(&batch.succeeded, batch.one_of(), since, now);
+        self.failed.add(&batch.failed, 1, &arrived);
+        self.succeeded.add(&batch.succeeded, batch.one_of(), &arrived);
         let failed = self.failed.take_full().map(|row| CallRow { number: row.number * 2, ..row });
         let succeeded = self.succeeded.take_full().map(|row| CallRow { number: row.number * 2 + 1, ..row });
         failed.into_iter().chain(succeeded)
@@ -89,12 +99,16 @@ impl Tail {
     /// Number of calls that fill a row.
     const FULL: usize = 64;
 
-    fn add(&mut self, calls: &[LoggedCall], sampled: u32, since: UnixMillis, now: UnixMillis) {
+    fn add(&mut self, calls: &[LoggedCall], sampled: u32, arrived: &Arrived<'_>) {
         if !calls.is_empty() {
             // A quiet key would keep calls beyond the promised week, because its row never fills.
-            self.calls.retain(|call| call.at >= since);
+            self.calls.retain(|call| call.at >= arrived.since);
             // No call is later than the moment at which the meter learns of it.
-            let taken = |call: &LoggedCall| LoggedCall { at: call.at.min(now), sampled, ..call.clone() };
+            let taken = |call: &LoggedCall| LoggedCall {
+                at: call.at.min(arrived.now),
+                sampled,
+                ..call.named(arrived.record)
+            };
             self.calls.extend(calls.iter().map(taken));
         }
     }

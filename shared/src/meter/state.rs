@@ -330,7 +330,7 @@ impl Meter {
             // twice would exceed the limit.
             BatchOutcome::Untracked => false,
         };
-        self.full_rows.extend(self.calls.add(&batch.calls, now));
+        self.full_rows.extend(self.calls.add(&batch.calls, self.record.as_ref(), now));
         self.usage.spend(now, batch.debts);
         for &(label, status, calls) in &batch.ended {
             self.tally.add(label, status, calls);

@@ -76,7 +76,12 @@ pub(crate) fn log_call(
     ended: &CallEnded<'_>,
     access: &AccessRecord,
 ) {
-    let call = |now| access.logged_call(context.request, context.head.body_length(), ended, now);
+    // Whoever has not read the key's record does not know the secret's id. The meter does.
+    let secret = (key.is_named && access.secret_id.is_none()).then_some(key.secret);
+    let call = |now| LoggedCall {
+        secret,
+        ..access.logged_call(context.request, context.head.body_length(), ended, now)
+    };
     let logged =
         lease_caches::with(key, |cache, now| cache.log_call(context.request.id, ended.status, now, call));
     if logged.is_ok() {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CallRow;
 use crate::json;
-use crate::key::SecretId;
+use crate::key::{KeyRecord, SecretHash, SecretId};
 use crate::request_id::RequestId;
 use crate::time::UnixMillis;
 
@@ -40,6 +40,10 @@ pub struct LoggedCall {
     /// The named secret that called; `None` is the key's own.
     #[serde(default, rename = "k", skip_serializing_if = "Option::is_none")]
     pub secret_id: Option<SecretId>,
+    /// The hash of the named secret that called, of a call that was refused before anyone read the record that
+    /// names it. The meter puts `secret_id` in its place and stores no hash.
+    #[serde(default, rename = "h", skip_serializing_if = "Option::is_none")]
+    pub secret: Option<SecretHash>,
     /// Milliseconds from the forwarding to the head of the response.
     #[serde(default, rename = "m", skip_serializing_if = "Option::is_none")]
     pub tool_ms: Option<u64>,
@@ -72,6 +76,7 @@ impl LoggedCall {
             status,
             code: None,
             secret_id: None,
+            secret: None,
             tool_ms: None,
             edge_ms: None,
             request_bytes: None,
@@ -87,9 +92,15 @@ impl LoggedCall {
         self.status == 401 && self.code.as_ref().is_some_and(|code| code.starts_with("key-"))
     }
 
+    /// Returns the call with the id of its secret in place of the hash.
+    pub(super) fn named(&self, record: Option<&KeyRecord>) -> Self {
+        let id = || record?.named_secret(self.secret.as_ref()?);
+        Self { secret_id: self.secret_id.or_else(id), secret: None, ..self.clone() }
+    }
+
     /// Returns true if both calls ended in the same way, at the same place, with the same secret.
     pub(super) fn is_alike(&self, other: &Self) -> bool {
-        let place = |call: &Self| (call.status, call.secret_id);
+        let place = |call: &Self| (call.status, call.secret_id, call.secret);
         place(self) == place(other)
             && self.tool == other.tool
             && self.action == other.action

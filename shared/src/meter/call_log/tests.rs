@@ -1,9 +1,11 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::key::{ApiKey, KeyEnv, KeyId, NamedSecret, Scopes, SecretHash, SecretId};
 use crate::problem::codes;
 use crate::request_id::RequestId;
-use crate::secret::sha256;
+use crate::secret::{MacKeys, sha256};
+use crate::tier::Tier;
 
 const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 
@@ -39,7 +41,7 @@ struct Kept {
 
 impl Kept {
     fn add(&mut self, batch: &CallBatch, now: UnixMillis) {
-        for row in self.log.add(batch, now) {
+        for row in self.log.add(batch, None, now) {
             let pushed_out = row.pushed_out();
             self.rows.retain(|other| {
                 let is_alike = other.number % 2 == row.number % 2;
@@ -109,7 +111,7 @@ fn response_that_breaks_off_is_one_failed_call() {
     let page = all().page(
         {
             let mut log = CallLog::default();
-            assert_eq!(log.add(&batch([call(1, 200), broken.clone()]), NOW.plus(60_000)).count(), 0);
+            assert_eq!(log.add(&batch([call(1, 200), broken.clone()]), None, NOW.plus(60_000)).count(), 0);
             log.unstored().collect::<Vec<_>>()
         },
         NOW.plus(60_000),
@@ -126,7 +128,7 @@ fn row_is_stored_for_every_64_calls() {
     for nth in 0..640 {
         let next = batch([call(nth, if nth < 320 { 200 } else { 503 })]);
         kept.add(&next, NOW.plus(1_000_000));
-        rows += log.add(&next, NOW.plus(1_000_000)).count();
+        rows += log.add(&next, None, NOW.plus(1_000_000)).count();
     }
     assert_eq!((rows, kept.rows.len()), (10, 10));
     assert_eq!(kept.page(&all(), NOW.plus(1_000_000)).calls.len(), 640);
@@ -199,22 +201,52 @@ fn refusals_are_grouped_the_latest_first_and_the_last_thousand_count() {
     let mut log = CallLog::default();
     let later = NOW.plus(10_000_000);
     let failed = (0..600).map(|nth| refused(nth * 2)).chain([other, call(701, 404), call(702, 200)]);
-    let _rows: Vec<_> = log.add(&batch(failed), later).collect();
+    let _rows: Vec<_> = log.add(&batch(failed), None, later).collect();
     let groups = |log: &CallLog| -> Vec<(String, u32)> {
         let groups = RefusedCalls::of(log.unstored(), oldest(later));
         groups.into_iter().map(|group| (group.route, group.count)).collect()
     };
     assert_eq!(groups(&log), [("/v1/qr/{action}".to_owned(), 600)], "the others were dropped");
     let many = LoggedCall { repeated: 998, ..refused(5_001) };
-    let _rows: Vec<_> = log.add(&batch([many]), later).collect();
+    let _rows: Vec<_> = log.add(&batch([many]), None, later).collect();
     assert_eq!(groups(&log), [("/v1/pdf/{action}".to_owned(), 999), ("/v1/qr/{action}".to_owned(), 1)]);
+}
+
+/// A hash is never stored: it is that of a secret, and tells nothing to who reads the log.
+#[test]
+fn secret_has_its_id_in_place_of_its_hash() {
+    let (own, unknown) = (SecretHash::of(&[2; 16]), SecretHash::of(&[3; 16]));
+    let id = SecretId::new([7; 8]);
+    let named = NamedSecret {
+        id,
+        name: "CI".to_owned(),
+        scopes: Scopes::ALL,
+        hash: own,
+        former: None,
+        created_at: NOW,
+        expires_at: Some(NOW),
+    };
+    let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+    let (_, key) = ApiKey::mint(KeyEnv::Live, KeyId::new([7; 12]), Tier::Pro, NOW, [9; 16], &keys);
+    let record = KeyRecord { secrets: vec![named], ..KeyRecord::provisional(&key) };
+    let by = |nth, secret| LoggedCall { secret, ..call(nth, 404) };
+    let known = LoggedCall { secret_id: Some(SecretId::new([8; 8])), ..by(4, Some(own)) };
+    let sent = batch([by(1, Some(own)), by(2, Some(unknown)), by(3, None), known]);
+    let sent: CallBatch = serde_json::from_str(&serde_json::to_string(&sent).unwrap()).unwrap();
+    for (record, expected) in [(Some(&record), Some(id)), (None, None)] {
+        let mut log = CallLog::default();
+        assert_eq!(log.add(&sent, record, NOW).count(), 0);
+        let found: Vec<_> = log.failed.calls.iter().map(|call| call.secret_id).collect();
+        assert_eq!(found, [expected, None, None, Some(SecretId::new([8; 8]))]);
+        assert!(log.failed.calls.iter().all(|call| call.secret.is_none()));
+    }
 }
 
 #[test]
 fn log_survives_storage() {
     let full = LoggedCall {
         action: Some("generate".to_owned()),
-        secret_id: Some(crate::key::SecretId::new([7; 8])),
+        secret_id: Some(SecretId::new([7; 8])),
         tool_ms: Some(12),
         edge_ms: Some(0),
         request_bytes: Some(0),
@@ -231,7 +263,7 @@ fn log_survives_storage() {
     let text = serde_json::to_string(&sent).unwrap();
     assert_eq!(serde_json::from_str::<CallBatch>(&text).unwrap(), sent);
     let mut log = CallLog::default();
-    assert_eq!(log.add(&sent, NOW).count(), 0);
+    assert_eq!(log.add(&sent, None, NOW).count(), 0);
     let text = serde_json::to_string(&log).unwrap();
     assert_eq!(serde_json::from_str::<CallLog>(&text).unwrap(), log);
 }
