@@ -6,6 +6,7 @@
 //!
 //! Why: docs/decisions/webhooks.md, "A URL of a customer is checked at each use, by its name".
 
+mod final_head;
 mod policy;
 
 use std::{fmt, net::Ipv4Addr};
@@ -14,6 +15,7 @@ use serde_json::Value;
 use shared::url::Address;
 use thiserror::Error;
 
+pub use self::final_head::{FinalHead, FinalHeadError, MAX_HEAD, is_informational};
 pub use self::policy::FetchPolicy;
 use crate::domains::HostName;
 use crate::page::{

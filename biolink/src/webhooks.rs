@@ -40,8 +40,8 @@ pub use kind::{KindSet, WebhookKind};
 pub use mode::{MAX_BATCH_BYTES, MAX_BATCH_EVENTS, MAX_BATCH_WAIT_MS, Mode, RateMeter};
 pub use publication::{MAX_CHANGES, ProductRef, Publication, Trigger};
 pub use schedule::{FinishedAttempt, MAX_ATTEMPTS, NextStep, may_bring_forward};
-pub use schema::describe_schema;
 pub use schema::schema;
+pub use schema::{describe_schema, sample_events};
 pub use signature::{
     HEADER_ID, HEADER_SIGNATURE, HEADER_TIMESTAMP, SignatureError, TOLERANCE_S, WebhookSecret,
     WebhookSecretError, sign, verify,

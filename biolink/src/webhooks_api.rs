@@ -25,7 +25,7 @@ pub use operation::WebhooksOperation;
 pub use problems::{delivery_unknown, event_unknown, webhooks_unavailable};
 pub use progress::PageProgress;
 pub use query::{DEFAULT_LIMIT, MAX_LIMIT, MAX_WAIT_S};
-pub use query::{DeliveryQuery, EventQuery, Replay};
+pub use query::{DeliveryQuery, EventQuery, Replay, read_sample_kind};
 pub use request::HEADER_ATTEMPT;
 pub use request::request_headers;
 

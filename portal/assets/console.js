@@ -178,7 +178,7 @@
   async function change(form, pressed) {
     const { method, action, question, template, reveals, next } = form.dataset;
     if (question && !(await opened(ask, question))) return;
-    say("");
+    say(next ? "Waiting." : "");
     try {
       const body = JSON.stringify(forms.read(form, pressed));
       const { text, etag } = await sendChange(method, action, body === "{}" ? undefined : body, form.dataset.match);
@@ -209,7 +209,8 @@
       if (next) history.pushState(null, "", `#${next.replace("{id}", made.id)}`);
       // What is typed elsewhere in the view stays.
       await show(Boolean(stays || (edited && !next)));
-      say("Done.");
+      // The view of a test says what became of it.
+      say(action.endsWith("/test") ? "" : "Done.");
     } catch (error) {
       if (error.status === 412) {
         form.dataset.match = error.etag;

@@ -3,7 +3,7 @@
 const fragment = (() => {
   const TYPE = "text/html; charset=utf-8";
   // All that views are made of (console/tests.rs compares). Whatever else is in one came from a text of somebody.
-  const ELEMENTS = new Set("a b button caption code dd details div dl dt fieldset figcaption figure form h2 h3 input label legend li meter option p rect section select span strong summary svg table tbody td textarea th thead time title tr ul".split(" "));
+  const ELEMENTS = new Set("a b button caption code dd details div dl dt fieldset figcaption figure form h2 h3 input label legend li meter option p pre rect section select span strong summary svg table tbody td textarea th thead time title tr ul".split(" "));
   const ATTRIBUTES = new Set("aria-hidden aria-label aria-sort autocomplete checked class datetime height high href id max maxlength min name novalidate optimum placeholder preserveaspectratio rel required role rows scope selected spellcheck tabindex target type value viewbox width x y".split(" "));
   const DATA = new Set("action column json lines live match method next nullable question refresh reveals template value view".split(" "));
   // `*` is an id or a number.

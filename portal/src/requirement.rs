@@ -146,6 +146,7 @@ const fn of_webhooks(endpoint: WebhooksEndpoint) -> Scope {
         | E::ReadDelivery
         | E::Stats
         | E::Schema
+        | E::Samples
         | E::Events
         | E::ReadEvent => Scope::BiolinkRead,
         E::Create | E::Patch | E::Delete | E::Test | E::Retry | E::Replay => Scope::BiolinkWrite,

@@ -137,6 +137,7 @@ const fn of_webhooks(endpoint: WebhooksEndpoint) -> SessionAccess {
         | E::Replay
         | E::Stats
         | E::Schema
+        | E::Samples
         | E::Events
         | E::ReadEvent => SessionAccess::Signs,
     }

@@ -168,6 +168,89 @@ fn status_decides_whatever_the_body_of_the_response() {
     assert_eq!(receiver.count(), answers.len(), "each was sent once");
 }
 
+/// What a server sends before its response is no response: the last status decides, and each is sent once.
+#[test]
+fn status_behind_informational_responses_decides() {
+    let (site, receiver) = (Site::shared(), Receiver::start());
+    let hook = site.hook(&receiver, json!({"events": ["click"]}));
+    let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n";
+    let (found, busy) = ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nall", "HTTP/1.1 500 No\r\n\r\n");
+    let chunks = "HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nall\r\n0\r\n\r\n";
+    let answers = [
+        (format!("{hint}{found}"), json!(200), Value::Null, json!("all")),
+        (format!("{hint}{hint}{chunks}"), json!(202), Value::Null, json!("")),
+        (format!("HTTP/1.1 100 Continue\r\n\r\n{found}"), json!(200), Value::Null, json!("all")),
+        (format!("HTTP/1.1 102 Processing\r\n\r\n{found}"), json!(200), Value::Null, json!("all")),
+        (format!("{hint}{busy}"), json!(500), json!("status"), json!("")),
+        (hint.to_owned(), Value::Null, json!("connection"), Value::Null),
+    ];
+    for (number, (answer, status, error, body)) in (1..).zip(answers) {
+        // A client that keeps the connection open waits for no end of it.
+        let behavior = match error.is_null() {
+            true => ReceiverBehavior::SendAndHold(answer.clone().into_bytes()),
+            false => ReceiverBehavior::Send(answer.clone().into_bytes()),
+        };
+        receiver.set(behavior);
+        let path = format!("/webhooks/{}/test", hook.id);
+        let tested = site.call("POST", &path, &json!({"type": "click"})).json();
+        let attempt = &tested["attempts"][0];
+        assert_eq!((&attempt["status"], &attempt["error"]), (&status, &error), "{answer}");
+        assert_eq!(attempt["response"], body, "{answer}");
+        assert_eq!(receiver.count(), number, "{answer}");
+    }
+}
+
+/// The response to a test says what the receiver did, and what it was sent.
+#[test]
+fn test_shows_the_receivers_response_and_the_payload() {
+    let (site, receiver) = (Site::shared(), Receiver::start());
+    let hook = site.hook(&receiver, json!({"events": ["click"]}));
+    receiver.set(ReceiverBehavior::Send(b"HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\nno mapper".to_vec()));
+    let sent = site.call("POST", &format!("/webhooks/{}/test", hook.id), &json!({"type": "qr_scan"}));
+    let tested = sent.json();
+    assert_eq!((sent.status, &tested["status"]), (202, &json!("failed")), "{tested}");
+    let attempt = &tested["attempts"][0];
+    assert_eq!((&attempt["status"], &attempt["response"]), (&json!(500), &json!("no mapper")), "{tested}");
+    assert!(attempt["duration_ms"].is_u64());
+    assert_eq!(tested["payload"], receiver.wait(1)[0].json());
+    let read = site.get(&format!("/webhooks/{}/deliveries/{}", hook.id, tested["id"].as_str().unwrap()));
+    assert_eq!(read["payload"], tested["payload"]);
+    receiver.respond("204 No Content");
+    site.visit(&site.link(0));
+    receiver.wait(2);
+    assert_eq!(site.deliveries(&hook)[0]["payload"], Value::Null, "an event of the log has none");
+}
+
+/// A mapping of one event's members breaks at a batch, so only who asks for batches gets any.
+#[test]
+fn webhook_without_a_mode_gets_one_event_in_each_request() {
+    let (site, receiver) = (Site::shared(), Receiver::start());
+    let hook = site.hook(&receiver, json!({"events": ["click"]}));
+    assert_eq!(site.get(&format!("/webhooks/{}", hook.id))["mode"], "single");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..6).map(|_| site.visit(&site.link(0))).max());
+        }
+    });
+    let arrivals = receiver.wait(24);
+    assert!(arrivals.iter().all(|arrival| arrival.json()["type"] == "click"));
+}
+
+#[test]
+fn samples_are_an_array_of_events_with_ids_of_their_own() {
+    let site = Site::shared();
+    let all = site.get("/events/samples");
+    let samples = all.as_array().unwrap();
+    let ids: std::collections::BTreeSet<_> = samples.iter().map(|one| one["id"].to_string()).collect();
+    assert_eq!((samples.len(), ids.len()), (8, 8), "{all}");
+    let one = site.get("/events/samples?type=page_published");
+    assert_eq!(one.as_array().unwrap().len(), 1);
+    assert!(samples.contains(&one[0]), "each time the same");
+    assert_eq!(site.call("GET", "/events/samples?type=visit", &Value::Null).status, 422);
+    let post = site.call("POST", "/events/samples", &json!({}));
+    assert_eq!((post.status, post.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
+}
+
 #[test]
 fn receiver_that_hangs_delays_no_other() {
     let (site, hanging, healthy) = (Site::shared(), Receiver::start(), Receiver::start());

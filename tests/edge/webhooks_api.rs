@@ -30,7 +30,7 @@ fn endpoint_is_created_read_changed_and_deleted() {
     assert_eq!((read.get("headers"), &read["header_names"]), (None, &json!(["x-tenant"])));
     assert_eq!(
         (&read["secret"], &read["mode"], &read["status"]),
-        (&Value::Null, &json!("auto"), &json!("enabled"))
+        (&Value::Null, &json!("single"), &json!("enabled"))
     );
     assert_eq!(site.get(&format!("{path}/secret"))["secret"], shown["secret"]);
     assert_eq!(site.get("/webhooks")["data"], json!([read]));

@@ -2,7 +2,7 @@
 //! received.
 
 use std::{
-    io::Write,
+    io::{Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{Arc, Mutex},
     thread::{self, JoinHandle},
@@ -28,6 +28,8 @@ pub enum ReceiverBehavior {
     Verify(String),
     /// Sends these bytes as they are, and closes the connection.
     Send(Vec<u8>),
+    /// Sends these bytes as they are, and leaves the connection open.
+    SendAndHold(Vec<u8>),
     /// Never responds.
     Hang,
     /// Closes the connection without a response.
@@ -170,9 +172,14 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>) {
                 stream.write_all(&bytes).ok();
                 return;
             }
+            ReceiverBehavior::SendAndHold(bytes) => {
+                stream.write_all(&bytes).ok();
+                stream.read_to_end(&mut Vec::new()).ok();
+                return;
+            }
             ReceiverBehavior::Hang => {
                 let mut rest = Vec::new();
-                std::io::Read::read_to_end(&mut stream, &mut rest).ok();
+                stream.read_to_end(&mut rest).ok();
                 return;
             }
             ReceiverBehavior::HangUp => return,

@@ -41,6 +41,7 @@ endpoints! {
     Replay: Post "/webhooks/{webhook_id}/replay",
     Stats: Get "/webhooks/{webhook_id}/stats",
     Schema: Get "/events/schemas/{type}",
+    Samples: Get "/events/samples",
     Events: Get "/events",
     ReadEvent: Get "/events/{event_id}",
 }
@@ -71,6 +72,7 @@ impl WebhooksTarget {
             }
             [Some("webhooks"), Some(id), ..] => Self::Endpoint(EndpointId::parse(id)?),
             [Some("events"), Some("schemas"), Some(kind), ..] => Self::Kind(kind.parse().ok()?),
+            [Some("events"), Some("samples"), None, ..] => Self::Account,
             [Some("events"), Some(id), ..] => Self::Event(EventId::parse(id)?),
             _ => Self::Account,
         })

@@ -25,9 +25,9 @@ const MAX_LEVEL_MS: u64 = 10_000;
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Single deliveries up to ten events a second, and batches above.
-    #[default]
     Auto,
-    /// One request for each event.
+    /// One request for each event. What maps the members of one event would break at a batch.
+    #[default]
     Single,
     /// Requests with up to [`MAX_BATCH_EVENTS`] events.
     Batch,

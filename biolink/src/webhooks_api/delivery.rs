@@ -161,6 +161,11 @@ impl Delivery {
         self.test.is_some()
     }
 
+    /// Returns the body of a test. That of any other is in the event log.
+    fn payload(&self) -> Option<Value> {
+        self.test.as_deref().and_then(|body| serde_json::from_str(body).ok())
+    }
+
     /// Returns the delivery as the API shows it. `event_ids` are those of its events, and `probe` is the
     /// moment before which its endpoint gets nothing but tests.
     pub fn describe(&self, event_ids: &[String], probe: Option<UnixMillis>) -> Value {
@@ -183,6 +188,7 @@ impl Delivery {
             "created_at": self.created_at.to_rfc3339(),
             "next_attempt_at": next,
             "attempts": attempts,
+            "payload": self.payload(),
         })
     }
 }

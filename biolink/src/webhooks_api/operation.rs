@@ -61,7 +61,7 @@ impl WebhooksOperation {
     }
 
     /// Parses a call: what it wants, and whether it is only tried (`?dry_run=true`). `body` is empty
-    /// for an endpoint without one. A schema is no operation: it needs no account.
+    /// for an endpoint without one. Schemas and samples are no operation: they need no account.
     ///
     /// # Errors
     /// Returns `body-malformed` if the body is not UTF-8, and `fields-invalid` for a query that the
@@ -100,9 +100,9 @@ impl WebhooksOperation {
         Ok((operation, dry_run))
     }
 
-    /// Returns true if it makes deliveries, which are to be sent now.
+    /// Returns true if it makes deliveries, which are to be sent now. A test sends its own.
     pub const fn sends(&self) -> bool {
-        matches!(self, Self::Test(..) | Self::Retry(..) | Self::Replay(..) | Self::Patch(..))
+        matches!(self, Self::Retry(..) | Self::Replay(..) | Self::Patch(..))
     }
 }
 

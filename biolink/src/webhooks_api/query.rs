@@ -66,6 +66,21 @@ pub struct Replay {
     pub only_failed: bool,
 }
 
+/// Reads the query of `GET /events/samples`: the only kind that is wanted.
+///
+/// # Errors
+/// Returns `fields-invalid` for an unknown or repeated parameter, and for an invalid value.
+pub fn read_sample_kind(query: Option<&str>) -> Result<Option<WebhookKind>, Problem> {
+    let mut only = None;
+    for (name, value) in parameters(query)? {
+        match name {
+            "type" => only = Some(read_kind(&value)?),
+            _ => return Err(unknown_parameter(name, "type")),
+        }
+    }
+    Ok(only)
+}
+
 impl DeliveryQuery {
     /// Reads the query of the request.
     ///

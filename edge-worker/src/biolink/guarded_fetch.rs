@@ -1,6 +1,7 @@
 //! Requests to URLs of customers: no redirect is followed, and time and bytes are bounded.
 
-use biolink::fetch_url::FetchUrl;
+use biolink::fetch_url::{FetchUrl, FinalHead, is_informational};
+use shared::time::UnixMillis;
 use wasm_bindgen::{JsCast, JsValue};
 use worker::js_sys::{self, Reflect, Uint8Array};
 use worker::web_sys;
@@ -49,6 +50,44 @@ pub(crate) enum GuardedFetchError {
     BodyTooLarge { limit: usize },
 }
 
+/// The reader of a response's body; it has none if there is no body.
+struct BodyReader(Option<web_sys::ReadableStreamDefaultReader>);
+
+impl BodyLimit {
+    const fn bytes(self) -> usize {
+        let (Self::Excerpt(max) | Self::AtMost(max)) = self;
+        max
+    }
+
+    /// Returns true if the body is the answer, so that the status is none without it.
+    fn is_answer(self, status: u16) -> bool {
+        matches!(self, Self::AtMost(_)) && (200..=299).contains(&status)
+    }
+}
+
+impl BodyReader {
+    fn of(response: &web_sys::Response) -> Self {
+        Self(response.body().map(|stream| stream.get_reader().unchecked_into()))
+    }
+
+    /// Returns the next bytes; `None` at the end of the body.
+    async fn next(&mut self) -> Result<Option<Uint8Array>, GuardedFetchError> {
+        let Some(reader) = &self.0 else { return Ok(None) };
+        let result = promise::settled(reader.read()).await?;
+        let member = |name: &str| Reflect::get(&result, &name.into()).unwrap_or_default();
+        match member("done").is_truthy() {
+            true => Ok(None),
+            false => Ok(Some(member("value").dyn_into()?)),
+        }
+    }
+
+    fn cancel(&self) {
+        if let Some(reader) = &self.0 {
+            promise::detach(reader.cancel());
+        }
+    }
+}
+
 impl GuardedResponse {
     /// Returns a header.
     pub(crate) fn header(&self, name: &str) -> Option<String> {
@@ -69,32 +108,88 @@ impl From<JsValue> for GuardedFetchError {
 /// If no response arrives in time, or the body that is wanted breaks off or is too long.
 pub(crate) async fn send(request: &GuardedRequest<'_>) -> Result<GuardedResponse, GuardedFetchError> {
     let controller = web_sys::AbortController::new()?;
-    let began = clock::now();
-    let outcome = in_time(request, request.timeout_ms, head(request, &controller.signal())).await;
-    let response = outcome.inspect_err(|_| controller.abort())?;
-    let status = response.status();
-    let mut body = Vec::new();
+    let outcome = exchange(request, &controller).await;
+    outcome.inspect_err(|_| controller.abort())
+}
+
+async fn exchange(
+    request: &GuardedRequest<'_>,
+    controller: &web_sys::AbortController,
+) -> Result<GuardedResponse, GuardedFetchError> {
+    let deadline = clock::now().plus(request.timeout_ms);
+    let response = in_time(request, deadline, head(request, &controller.signal())).await?;
+    let mut reader = BodyReader::of(&response);
+    let first = response.status();
+    let (status, headers, mut body, limit) = match is_informational(first) {
+        false => (first, response.headers(), Vec::new(), request.limit),
+        true => {
+            let behind = read_final_head(&mut reader, first);
+            let (head, rest) = in_time(request, deadline, behind).await?;
+            if request.limit.is_answer(head.status) {
+                return Err(interrupted(first, "whose body this runtime cannot read"));
+            }
+            // Its body is in raw bytes. An excerpt of one in chunks or encoded would be no text.
+            let len = head.plain_len().unwrap_or(0).min(request.limit.bytes());
+            let rest = rest.into_iter().take(len).collect();
+            (head.status, headers_of(&head)?, rest, BodyLimit::Excerpt(len))
+        }
+    };
     // One time for both. A server that sends a byte now and then would otherwise hold the request
     // for ever.
-    let rest_ms = request.timeout_ms.saturating_sub(clock::now().since(began));
-    let outcome = in_time(request, rest_ms, read_whole(&response, request.limit, &mut body)).await;
+    let outcome = in_time(request, deadline, read_whole(&mut reader, limit, &mut body)).await;
     if let Err(error) = outcome {
         controller.abort();
         // The status is known, and says what the server did. Only a body that is the answer is missed.
-        if matches!(request.limit, BodyLimit::AtMost(_)) && (200..=299).contains(&status) {
+        if limit.is_answer(status) {
             return Err(error);
         }
     }
-    Ok(GuardedResponse { status, body, headers: response.headers() })
+    Ok(GuardedResponse { status, body, headers })
 }
 
-/// Awaits a step of a request for the time that it has left.
+/// Reads the response that follows an informational one: its head, and the bytes of its body that came with
+/// it.
+async fn read_final_head(
+    reader: &mut BodyReader,
+    first: u16,
+) -> Result<(FinalHead, Vec<u8>), GuardedFetchError> {
+    let mut bytes = Vec::new();
+    loop {
+        let found = FinalHead::find(&bytes);
+        if let Some(head) =
+            found.map_err(|error| GuardedFetchError::Connection { reason: error.to_string() })?
+        {
+            let rest = bytes.split_off(head.len.min(bytes.len()));
+            return Ok((head, rest));
+        }
+        match reader.next().await? {
+            Some(chunk) => bytes.extend(chunk.to_vec()),
+            None => return Err(interrupted(first, "and ended the connection before it")),
+        }
+    }
+}
+
+fn interrupted(status: u16, rest: &str) -> GuardedFetchError {
+    let reason = format!("the server sent an informational response ({status}) before its response, {rest}");
+    GuardedFetchError::Connection { reason }
+}
+
+fn headers_of(head: &FinalHead) -> Result<web_sys::Headers, GuardedFetchError> {
+    let headers = web_sys::Headers::new()?;
+    for (name, value) in &head.headers {
+        // A header that the runtime refuses is none that is read here.
+        let _refused = headers.append(name, value);
+    }
+    Ok(headers)
+}
+
+/// Awaits a step of a request until its deadline.
 async fn in_time<T>(
     request: &GuardedRequest<'_>,
-    ms: u64,
+    deadline: UnixMillis,
     step: impl Future<Output = Result<T, GuardedFetchError>>,
 ) -> Result<T, GuardedFetchError> {
-    let outcome = promise::timeout(ms, step).await;
+    let outcome = promise::timeout(deadline.since(clock::now()), step).await;
     outcome.unwrap_or(Err(GuardedFetchError::TimedOut { ms: request.timeout_ms }))
 }
 
@@ -125,11 +220,11 @@ async fn head(
 
 /// Reads a body up to its limit into `bytes`, decompressed if it is a file in gzip.
 async fn read_whole(
-    response: &web_sys::Response,
+    reader: &mut BodyReader,
     limit: BodyLimit,
     bytes: &mut Vec<u8>,
 ) -> Result<(), GuardedFetchError> {
-    read(response, limit, bytes).await?;
+    read(reader, limit, bytes).await?;
     if matches!(limit, BodyLimit::AtMost(_)) && bytes.starts_with(&GZIP) {
         // With the same limit: a small file may decompress to gigabytes.
         *bytes = decompressed(bytes, limit).await?;
@@ -146,37 +241,33 @@ async fn decompressed(body: &[u8], limit: BodyLimit) -> Result<Vec<u8>, GuardedF
         Reflect::get(&js_sys::global(), &"DecompressionStream".into())?.dyn_into()?;
     let gunzip = Reflect::construct(&class, &js_sys::Array::of1(&"gzip".into()))?;
     let stream = stream.pipe_through(gunzip.unchecked_ref());
+    let mut reader = BodyReader::of(&web_sys::Response::new_with_opt_readable_stream(Some(&stream))?);
     let mut bytes = Vec::new();
-    read(&web_sys::Response::new_with_opt_readable_stream(Some(&stream))?, limit, &mut bytes).await?;
+    read(&mut reader, limit, &mut bytes).await?;
     Ok(bytes)
 }
 
 /// Reads a body up to its limit into `bytes`, and cancels the rest.
 async fn read(
-    response: &web_sys::Response,
+    reader: &mut BodyReader,
     limit: BodyLimit,
     bytes: &mut Vec<u8>,
 ) -> Result<(), GuardedFetchError> {
-    let Some(stream) = response.body() else { return Ok(()) };
-    let reader: web_sys::ReadableStreamDefaultReader = stream.get_reader().unchecked_into();
-    let (BodyLimit::Excerpt(max) | BodyLimit::AtMost(max)) = limit;
+    let max = limit.bytes();
     loop {
-        let result = promise::settled(reader.read()).await?;
-        let member = |name: &str| Reflect::get(&result, &name.into()).unwrap_or_default();
-        if member("done").is_truthy() {
+        // An excerpt that is full waits for nothing more: a connection may stay open after its body.
+        if matches!(limit, BodyLimit::Excerpt(_)) && bytes.len() >= max {
+            reader.cancel();
             return Ok(());
         }
-        let chunk: Uint8Array = member("value").dyn_into()?;
+        let Some(chunk) = reader.next().await? else { return Ok(()) };
         let space = max.saturating_sub(bytes.len());
         let fits = u32::try_from(space).unwrap_or(u32::MAX);
         bytes.extend(chunk.subarray(0, fits.min(chunk.byte_length())).to_vec());
-        if chunk.byte_length() > fits {
+        if chunk.byte_length() > fits && matches!(limit, BodyLimit::AtMost(_)) {
             // The rest would go on arriving, and hold one of the six connections.
-            promise::detach(reader.cancel());
-            return match limit {
-                BodyLimit::Excerpt(_) => Ok(()),
-                BodyLimit::AtMost(limit) => Err(GuardedFetchError::BodyTooLarge { limit }),
-            };
+            reader.cancel();
+            return Err(GuardedFetchError::BodyTooLarge { limit: max });
         }
     }
 }

@@ -534,6 +534,31 @@ fn webhook_can_be_made_changed_tried_and_deleted() {
     assert!(deliveries.contains(&replay) && deliveries.contains("send a test"), "{deliveries}");
 }
 
+/// "Done." said nothing of a receiver that responds with 500.
+#[test]
+fn test_of_a_webhook_shows_its_response_and_payload() {
+    let path = "/console/webhooks/whe_F8ilatlehuG4fNrZJ/deliveries/dlv_000000000087kwgft5p2Xy";
+    let one = view("/console/webhooks/whe_F8ilatlehuG4fNrZJ", &example("/webhooks/{webhook_id}"));
+    let next = r#"data-next="/webhooks/whe_F8ilatlehuG4fNrZJ/deliveries/{id}""#;
+    assert!(one.contains(next), "{one}");
+    let test = |attempts: Value| json!({ "type": "test", "status": "failed", "attempts": attempts, "payload": { "id": "evt_1" } });
+    let failed = json!({ "status": 500, "duration_ms": 87, "error": "status", "response": "no mapper" });
+    let silent = json!({ "status": null, "duration_ms": 15_000, "error": "timeout", "response": null });
+    for (attempts, text) in [
+        (json!([failed]), "Your server responded with 500 in 87 ms."),
+        (json!([silent]), "Your server did not respond: timeout after 15000 ms."),
+        (json!([]), "The test waits for other requests"),
+    ] {
+        let html = view(path, &test(attempts));
+        assert!(html.contains(text) && html.contains("evt_1"), "{text}: {html}");
+    }
+    let html = view(path, &json!({ "type": "click", "attempts": [failed], "payload": null }));
+    assert!(
+        html.contains("no mapper") && !html.contains("Your server") && !html.contains("What was sent"),
+        "{html}"
+    );
+}
+
 #[test]
 fn next_page_keeps_the_search() {
     let keys = json!({ "keys": [key()], "cursor": "abc" });

@@ -18,8 +18,8 @@ const STATES: [(&str, &str); 6] = [
     ("dropped", "dropped"),
 ];
 const MODES: [(&str, &str); 3] = [
-    ("auto", "one by one, many together"),
     ("single", "one by one"),
+    ("auto", "one by one, many together"),
     ("batch", "together, within 10 seconds"),
 ];
 /// Grace periods that a rotation of the signing secret offers, in seconds.
@@ -78,7 +78,7 @@ fn fields(webhook: &Value) -> Markup {
             }
         }
         label { "Description" input name="description" autocomplete="off" maxlength=(MAX_DESCRIPTION) value=(text(webhook, "/description")) data-nullable; }
-        (select("Events are sent", "mode", &MODES, if mode.is_empty() { "auto" } else { mode }))
+        (select("Events are sent", "mode", &MODES, if mode.is_empty() { "single" } else { mode }))
         label.wide {
             (headers) " (at most " (MAX_HEADERS) ")"
             textarea name="headers" rows="2" placeholder="authorization: Bearer …" autocomplete="off" spellcheck="false" data-lines {}
@@ -133,7 +133,9 @@ fn joined(events: &[Value]) -> String {
 }
 
 fn test(webhook: &Value, path: &str) -> Markup {
-    let change = Change::new("POST", format!("{path}/test"), "Send a test");
+    // The view of the delivery says what the receiver answered, and what was sent.
+    let change = Change::new("POST", format!("{path}/test"), "Send a test")
+        .leading_to(format!("{path}/deliveries/{{id}}"));
     let events: Vec<(&str, &str)> =
         list(webhook, "/events").iter().filter_map(Value::as_str).map(|event| (event, event)).collect();
     change.form(&select("Event", "type", &events, ""))
@@ -232,10 +234,29 @@ pub(super) fn delivery(delivery: &Value) -> Markup {
             ("Next attempt", moment(delivery, "/next_attempt_at")),
             ("Events", event_ids(delivery)),
         ]))
+        @if text(delivery, "/type") == "test" { p { (outcome(delivery)) } }
         (retry(delivery))
         h3 { "Attempts" }
         (table("Attempts", &["Moment", "Result", "Time", "Response"], &rows, "None yet."))
+        @if let Some(payload) = delivery.get("payload").filter(|payload| payload.is_object()) {
+            h3 { "What was sent" }
+            pre { (format!("{payload:#}")) }
+        }
         p { a href=(format!("#/webhooks/{}/deliveries", text(delivery, "/webhook_id"))) { "All deliveries" } }
+    }
+}
+
+/// Says what the receiver did with a test.
+fn outcome(delivery: &Value) -> Markup {
+    let last = list(delivery, "/attempts").last();
+    html! {
+        @match last.map(|last| (last, last.get("status").and_then(Value::as_u64))) {
+            Some((last, Some(status))) => { "Your server responded with " (status) " in " (count(last, "/duration_ms")) " ms." },
+            Some((last, None)) => {
+                "Your server did not respond: " (text(last, "/error")) " after " (count(last, "/duration_ms")) " ms."
+            },
+            None => "The test waits for other requests to your webhooks. Open this view again.",
+        }
     }
 }
 

@@ -47,7 +47,7 @@ const fn response(status: u16) -> AttemptResult {
 fn new_endpoint_has_defaults_and_is_read_as_it_was_stored() {
     let endpoint = endpoint();
     assert_eq!(endpoint.url.as_deref(), Some("https://shop.example/hook"));
-    assert_eq!((endpoint.enabled, endpoint.mode, &endpoint.pages), (true, Mode::Auto, &None));
+    assert_eq!((endpoint.enabled, endpoint.mode, &endpoint.pages), (true, Mode::Single, &None));
     let text = serde_json::to_string(&endpoint).unwrap();
     assert_eq!(json::from_str(&text), Ok(endpoint));
 }

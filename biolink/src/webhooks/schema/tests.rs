@@ -57,6 +57,20 @@ fn example_and_sample_match_the_schema() {
 }
 
 #[test]
+fn samples_have_each_kind_once_and_match_the_schema() {
+    let samples: Vec<Value> = serde_json::from_str(&sample_events(None)).unwrap();
+    let kinds: Vec<_> = samples.iter().map(|sample| sample["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, WebhookKind::ALL.map(WebhookKind::as_str));
+    for (kind, sample) in WebhookKind::ALL.into_iter().zip(&samples) {
+        assert_eq!(check(kind, &sample.to_string()), Ok(()));
+        let only: Value = serde_json::from_str(&sample_events(Some(kind))).unwrap();
+        assert_eq!(only, serde_json::json!([sample]));
+    }
+    let newest_first = samples.is_sorted_by(|a, b| a["sequence"].as_u64() > b["sequence"].as_u64());
+    assert!(newest_first, "{samples:?}");
+}
+
+#[test]
 fn schema_refuses_another_kind_and_a_missing_member() {
     for kind in WebhookKind::ALL {
         for other in WebhookKind::ALL.into_iter().filter(|other| *other != kind) {

@@ -1,9 +1,9 @@
 //! The REST API of webhooks and events. The account admits each call, and its webhooks handle it.
 
 use biolink::pages_api::{Decision, Operation, Reply, check_no_query, page_unknown, plan_required};
-use biolink::route::{WebhooksCall, WebhooksTarget};
-use biolink::webhooks::describe_schema;
-use biolink::webhooks_api::{WebhooksMessage, WebhooksOperation, WebhooksRequest};
+use biolink::route::{WebhooksCall, WebhooksEndpoint, WebhooksTarget};
+use biolink::webhooks::{describe_schema, sample_events};
+use biolink::webhooks_api::{WebhooksMessage, WebhooksOperation, WebhooksRequest, read_sample_kind};
 use portal::endpoint::Endpoint;
 use shared::problem::Problem;
 use shared::response::Response;
@@ -26,6 +26,9 @@ pub(crate) async fn handle(
     if let WebhooksTarget::Kind(kind) = called.target {
         check_no_query(query)?;
         return Ok(Response::json(describe_schema(kind)));
+    }
+    if called.endpoint == WebhooksEndpoint::Samples {
+        return Ok(Response::json(sample_events(read_sample_kind(query)?)));
     }
     let body = read_body(context, called.endpoint.has_body()).await?;
     let once = once(context, called.endpoint.takes_idempotency_key(), access.secret_id, &body)?;

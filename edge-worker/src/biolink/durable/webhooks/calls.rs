@@ -5,7 +5,7 @@ use std::time::Duration;
 use biolink::fetch_url::FetchPolicy;
 use biolink::page::IdSource;
 use biolink::pages_api::Reply;
-use biolink::webhooks::{DeliveryId, EndpointId};
+use biolink::webhooks::{ATTEMPT_TIMEOUT_MS, DeliveryId, EndpointId};
 use biolink::webhooks_api::{
     Delivery, DeliveryNumbers, DeliveryQuery, EndpointCall, EventQuery, Replay, WebhooksOperation,
     WebhooksRequest, delivery_unknown, event_unknown, new_test, replay_accepted, replay_of,
@@ -24,8 +24,10 @@ use crate::runtime::clock;
 
 /// Deliveries that one replay makes, at most.
 const MAX_REPLAY: u64 = 10_000;
-/// Time between two looks for an event that a reader waits for, in milliseconds.
+/// Time between two looks for what a caller waits for, in milliseconds.
 const LOOK_MS: u64 = 250;
+/// The longest that the caller of a test waits for the receiver's response, in milliseconds.
+const TEST_WAIT_MS: u64 = ATTEMPT_TIMEOUT_MS + 2_000;
 
 /// The outcome of a call: a refusal is one too.
 type Outcome = std::result::Result<Response, Problem>;
@@ -35,6 +37,7 @@ impl Webhooks {
     pub(super) async fn call(&self, request: &WebhooksRequest) -> Result<String> {
         let outcome = match &request.operation {
             WebhooksOperation::Events(query) => self.wait_for_events(query).await?,
+            WebhooksOperation::Test(id, body) => self.test(request, id, body).await?,
             operation => {
                 let url = operation.url().unwrap_or_default();
                 // The host of the request too: the object's own settings may not name it.
@@ -62,7 +65,6 @@ impl Webhooks {
             WebhooksOperation::Deliveries(id, query) => self.list_deliveries(id, query),
             WebhooksOperation::ReadDelivery(id, delivery) => self.read_delivery(id, delivery),
             WebhooksOperation::Retry(id, delivery) => self.retry(id, delivery, now),
-            WebhooksOperation::Test(id, body) => self.test(request, id, body, now),
             WebhooksOperation::Replay(id, body) => self.replay(request, id, body, now),
             WebhooksOperation::Stats(id) => self.stats(id),
             WebhooksOperation::ReadEvent(id) => {
@@ -139,14 +141,9 @@ impl Webhooks {
         Ok(Ok(delivery.accepted(&self.events.ids(&delivery.events)?, self.probe(id)?)))
     }
 
-    /// Sends a test.
-    fn test(
-        &self,
-        request: &WebhooksRequest,
-        id: &EndpointId,
-        body: &str,
-        now: UnixMillis,
-    ) -> Result<Outcome> {
+    /// Sends a test, and waits for its attempt.
+    async fn test(&self, request: &WebhooksRequest, id: &EndpointId, body: &str) -> Result<Outcome> {
+        let now = clock::now();
         let mut ids = id_source(request);
         let delivery = self.change(|state| {
             let mut numbers =
@@ -162,7 +159,19 @@ impl Webhooks {
             Err(refused) => return Ok(Err(refused)),
         };
         self.deliveries.store(&delivery)?;
-        Ok(Ok(delivery.accepted(&self.events.ids(&delivery.events)?, self.probe(id)?)))
+        self.wake(now).await?;
+        let delivery = self.wait_for_attempt(delivery, now.plus(TEST_WAIT_MS)).await?;
+        Ok(Ok(delivery.accepted(&[], self.probe(id)?)))
+    }
+
+    /// Returns a delivery as soon as it has an attempt, or as it is at this moment.
+    async fn wait_for_attempt(&self, mut delivery: Delivery, until: UnixMillis) -> Result<Delivery> {
+        while delivery.attempts.is_empty() && clock::now() < until {
+            Delay::from(Duration::from_millis(LOOK_MS)).await;
+            let Some(found) = self.deliveries.find(&delivery.endpoint, delivery.id.number())? else { break };
+            delivery = found;
+        }
+        Ok(delivery)
     }
 
     /// Has events of a span of time sent again.

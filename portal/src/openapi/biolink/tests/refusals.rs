@@ -179,9 +179,10 @@ fn of_webhooks(endpoint: WebhooksEndpoint) -> Vec<&'static str> {
         E::Create => ["WebhookLimitReached", "FieldsInvalidOrReused"],
         _ => ["PlanRequired", "FieldsInvalid"],
     });
-    // A schema needs no account.
+    // Schemas and samples need no account.
     match endpoint {
         E::Schema => refusals.extend(["KeysUnavailable", "KindUnknown"]),
+        E::Samples => refusals.push("KeysUnavailable"),
         _ => refusals.extend(["WebhooksUnavailable", "QuotaExceeded"]),
     }
     refusals.extend(of_body(endpoint.has_body()));
