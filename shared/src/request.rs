@@ -94,6 +94,22 @@ impl<'a> Head<'a> {
         }
     }
 
+    /// Refuses the body of a GET of a tool. It has no meaning (RFC 9110, section 9.3.1), the edge's platform
+    /// cannot send one, and a tool that got a GET without what the client put there would answer another
+    /// question.
+    ///
+    /// # Errors
+    /// Returns `header-malformed`.
+    pub fn check_get(&self) -> Result<(), Problem> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let stated = if self.chunked { "Transfer-Encoding" } else { "Content-Length" };
+        Err(malformed(format!(
+            "{stated} states a body, which a GET cannot have; send it with POST, or put it into the query"
+        )))
+    }
+
     /// Refuses a body of another type than JSON, unless it is in `accepted`: types such as
     /// `audio/*` or `multipart/form-data`. A request without a body needs no type.
     ///
@@ -364,6 +380,21 @@ mod tests {
             assert_eq!(head(coding).check_media_type(&[]), Ok(()), "a tool may know it");
         }
         assert_eq!(Head { content_length: None, ..head("gzip") }.check_own_body("POST", &[]), Ok(()));
+    }
+
+    #[test]
+    fn body_of_a_get_is_refused_and_an_empty_one_is_not() {
+        let head = |content_length, chunked| Head { content_length, chunked, ..Head::default() };
+        for none in [head(None, false), head(Some(0), false)] {
+            assert_eq!(none.check_get(), Ok(()), "{none:?}");
+        }
+        for (body, named) in
+            [(head(Some(4), false), "Content-Length"), (head(None, true), "Transfer-Encoding")]
+        {
+            let refusal = body.check_get().unwrap_err();
+            assert_eq!((refusal.status(), refusal.code().as_str()), (400, "header-malformed"));
+            assert!(refusal.detail().starts_with(named), "{}", refusal.detail());
+        }
     }
 
     #[test]

@@ -78,6 +78,8 @@ fn decide(request: &Request) -> Result<Vec<Header>, Problem> {
     head.check_length(MAX_BODY_BYTES)?;
     if request.method == Method::Post.as_str() {
         head.check_media_type(&[])?;
+    } else {
+        head.check_get()?;
     }
     Ok(Vec::new())
 }

@@ -18,4 +18,5 @@ mod targets;
 mod traces;
 mod units;
 mod uploads;
+mod ways;
 mod whole_bodies;

@@ -31,6 +31,8 @@ pub enum ToolBehavior {
     RespondAndClose(Vec<u8>),
     /// Responds with these bytes and resets the connection.
     RespondAndReset(Vec<u8>),
+    /// Responds with these bytes as soon as the head has come, and reads the body afterwards.
+    RespondEarly(Vec<u8>),
     /// Responds byte by byte, with a pause after each.
     Drip(Vec<u8>, Duration),
     /// Responds with the first bytes at once and then with the others as [`ToolBehavior::Drip`].
@@ -200,7 +202,23 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) {
 
 async fn serve_connection(mut stream: TcpStream, shared: Arc<Shared>) {
     let (mut unread, mut open) = (Vec::new(), None);
-    while let Some((head, body)) = read_request(&mut stream, &mut unread).await {
+    while let Some(head) = read_head(&mut stream, &mut unread).await {
+        let early = match &*shared.behavior.lock() {
+            ToolBehavior::RespondEarly(bytes) if !head.starts_with("GET /healthz ") => Some(bytes.clone()),
+            _ => None,
+        };
+        if let Some(bytes) = &early
+            && stream.write_all(bytes).await.is_err()
+        {
+            return;
+        }
+        if early.is_some() {
+            shared.received.lock().push(head.clone());
+        }
+        let Some(body) = read_body(&mut stream, &mut unread, &head).await else { return };
+        if early.is_some() {
+            continue;
+        }
         if head.starts_with("GET /healthz ") {
             let status = if shared.healthy.load(Ordering::SeqCst) { "200 OK" } else { "500 No" };
             let response = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
@@ -241,7 +259,9 @@ async fn serve_connection(mut stream: TcpStream, shared: Arc<Shared>) {
 async fn respond(stream: &mut TcpStream, behavior: ToolBehavior, head: &str, body: &[u8]) -> bool {
     match behavior {
         ToolBehavior::Describe | ToolBehavior::Wait => stream.write_all(&describe(head, body)).await.is_ok(),
-        ToolBehavior::Respond(bytes) => stream.write_all(&bytes).await.is_ok(),
+        ToolBehavior::Respond(bytes) | ToolBehavior::RespondEarly(bytes) => {
+            stream.write_all(&bytes).await.is_ok()
+        }
         ToolBehavior::RespondAndClose(bytes) => {
             let _written = stream.write_all(&bytes).await;
             let _closed = stream.shutdown().await;
@@ -289,10 +309,14 @@ fn describe(head: &str, body: &[u8]) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Request-Id: of-the-tool\r\nX-Gateway-Problem: no\r\nX-Gateway-Proof: of-the-tool\r\nX-Tool: yes\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes()
 }
 
-/// Reads the head and body of the next request. Returns `None` at the end of the connection.
-async fn read_request(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<(String, Vec<u8>)> {
+/// Reads the head of the next request. Returns `None` at the end of the connection.
+async fn read_head(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<String> {
     let end = fill_until(stream, unread, b"\r\n\r\n").await? + 4;
-    let head = String::from_utf8(unread.drain(..end).collect()).ok()?;
+    String::from_utf8(unread.drain(..end).collect()).ok()
+}
+
+/// Reads the body of the request with this head. Returns `None` if the connection ends before.
+async fn read_body(stream: &mut TcpStream, unread: &mut Vec<u8>, head: &str) -> Option<Vec<u8>> {
     let header = |name: &str| {
         head.split("\r\n")
             .filter_map(|line| line.split_once(": "))
@@ -319,7 +343,7 @@ async fn read_request(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<(S
             }
         }
     }
-    Some((head, body))
+    Some(body)
 }
 
 async fn fill_until(stream: &mut TcpStream, unread: &mut Vec<u8>, wanted: &[u8]) -> Option<usize> {

@@ -144,7 +144,9 @@ impl Vector {
         }
         match &self.request.body {
             Some(body)
-                if request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-length")) =>
+                if request.headers.iter().any(|(name, _)| {
+                    ["content-length", "transfer-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own))
+                }) =>
             {
                 request.body = body.clone().into_bytes();
                 request

@@ -17,13 +17,16 @@ thread_local! {
     static CACHE: RefCell<AcceptedTypesCache> = const { RefCell::new(AcceptedTypesCache::new()) };
 }
 
-/// Checks the type of a call's body. Every tool takes JSON. Origins are asked about any other type, and if none
+/// Checks the type of a call's body, which a GET has none of. Every tool takes JSON. Origins are asked about any other type, and if none
 /// tells, the one that gets the call decides.
 ///
 /// # Errors
-/// `media-type-unsupported` if the tool does not take it.
+/// `media-type-unsupported` if the tool does not take it, `header-malformed` for the body of a GET.
 pub(crate) async fn check(context: &RequestContext<'_>, call: &ToolCall<'_>) -> Result<(), Problem> {
-    if call.method == CallMethod::Get || context.head.check_media_type(&[]).is_ok() {
+    if call.method == CallMethod::Get {
+        return context.head.check_get();
+    }
+    if context.head.check_media_type(&[]).is_ok() {
         return Ok(());
     }
     let now = clock::now();

@@ -1,6 +1,7 @@
 //! The same bytes, sent over both transports: what the tool receives and what the client gets is
 //! the same, but for the rows of `tests/vectors/transports.tsv`.
 
+mod early_responses;
 mod requests;
 mod responses;
 

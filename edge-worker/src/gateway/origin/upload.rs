@@ -49,7 +49,7 @@ impl Upload {
     pub(super) async fn receive(context: &RequestContext<'_>, method: CallMethod) -> Result<Self, Problem> {
         let length = context.head.content_length;
         match (method, length) {
-            // A body of a GET has no meaning (RFC 9110 section 9.3.1), and the runtime sends none.
+            // It was refused if its head states a body, and the runtime sends none.
             (CallMethod::Get, _) => Ok(Self::Empty),
             (CallMethod::Post, Some(..=MAX_BUFFERED_BODY_BYTES)) => {
                 let bytes = body::receive(context.request).await?;

@@ -67,6 +67,6 @@ pub(super) fn check_body(
     head.check_length(settings.max_body)?;
     match method {
         CallMethod::Post => head.check_media_type(&settings.accept),
-        CallMethod::Get => Ok(()),
+        CallMethod::Get => head.check_get(),
     }
 }
