@@ -97,6 +97,8 @@ impl BackgroundService for CertificateWatch {
     async fn start(&self, mut shutdown: ShutdownWatch) {
         let mut said = None;
         loop {
+            // Loaded at each look: a reload replaces the certificate, and the new one may be as
+            // old.
             let config = self.0.config.load_full();
             said = config.server.tls.as_ref().and_then(|tls| look(tls, clock::now(), said));
             tokio::select! {

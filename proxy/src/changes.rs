@@ -109,6 +109,7 @@ impl Changes {
         let (mut session, mut stored) = (inner.session.clone(), inner.stored.clone());
         let reason = request.reason.as_deref();
         let known = Servers { pools: &inner.pools, identities };
+        // On copies: whatever fails below must leave both as they were.
         if !session.record(&request.action, reason, known, now)? {
             return Ok(None);
         }
@@ -120,11 +121,15 @@ impl Changes {
             }
             stored.record(&request.action, reason, known, now)?;
         }
+        // From the values of the file: a change that is taken back must leave no trace of itself.
         let mut config = Config { pools: inner.pools.clone(), ..config.clone() };
         config.log.level = inner.level;
+        // In this order: what was changed since the last reload overrides what is stored.
         stored.apply(&mut config)?;
         session.apply(&mut config)?;
         if let Some(file) = self.file.as_deref().filter(|_| request.persist) {
+            // The last step that can fail, and before the change is in effect: one that is not
+            // stored must not look so.
             write(file, &stored).map_err(|error| ChangeError::File { file: file.to_owned(), error })?;
         }
         (inner.session, inner.stored) = (session, stored);
@@ -193,6 +198,7 @@ fn write(file: &Path, overrides: &Overrides) -> io::Result<()> {
     let mut out = fs::File::create(&temporary)?;
     serde_json::to_writer_pretty(&mut out, overrides)?;
     out.write_all(b"\n")?;
+    // Without it, a power failure after the rename could leave an empty file.
     out.sync_all()?;
     fs::rename(&temporary, file)
 }

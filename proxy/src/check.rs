@@ -72,6 +72,7 @@ impl fmt::Display for Finding {
 /// Returns all findings in the configuration of `file`. Tests addresses, files and directories on this machine, with the rights of
 /// this process, and resolves the names of servers.
 pub fn findings(config: &Config, file: &Path, now: UnixMillis) -> Vec<Finding> {
+    // First, because an error makes the warnings after it less urgent.
     let mut found = obstacles(config, file);
     let mut warn =
         |key: &str, detail: String| found.push(Finding::new(config, Severity::Warning, key, detail));
@@ -149,6 +150,7 @@ fn obstacles(config: &Config, file: &Path) -> Vec<Finding> {
     {
         fail("log.file", format!("cannot open the access log {}: {error}", log.display()));
     }
+    // On a copy: the findings are about the file, and not about what operators have changed.
     if let Err(error) = Changes::begin(&mut config.clone(), file) {
         fail("server.admin_changes", error.to_string());
     }
@@ -230,6 +232,7 @@ fn admin_socket(server: &ServerConfig) -> Option<SocketError> {
 fn readable_by_all(path: &Path) -> Option<String> {
     let mode = |path: &Path| fs::metadata(path).ok().map(|found| found.permissions().mode());
     let is_open = mode(path).is_some_and(|mode| mode & 0o004 != 0);
+    // If the folder is unknown, the file is taken for reachable: a warning too many does no harm.
     let is_reachable = path.parent().and_then(mode).is_none_or(|mode| mode & 0o001 != 0);
     (is_open && is_reachable).then(|| {
         let owner = fs::metadata(path).map_or(0, |found| found.uid());

@@ -42,6 +42,7 @@ impl ClientRequest {
     pub(crate) fn record_head(&mut self, raw: &RawHead<'_>) {
         let header = |name| raw.all(name).next();
         self.method = limited(raw.method).into();
+        // A query may have a secret of the tool. It must not stand in a log.
         self.path = limited(raw.target.split('?').next().unwrap_or_default()).into();
         if raw.is_http10 {
             self.protocol = "HTTP/1.0";

@@ -26,6 +26,7 @@ pub(crate) fn mirror(state: &Arc<State>, call: &Call, head: &[u8], body: Option<
     if fastrand::u32(0..100) >= config.percent {
         return;
     }
+    // Bounded: a mirror that hangs would otherwise collect the bodies of all calls in memory.
     let slot = call.pool.try_mirror();
     let (Some(body), Some(slot)) = (body, slot) else {
         return state.metrics.mirrored.inc(MirrorOutcome::Skipped);
@@ -36,6 +37,7 @@ pub(crate) fn mirror(state: &Arc<State>, call: &Call, head: &[u8], body: Option<
     let (state, tool) = (Arc::clone(state), call.tool);
     let (address, time) = (config.address.clone(), call.pool.config.settings.answer_timeout);
     tokio::spawn(async move {
+        // Held until the response has ended, because a copy in flight takes its memory until then.
         let _slot = slot;
         let outcome = match send(&address, request, time).await {
             Ok(()) => MirrorOutcome::Sent,
@@ -58,6 +60,7 @@ fn copy(head: &[u8], body: &[u8], host: &str) -> Option<Request<Full<Bytes>>> {
     for line in parsed.headers {
         request = request.header(line.name, line.value);
     }
+    // So that the server can tell a copy, and does nothing that must be done once.
     let request = request.header(header::HOST, host).header(MIRRORED, "1");
     request.body(Full::new(Bytes::copy_from_slice(body))).ok()
 }
@@ -68,6 +71,7 @@ async fn send(address: &str, request: Request<Full<Bytes>>, time: Duration) -> R
         let uri = format!("http://{address}").parse().map_err(|_| ClientError::Address)?;
         let mut connection = http_client::connect(&uri).await?;
         let mut response = connection.send_request(request).await?;
+        // To the end, or the server would see each copy as a client that leaves.
         while let Some(frame) = response.frame().await {
             frame?;
         }

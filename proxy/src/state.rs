@@ -136,6 +136,7 @@ impl State {
     /// Replaces the pools by others, and logs which servers are new or gone.
     pub fn set_pools(&self, pools: Pools, by: PoolsChange) {
         let (before, pools) = (self.pools.load_full(), Arc::new(pools));
+        // Before the pools are in use: the first call to a new server must find its series.
         self.metrics.replace_series(&before, &pools);
         for pool in pools.iter() {
             log_servers(pool, before.of(pool.config.tool), by);
@@ -152,6 +153,7 @@ impl State {
     /// Stores what is good now, on a thread that may wait for the disk.
     pub fn store_last_good(self: &Arc<Self>) {
         let state = Arc::clone(self);
+        // Not awaited: a slow disk must not hold back the change that is already in effect.
         drop(spawn_blocking(move || state.last_good.write(|| state.to_stored())));
     }
 

@@ -31,6 +31,7 @@ pub(crate) fn replace(path: &Path, parts: &[&str]) -> io::Result<()> {
     // A leftover of a process with the same id, or a link that another user has put there.
     let _removed = fs::remove_file(&new);
     let written =
+        // `create_new` does not follow a link that is there, whoever has put it.
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).and_then(|mut out| {
             for part in parts {
                 out.write_all(part.as_bytes())?;

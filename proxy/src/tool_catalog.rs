@@ -21,6 +21,7 @@ impl ToolCatalog {
     /// Returns the catalog of what the tools say of themselves now.
     pub fn get(&self, pools: &Pools) -> Arc<Catalog> {
         let descriptions = PerTool::from_fn(|tool| pools.of(tool).description());
+        // Held while it is composed: requests that come at once would each compose the same.
         let mut last = self.0.lock();
         if let Some(composed) =
             last.as_ref().filter(|composed| is_same(&composed.descriptions, &descriptions))
@@ -39,6 +40,8 @@ fn is_same(
     current: &PerTool<Option<Arc<ToolDescription>>>,
 ) -> bool {
     former.iter().zip(current.iter()).all(|((_, former), (_, current))| match (former, current) {
+        // By pointer: an unchanged description keeps its `Arc`, and texts of megabytes are not
+        // compared.
         (Some(former), Some(current)) => Arc::ptr_eq(former, current),
         (None, None) => true,
         (Some(_), None) | (None, Some(_)) => false,

@@ -62,6 +62,7 @@ impl Pools {
         let pools = PerTool::from_fn(|tool| {
             let pool = self.of(tool);
             match pool.is_resolved_by(&names) {
+                // The same `Arc`, by which it is known below that nothing has changed.
                 true => Arc::clone(pool),
                 false => Arc::new(Pool::new(pool.config.clone(), &names, Some(pool))),
             }

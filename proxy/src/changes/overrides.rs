@@ -88,6 +88,7 @@ impl Overrides {
             }
             Action::Off { tool: name, until } => {
                 let (tool, reason) = (tool(name)?, reason.map(str::to_owned));
+                // Refused in the past: such a switch would have no effect, and look as if it had.
                 until.as_deref().map(|until| moment(until, now)).transpose()?;
                 self.tool(tool).switch = Some(Switch::Off { until: until.clone(), reason });
             }
@@ -146,6 +147,7 @@ impl ToolOverride {
         match &self.switch {
             Some(Switch::On) => pool.settings.disabled = None,
             Some(Switch::Off { until, reason }) => {
+                // Any time, also a past one: it was in the future when it was stored.
                 let until = until.as_deref().map(|until| moment(until, UnixMillis(0))).transpose()?;
                 pool.settings.disabled =
                     Some(until.map_or(DisabledUntil::FurtherNotice, DisabledUntil::Moment));
@@ -160,6 +162,7 @@ impl ToolOverride {
             match found {
                 Some(upstream) if upstream.is_srv() && values.weight.is_some() => {
                     unknown.push(format!("{} {name} weight", pool.tool));
+                    // The rest is applied: the entry was a single server when it was stored.
                     ServerValues { weight: None, ..values }.apply(upstream);
                 }
                 Some(upstream) => values.apply(upstream),

@@ -37,6 +37,8 @@ impl Unresolved {
                 let _sent = resolved.send((host, result));
             });
         }
+        // The loop below ends when all senders are gone. This one would keep it waiting for the
+        // whole time.
         drop(resolved);
         let deadline = Instant::now() + TIMEOUT;
         while let Ok((host, result)) =

@@ -49,6 +49,7 @@ impl Controller {
 
     async fn respond(&self, line: &str, by: String) -> Result<ControlResponse, ChangeError> {
         let request: ControlRequest = serde_json::from_str(line)?;
+        // Before the action, which would otherwise be done with a reason that the log cannot show.
         request.check()?;
         let detail = match &request.action {
             Action::Show => return Ok(ControlResponse::Changes(self.state.changes.to_json())),
@@ -108,6 +109,8 @@ impl Controller {
     /// Replaces values of the configuration.
     async fn change(&self, request: &ControlRequest) -> Result<String, ChangeError> {
         let state = &self.state;
+        // A lookup of names replaces pools too. Without the lock, one of the two changes would be
+        // lost.
         let _changing = state.changing.lock().await;
         let identities = |tool| state.pool(tool).upstreams.iter().map(|one| one.name.clone()).collect();
         let known = (&**state.config.load(), &identities as &dyn Fn(Tool) -> Vec<String>);

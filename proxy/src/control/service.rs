@@ -45,6 +45,8 @@ impl ControlService {
                 }
                 Err(error) => {
                     log::warn!("admin socket: connection not accepted: error=\"{error}\"");
+                    // Without a pause, a process without free descriptors would fill the log with
+                    // this line.
                     sleep(PAUSE).await;
                 }
             }
@@ -52,10 +54,13 @@ impl ControlService {
     }
 
     async fn serve_connection(&self, stream: UnixStream) -> io::Result<()> {
+        // From the kernel and not from the request, so that the log names who it was.
         let peer = stream.peer_cred()?;
         let by = format!("uid={} pid={}", peer.uid(), peer.pid().unwrap_or_default());
         let (read, mut write) = stream.into_split();
         let mut line = String::new();
+        // Connections are served one after another. A client that sends nothing would lock all
+        // others out.
         timeout(PATIENCE, BufReader::new(read.take(MAX_REQUEST as u64)).read_line(&mut line)).await??;
         let mut line = serde_json::to_vec(&self.controller.handle(&line, by).await)?;
         line.push(b'\n');

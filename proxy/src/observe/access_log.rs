@@ -102,6 +102,7 @@ impl AccessLog {
     pub fn add(&self, line: &Line<'_>) {
         let Some(buffer) = self.buffers.get(transport::thread::own() % BUFFERS) else { return };
         let mut buffer = buffer.lock();
+        // Dropped and not waited for: a full disk must not stop calls.
         if buffer.len() >= BUFFER_BYTES {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return;
@@ -111,7 +112,9 @@ impl AccessLog {
             Some(fields) => line.write_json(&mut buffer, fields),
             None => line.write_combined(&mut buffer),
         }
+        // Only by the line that crosses the mark. Each one after it would wake the writer again.
         let is_due = before < WRITE_AT && buffer.len() >= WRITE_AT;
+        // Before the writer wakes up, which would wait for the lock at once.
         drop(buffer);
         if is_due {
             self.wake_writer();
@@ -141,11 +144,15 @@ impl AccessLog {
         self.writer.get_or_init(thread::current);
         let (mut taken, mut is_torn) = (Vec::new(), false);
         loop {
+            // Before the buffers are taken: a line that was added before the close is in this
+            // round.
             let closed = self.closed.load(Ordering::Acquire);
             if self.reopen.swap(false, Ordering::AcqRel) {
                 out.reopen();
             }
             for buffer in &self.buffers {
+                // Swapped, so that calls wait for the lock as long as for three words, and not for
+                // the disk.
                 std::mem::swap(&mut *buffer.lock(), &mut taken);
                 if !taken.is_empty() {
                     is_torn = !self.write(&taken, is_torn, out);

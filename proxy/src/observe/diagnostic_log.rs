@@ -39,6 +39,8 @@ fn json_line(time: &str, level: log::Level, target: &str, message: &fmt::Argumen
         json!({ "time": time, "level": level.as_str(), "module": target, "message": message.to_string() });
     let mut escaped = String::new();
     for c in line.to_string().chars() {
+        // The second half lets letters of any language stand, and escapes those that a terminal
+        // obeys.
         if matches!(c, ' '..='~') || !c.is_ascii() && c.escape_debug().len() == 1 {
             escaped.push(c);
         } else {

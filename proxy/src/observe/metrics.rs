@@ -197,6 +197,7 @@ impl Metrics {
     pub fn replace_series(&self, before: &Pools, after: &Pools) {
         self.pools.remove_series(before, after);
         self.pools.add_series(after);
+        // They name series, of which some are gone.
         self.exemplars.clear();
     }
 
@@ -225,6 +226,7 @@ impl Metrics {
         self.requests.set(signed(sources.requests_in_flight));
         self.replay_entries.set(signed(sources.replay.map_or(0, ReplayCache::len)));
         self.replay_capacity.set(signed(sources.replay_capacity));
+        // Two scrapes at once would both add the same difference.
         let _updating = self.updating.lock();
         let unconfirmed = sources.used_grants.map_or(0, UsedGrants::unknown);
         self.replay_unconfirmed.inc_by(unconfirmed.saturating_sub(self.replay_unconfirmed.get()));

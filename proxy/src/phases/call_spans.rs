@@ -22,6 +22,7 @@ const MIN_QUEUED: Duration = Duration::from_millis(1);
 pub(crate) fn export(state: &State, call: &Call, record: &Record) -> bool {
     let Some(trace) = &call.trace else { return false };
     let time = record.responded_at.unwrap_or_else(Instant::now).duration_since(record.started.instant);
+    // Only now is it known whether the call failed or was slow. Spans of others are never built.
     if !(trace.span.context.is_sampled || has_failed(record) || time >= trace.slow) {
         return false;
     }
@@ -31,6 +32,7 @@ pub(crate) fn export(state: &State, call: &Call, record: &Record) -> bool {
     }
     let spans = CallSpanBuilder { call, trace, record, ended: Instant::now() }.build();
     let count = spans.len();
+    // Otherwise a shutdown would exit before the spans of the last calls are sent.
     let unsent = state.drain.track(WorkKind::Sending);
     match state.spans.add(CallSpans { spans, unsent }) {
         Ok(()) => true,

@@ -57,6 +57,7 @@ impl Resolver {
         let names = names(&config);
         let mut results = lookups.round(&names, &config.dns_servers).await;
         lookups.report(&results, &self.state);
+        // Before the probes of new servers, which may take seconds.
         drop(lookups);
         self.add_former(&names, &mut results);
         apply(&self.state, results).await;
@@ -147,9 +148,12 @@ impl Lookups {
                 });
             }
         }
+        // A bounded round: one name server that hangs must not hold back the names of the others.
         let deadline = Instant::now() + ROUND;
         let mut results = Results::new();
         while let Ok(Some(Ok((name, result)))) = timeout_at(deadline, self.set.join_next()).await {
+            // Only now may the name be looked up again. One lookup more for each round would pile
+            // up threads.
             self.pending.remove(&name);
             results.insert(name, result);
         }

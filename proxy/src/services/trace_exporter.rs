@@ -58,6 +58,7 @@ async fn work(state: &State, mut queue: mpsc::Receiver<CallSpans>) {
     let mut batch = Vec::new();
     while queue.recv_many(&mut batch, BATCH).await > 0 {
         let mut ticks = 0..TICKS;
+        // Not during a shutdown, which waits for these spans.
         while batch.len() + queue.len() < BATCH && !state.drain.has_begun() && ticks.next().is_some() {
             sleep(TICK).await;
         }
@@ -67,6 +68,7 @@ async fn work(state: &State, mut queue: mpsc::Receiver<CallSpans>) {
         let (spans, unsent): (Vec<_>, Vec<_>) =
             batch.drain(..).map(|CallSpans { spans, unsent }| (spans, unsent)).unzip();
         exporter.export(spans.into_iter().flatten().collect()).await;
+        // After the export: it is what keeps the process alive.
         drop(unsent);
     }
 }
@@ -107,6 +109,7 @@ impl Exporter<'_> {
     /// sent once, and not at all if the collector was away for the batch before.
     async fn export(&mut self, spans: Vec<Span>) {
         let count = spans.len();
+        // Each batch would otherwise hold the shutdown for the whole timeout.
         if self.is_failing && self.state.drain.has_begun() {
             return self.state.metrics.traces.record_lost(SpanLoss::ExportFailed, count);
         }
@@ -118,6 +121,7 @@ impl Exporter<'_> {
                 Ok(rejected) => return self.record_sent(count, rejected),
                 Err(error) => error,
             };
+            // A connection that failed may be half closed, and would fail again.
             self.connection = Connection::default();
             self.record_failure(&error);
             let pause = pauses.next().filter(|_| error.is_retryable() && !self.state.drain.has_begun());
@@ -129,6 +133,7 @@ impl Exporter<'_> {
 
     /// Sends a request. Returns the number of spans that the collector has rejected.
     async fn send(&mut self, body: Bytes) -> Result<usize, ExportError> {
+        // At each attempt: a reload may have replaced an endpoint that was wrong.
         let config = self.state.config.load_full();
         let Some(TracingConfig { endpoint, authorization, .. }) = config.tracing.as_deref() else {
             return Err(ExportError::Off);
@@ -159,6 +164,7 @@ impl Exporter<'_> {
 
     fn record_failure(&mut self, error: &ExportError) {
         self.state.metrics.traces.record_failure();
+        // One line for an outage, and not one for each batch.
         if !std::mem::replace(&mut self.is_failing, true) {
             log::error!("trace export failed: error=\"{error}\"");
         }

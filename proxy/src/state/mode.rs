@@ -105,6 +105,8 @@ impl Mode {
     ) -> io::Result<impl Iterator<Item = Vec<SyncRecord>> + use<'_>> {
         let replay = match self {
             Self::Edge(edge) => {
+                // Before the entries are read: a grant that is used in between is sent twice rather
+                // than never.
                 edge.replay.mirror_to(Some(other));
                 Some(&edge.replay)
             }

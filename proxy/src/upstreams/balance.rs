@@ -41,6 +41,7 @@ pub(super) fn least_connections<I: Iterator<Item = Candidate>>(
     credits: &mut [i64],
     candidates: impl Fn() -> I,
 ) -> Option<usize> {
+    // Multiplied crosswise, because a quotient of small integers would make most loads equal.
     let load = |of: &Candidate, weight: u64| of.in_flight as u128 * u128::from(weight);
     let by_load = |a: &Candidate, b: &Candidate| load(a, b.weight).cmp(&load(b, a.weight));
     let least = candidates().min_by(by_load)?;
@@ -56,6 +57,7 @@ pub(super) fn key_hash(key: &[u8], candidates: impl Iterator<Item = Candidate>) 
     let key = seed(key);
     let score = |candidate: &Candidate| {
         let hash = mixed(key ^ mixed(candidate.seed)) >> 11;
+        // Never 0 or 1, whose logarithm would be infinite or zero.
         let share = (hash as f64 + 0.5) / (1u64 << 53) as f64;
         candidate.weight as f64 / -share.ln()
     };

@@ -30,6 +30,8 @@ impl CallRate {
         let earned = now.since(self.at).saturating_mul(per_second);
         let tokens = self.tokens.saturating_add(earned).min(per_second.saturating_mul(CALL));
         match tokens.checked_sub(CALL) {
+            // Threads read the clock before the lock. An earlier reading must not earn the same
+            // time twice.
             Some(tokens) => Ok(Self { tokens, at: now.max(self.at) }),
             None => Err((CALL - tokens).div_ceil(per_second)),
         }

@@ -20,6 +20,7 @@ impl Pool {
     /// none could be read at that path, by this process or a former one.
     pub fn description(&self) -> Option<Arc<ToolDescription>> {
         let last = self.state.description.lock();
+        // After a reload, one of another path would describe what the tool no longer is.
         last.good.clone().filter(|_| last.path == self.config.settings.describe)
     }
 
@@ -38,6 +39,7 @@ impl Pool {
         }
         let is_due = !path.is_empty() && last.next.is_none_or(|next| now >= next);
         if is_due {
+            // Set before the read, and for the case that it fails or never ends.
             last.next = Some(now.plus(self.intervals(RETRY)));
         }
         is_due
@@ -79,6 +81,7 @@ impl Pool {
             Ok(description) => {
                 last.next = Some(now.plus(self.intervals(REFRESH)));
                 last.error = None;
+                // The old `Arc` stays if nothing has changed, and with it the composed catalog.
                 if last.good.as_deref() != Some(&description) {
                     let actions = description.actions();
                     log::info!("description read: tool={tool} upstream={upstream} actions={actions}");

@@ -97,6 +97,7 @@ fn read(file: &Path) -> io::Result<Option<Published>> {
         return Err(io::Error::other("it is not a file"));
     }
     let mut text = String::new();
+    // One byte more than allowed, by which a file that is too long is told from one that just fits.
     opened.take(MAX_BYTES as u64 + 1).read_to_string(&mut text)?;
     if text.len() > MAX_BYTES {
         return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes")));

@@ -42,9 +42,11 @@ impl HalfOpen {
         if self.0.load(Ordering::Acquire) == CLOSED {
             return CallRole::Ordinary;
         }
+        // One winner: two trials at once would be two calls for a server that may be broken.
         match self.0.compare_exchange(HALF_OPEN, TRIAL_IN_FLIGHT, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => CallRole::Trial,
             Err(TRIAL_IN_FLIGHT) => CallRole::Avoid,
+            // The trial has just succeeded in another thread.
             Err(_) => CallRole::Ordinary,
         }
     }

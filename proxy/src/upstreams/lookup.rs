@@ -80,6 +80,8 @@ async fn service(name: &str, resolver: &TokioResolver) -> io::Result<Vec<Resolve
         }
     }
     match failure {
+        // An empty result would take all servers of the pool away because of a name server that is
+        // down.
         Some(error) if servers.is_empty() => Err(io::Error::other(error)),
         _ => Ok(servers),
     }
@@ -93,6 +95,7 @@ fn entry(record: &SRV, all: &[&SRV]) -> ServiceRecord {
     ServiceRecord {
         host: host_of(record),
         port: record.port,
+        // Weight 0 means "rarely" (RFC 2782), and a server of weight 0 would never get a call here.
         weight: (u32::from(record.weight) * 100 / scale).max(1),
         backup: best.is_some_and(|best| best < record.priority),
     }

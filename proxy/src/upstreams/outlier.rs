@@ -110,6 +110,8 @@ impl OutlierState {
         let Some(failure) = failure else {
             self.consecutive_failures = 0;
             self.half_open = false;
+            // Only after a long time: a server that fails again and again would else begin with a
+            // short ejection.
             if now.since(self.until) >= millis(rules.max_time) {
                 self.ejections = 0;
             }
@@ -143,6 +145,7 @@ impl OutlierState {
     /// Returns the rule that the upstream has broken.
     fn outlier_by(&self, rules: &EjectConfig) -> Option<EjectReason> {
         let rate = u64::from(self.failures) * 100 >= u64::from(self.calls) * rules.failure_percent;
+        // Before the other rules: the trial decides, however few calls there were.
         if self.half_open {
             return Some(EjectReason::Trial);
         }
@@ -168,6 +171,7 @@ impl OutlierState {
         };
         let ejections = self.ejections.saturating_add(1);
         let end = Some(EjectionEnd::Time);
+        // The counts begin anew. Failures of before would eject it again at the first call.
         let next = Self { ejections, last: Some(ejection), end, ..Self::new() };
         let time = rules.base_time.saturating_mul(next.factor()).min(rules.max_time);
         let until = now.plus(time);

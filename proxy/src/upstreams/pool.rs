@@ -142,6 +142,7 @@ impl Pool {
         now: Monotonic,
     ) -> Option<Ejection> {
         let settings = &self.config.settings;
+        // Only for a failure: a lock for each success would serialize all calls of the pool.
         let _guard = failure.map(|_| self.state.ejecting.lock());
         let (returned, ejection) = upstream.record_outcome(failure, settings, now, || {
             let ejected =
@@ -171,6 +172,8 @@ impl Pool {
     /// beside the other available ones.
     pub fn record_time(&self, upstream: &Upstream, sent: Instant, took: Duration, now: Monotonic) -> Speed {
         let rules = &self.config.settings.eject;
+        // Before anything is recorded: a counter that all threads share would cost each call for
+        // nothing.
         if rules.slow_factor == 0 {
             return Speed::Usual;
         }
@@ -230,6 +233,7 @@ impl Pool {
     pub fn admit(&self, key: KeyId, now: Monotonic) -> Result<Option<Guard>, Exceeded> {
         let settings = &self.config.settings;
         let most = isize::try_from(settings.calls_in_flight_per_key).unwrap_or(isize::MAX);
+        // Counted first and compared after: two calls at once could both find the last slot free.
         let slot = (most > 0).then(|| self.state.in_flight_by_key.get_or_init(Inflight::new).incr(key, 1));
         if slot.as_ref().is_some_and(|(_, count)| *count > most) {
             return Err(Exceeded::InFlightOfKey);
@@ -243,6 +247,7 @@ impl Pool {
                 return Err(Exceeded::RateOfKey);
             }
         }
+        // Last, so that a call which a limit of its key refuses takes nothing from the others.
         if settings.calls_per_second > 0 {
             let mut rate = self.state.call_rate.lock();
             *rate = rate.after_call(settings.calls_per_second, now).map_err(Exceeded::Rate)?;
@@ -300,6 +305,7 @@ impl SharedState {
 
 impl Drop for PoolPermit {
     fn drop(&mut self) {
+        // Before the wake: a call that is woken first would find no permit, and sleep on.
         self.0.in_flight.fetch_sub(1, Ordering::SeqCst);
         self.0.queue.wake_next();
     }

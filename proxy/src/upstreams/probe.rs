@@ -40,6 +40,8 @@ enum ProbeError {
     Io(#[from] io::Error),
 }
 
+                    // Before the new ones begin: two tasks for one server would probe it twice as
+                    // often.
 /// Probes all upstreams periodically until the tasks are aborted, each in a task of its own, so that a slow one
 /// delays no other.
 pub(crate) fn probe_all(pools: &Pools, descriptions: &Arc<DescriptionStore>) -> JoinSet<()> {
@@ -58,6 +60,7 @@ pub(crate) async fn probe_new(pools: &Pools) {
             first.spawn(probe_once(Arc::clone(pool), index));
         }
     }
+    // They are known now, to be without an address. Otherwise the process would never be ready.
     mark_unresolved(pools);
     first.join_all().await;
 }
@@ -105,6 +108,7 @@ async fn probe_periodically(pool: Arc<Pool>, index: usize, descriptions: Arc<Des
             // Not awaited: a slow description must not delay the next probe.
             tokio::spawn(describe::refresh(Arc::clone(&pool), index, Arc::clone(&descriptions)));
         }
+        // Here, because this task runs for each server in any case.
         upstream.sweep_idle(Monotonic::now());
         // The interval is from start to start, so that a probe that times out does not delay the
         // next.
@@ -136,6 +140,7 @@ fn record(pool: &Pool, upstream: &Upstream, outcome: Result<(), ProbeError>) {
 /// Closes the connections of an unhealthy upstream whose probe timed out. One that responds with
 /// another status or refuses connections may be finishing its calls before it exits.
 fn close_connections(pool: &Pool, upstream: &Upstream) {
+    // Not after one failed probe, which a busy server may miss while its calls go on.
     if upstream.health() != Health::Unhealthy || !pool.config.settings.probe.close_connections {
         return;
     }

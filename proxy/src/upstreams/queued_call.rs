@@ -29,6 +29,7 @@ impl Pool {
     /// Acquires a permit, or a place in the queue if all are taken or calls are waiting already.
     pub fn acquire_or_queue(self: &Arc<Self>) -> QueueOutcome {
         let queue = &self.state.queue;
+        // Behind those that wait: a new call that takes a free permit would push in.
         if queue.len() == 0
             && let Some(permit) = self.try_acquire()
         {

@@ -83,6 +83,8 @@ pub(super) fn servers<'a>(pool: &'a PoolConfig, names: &ResolvedNames) -> Vec<Pl
 /// names with the most.
 fn upstreams<'a>(upstreams: &'a [UpstreamConfig], names: &ResolvedNames) -> Vec<Placed<'a>> {
     let mut placed: Vec<Vec<_>> = upstreams.iter().map(|upstream| of_entry(upstream, names)).collect();
+    // A name is outside of our control. Each entry keeps one server at least, as the configuration
+    // has no more.
     while placed.iter().map(Vec::len).sum::<usize>() > MAX_SERVERS {
         let longest = placed.iter_mut().max_by_key(|servers| servers.len());
         longest.map(Vec::pop);

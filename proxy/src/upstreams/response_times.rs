@@ -86,6 +86,7 @@ pub(super) fn judge(
         took >= rules.slow_min
             && took.as_micros() > u128::from(typical.max(1)) * u128::from(rules.slow_factor)
     };
+    // Before the responses of the others are collected, which only a slow call has to pay for.
     if !is_slow(response.took) {
         return Speed::Usual;
     }

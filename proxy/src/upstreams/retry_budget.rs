@@ -35,6 +35,8 @@ impl RetryBudget {
     pub(super) fn after_retry(self, now: Monotonic) -> Option<Self> {
         let earned = now.since(self.at).saturating_mul(FLOOR_PER_SECOND * RETRY / 1_000);
         let tokens = self.tokens.saturating_add(earned).min(CAPACITY).checked_sub(RETRY);
+        // The time is kept only with a retry: tokens of a refused one are earned when it is asked
+        // again.
         tokens.map(|tokens| Self { tokens, at: now.max(self.at) })
     }
 }

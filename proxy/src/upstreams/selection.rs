@@ -46,6 +46,7 @@ impl Pool {
             let candidates = || {
                 self.candidates(now, move |index, upstream| upstream.is_active() && !tried.contains(index))
             };
+            // Backups too: a panic is about all that is left.
             return self.choose(key, candidates).map(|index| (UpstreamIndex(index), false));
         }
         let ranks = Standing::ALL.into_iter().flat_map(|standing| [(standing, false), (standing, true)]);
@@ -57,6 +58,8 @@ impl Pool {
                         && upstream.standing(now) == Some(standing)
                 })
             };
+            // A call that gets a server of a lower rank has no other, and takes it even during a
+            // trial.
             let has_other = standing == Standing::Available;
             self.choose(key, candidates).map(|index| (UpstreamIndex(index), has_other))
         })
@@ -106,6 +109,7 @@ impl Pool {
         let (total, available) = active.fold((0u64, 0u64), |(total, available), upstream| {
             (total + 1, available + u64::from(upstream.is_available(now)))
         });
+        // Without a division, so that a pool without active servers is no case of its own.
         available * 100 < total * percent
     }
 

@@ -102,6 +102,8 @@ impl Upstream {
             Arc::new(ConnectTarget::new(address, options, &state.connections))
         });
         Self {
+            // Of the name and not of the place in the pool: a server that is added must not move
+            // other keys.
             seed: balance::seed(name.as_bytes()),
             name,
             authority,
@@ -162,6 +164,7 @@ impl Upstream {
         let mut times = self.state.response_times.lock();
         let before = times.record(response);
         if let Some(median) = times.median() {
+            // Never 0, which means that it is not known.
             self.state.median.store(median.max(1), Ordering::Relaxed);
         }
         before
@@ -263,6 +266,8 @@ impl UpstreamPermit {
 impl Drop for UpstreamPermit {
     fn drop(&mut self) {
         self.state.in_flight.fetch_sub(1, Ordering::Relaxed);
+        // Also when the call is cut off: without this, a trial that was dropped would be in flight
+        // for ever.
         self.end_trial();
     }
 }

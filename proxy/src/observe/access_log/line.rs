@@ -86,6 +86,7 @@ impl Line<'_> {
             to.call(call.method, call.tool, &call.action);
         } else if let Some(call) = self.refused {
             to.call(call.method, call.tool, &call.action);
+        // Quoted: without a verified call the method is any text of the client.
         } else if let Some(client) = self.client.filter(|client| client.has_head()) {
             to.quoted(LogField::Method, client.method.as_bytes());
         }

@@ -42,6 +42,7 @@ impl LogFile {
     pub fn check(path: &Path) -> io::Result<()> {
         let is_new = !path.try_exists()?;
         append(path)?;
+        // Otherwise a check as root would leave a file that the proxy's user cannot write.
         if is_new { fs::remove_file(path) } else { Ok(()) }
     }
 }

@@ -137,6 +137,7 @@ impl PoolMetrics {
     pub(super) fn add_series(&self, pools: &Pools) {
         for pool in pools.iter() {
             for cause in RetryCause::VARIANTS {
+                // With 0 from the start: a rate sees no increase in a series that begins at 1.
                 self.retries.with_label_values(&[pool.config.tool.as_str(), cause.into_str()]).inc_by(0);
             }
             for upstream in &pool.upstreams {
@@ -196,6 +197,7 @@ impl PoolMetrics {
     }
 
     pub(crate) fn record_ejection(&self, tool: Tool, upstream: &str, ejection: &Ejection) {
+        // An operator's ejection is no finding of outlier detection, and must not raise its alert.
         let Some(failure) = ejection.last else { return };
         let (reason, failure) = (ejection.reason.into_str(), failure.kind().into_str());
         self.ejections.with_label_values(&[tool.as_str(), upstream, reason, failure]).inc();

@@ -57,6 +57,7 @@ static PARSING: Semaphore = Semaphore::const_new(1);
 /// Reads the description from an upstream, and records it. A new one is stored for the next process.
 pub(super) async fn refresh(pool: Arc<Pool>, index: usize, store: Arc<DescriptionStore>) {
     let Some(upstream) = pool.upstreams.get(index) else { return };
+    // The reading alone. The turn to parse may take longer, and is no fault of the server.
     let result = timeout(TIMEOUT, read(&pool, upstream)).await.unwrap_or(Err(ReadError::TimedOut));
     let result = match result {
         Ok(text) => parse(&pool, text).await,
@@ -125,6 +126,7 @@ async fn get(
     if response.status() != StatusCode::OK {
         return Err(ReadError::Status(response.status()));
     }
+    // By its length as it arrives. A declared one is the server's word.
     let body = Limited::new(response.into_body(), MAX_DESCRIPTION).collect().await;
     Ok(body.map_err(|error| ReadError::Body(error.to_string()))?.to_bytes())
 }

@@ -74,12 +74,16 @@ impl Upstream {
         let before = state.health;
         *state = state.after(evidence, thresholds);
         let after = state.health;
+        // Not from unknown: at the start of the process all are new, and a slow start would slow
+        // all alike.
         if before == Health::Unhealthy && after == Health::Healthy {
             self.state.recovered_at.store(now.millis().max(1), Ordering::Release);
         }
         self.state.health.store(after);
+        // Before the other lock, so that the two are never held together.
         drop(state);
         let passed = evidence == Evidence::ProbePassed;
+        // A connection that fails is no probe, and must not undo the passes of those that count.
         if self.ejected_for(now) > 0 && evidence != Evidence::ConnectFailed {
             let mut outlier = self.state.outlier_state.lock();
             *outlier = outlier.after_probe(passed, thresholds.rise, now);
@@ -140,6 +144,7 @@ impl Upstream {
 
     fn eject_until(&self, until: Monotonic) {
         self.state.ejected_until.store(until.millis(), Ordering::Release);
+        // The slow start begins when the ejection ends.
         self.state.recovered_at.store(until.millis(), Ordering::Release);
     }
 
