@@ -116,6 +116,8 @@ impl FetchUrl {
     pub fn parse(text: &str, policy: &FetchPolicy) -> Result<Self, FetchUrlError> {
         let mut parts = UrlParts::parse(text)?;
         if let Some(fragment) = parts.path.find('#') {
+            // A fragment is not sent (RFC 9110, section 4.2.5), and two texts would be the same
+            // URL.
             parts.path.truncate(fragment);
         }
         let is_development = policy.is_private_allowed();
@@ -129,6 +131,7 @@ impl FetchUrl {
             }
             _ => Ok(()),
         }?;
+        // Of the parts and not of the text: what was checked is what is called.
         let text = parts.to_string();
         if text.len() > Self::MAX_LEN { Err(UrlError::TooLong.into()) } else { Ok(Self(text)) }
     }
@@ -160,6 +163,7 @@ fn check_host(parts: &UrlParts, policy: &FetchPolicy) -> Result<(), FetchUrlErro
     let host = || parts.host.clone();
     // A dot may end a name; after the brackets of an address nothing may stand.
     let name = parts.host.strip_suffix('.').filter(|name| !name.ends_with(']')).unwrap_or(&parts.host);
+    // First, so that it holds in development too, where a request to itself could run in a circle.
     if policy.is_own(name, parts.port) {
         return Err(FetchUrlError::OwnHost { host: host() });
     }
@@ -179,6 +183,7 @@ fn check_host(parts: &UrlParts, policy: &FetchPolicy) -> Result<(), FetchUrlErro
     if !is_domain_name(name) {
         return Err(UrlError::Host.into());
     }
+    // Last, so that a private name is refused as one, with or without the dot.
     if name.len() < parts.host.len() {
         return Err(FetchUrlError::TrailingDot { host: host() });
     }

@@ -65,7 +65,10 @@ impl DistinctSet {
             class::CONFIRM => CONFIRMED,
             _ => return,
         };
+        // The lowest bits say what the visitor did, and they are the ones that are mixed worst.
         let pair = mix(visitor, id) & !BIT_MASK;
+        // Whether a pair is in the sample depends on the pair alone, so that one which comes again
+        // is decided alike.
         if visitor != 0 && pair & sample_mask(self.level) == 0 {
             self.insert_pair(pair, id, bits);
         }
@@ -119,6 +122,7 @@ impl DistinctSet {
         } else {
             self.entries.fill(0);
         }
+        // Not kept: most days have no second id, and then the table needs no memory for ids.
         self.ids = Vec::new();
         (self.len, self.level) = (0, 0);
         counts
@@ -156,6 +160,7 @@ impl DistinctSet {
         let factor = if old.len() < SMALL_LEN { 4 } else { 2 };
         self.entries = vec![0; (old.len() * factor).min(self.max_len()).max(old.len())];
         if is_full {
+            // The counts are made again below, because half of what they counted is dropped.
             self.level += 1;
             self.counts.clear();
         }
@@ -197,6 +202,7 @@ impl DistinctSet {
     /// Returns the place at which the search for a pair begins: its upper half, scaled to the length.
     #[inline(always)]
     fn place(&self, pair: u64) -> usize {
+        // Scaled and not reduced by a remainder, so that the length need not be a power of two.
         let place = ((pair >> 32) * (self.entries.len() as u64)) >> 32;
         usize::try_from(place).unwrap_or(0)
     }

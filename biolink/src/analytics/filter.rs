@@ -28,6 +28,7 @@ impl Filter {
     pub(super) fn parse(by: GroupBy, text: &str) -> Result<Self, ParameterError> {
         let excludes = text.starts_with('-');
         let values = text.split(',').map(str::trim).map(|value| {
+            // Only if the list excludes: a value of its own may begin with a minus sign.
             let bare = value.strip_prefix('-').filter(|_| excludes);
             normal(by, bare.unwrap_or(value).trim())
         });
@@ -42,6 +43,7 @@ impl Filter {
         for value in &values {
             check(by, value)?;
         }
+        // After the check, to which an empty text is two commas in a row.
         let values = values.into_iter().map(|value| if value == NONE { String::new() } else { value });
         Ok(Self { by, values: values.collect(), excludes })
     }

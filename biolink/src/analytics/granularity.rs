@@ -43,6 +43,7 @@ impl Granularity {
         let mut starts = Vec::new();
         let mut start = span.start;
         while start < span.end {
+            // In the loop: hours of ten years would be a list of megabytes before it is refused.
             if starts.len() == MAX_BUCKETS {
                 return None;
             }

@@ -32,6 +32,7 @@ impl GroupCounter {
 
     /// Counts the rows of a segment, whose visitors are empty if they are not needed.
     pub(super) fn count(&mut self, column: &DictionaryColumn<'_>, rows: &Rows, visitors: &[VisitorBytes]) {
+        // By code first: a value is hashed once for each segment and not for each row.
         let counts = rows.count_by(column);
         let mut ids = Vec::with_capacity(counts.len());
         for (value, counts) in column.values.iter().zip(&counts) {

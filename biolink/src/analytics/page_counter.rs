@@ -36,6 +36,7 @@ impl PageCounter {
     pub fn new(query: PageQuery) -> Self {
         let sets =
             query.groups.iter().filter(|group| group.distinct).count() + usize::from(query.bucket_visitors);
+        // Shared out, because the memory of all sets together has the limit.
         let pairs = || DistinctSet::new(MAX_PAIRS / sets.max(1));
         let groups = query.groups.iter();
         let groups = groups.map(|group| GroupCounter::new(group.by, group.distinct.then(pairs)));
@@ -61,6 +62,8 @@ impl PageCounter {
     /// segment. Nothing of the segment is counted then.
     pub fn add(&mut self, segment: &SegmentColumns<'_>) -> Result<(), SegmentError> {
         let day = self.clock.as_ref().map(|clock| clock.day);
+        // The visitors of a day are known only until the next one begins. A day in two parts would
+        // count them twice.
         if day.is_some_and(|day| segment.day < day) {
             return Err(SegmentError::InvalidValue);
         }
@@ -96,6 +99,8 @@ impl PageCounter {
         let dictionaries = Dictionaries::decode(segment, &needed.dimensions)?;
         let visitors = match (needed.visitor, segment.visitor) {
             (true, Some(bytes)) => VisitorColumn::decode(bytes, segment.rows)?,
+            // A store that leaves the column out is at fault. Zero visitors would look like a true
+            // number.
             (true, None) => return Err(SegmentError::CutOff),
             (false, _) => VisitorColumn::None,
         };
@@ -103,6 +108,8 @@ impl PageCounter {
             VisitorColumn::None => &[],
             VisitorColumn::Each(visitors) => visitors,
         };
+        // The last step that can fail comes before the first count: a damaged segment must not
+        // count in part.
         self.rows.read(segment, &dictionaries, &self.query.filters, clock)?;
         self.totals.add_events(&self.rows.histogram);
         self.count_ignored(&dictionaries);
@@ -145,6 +152,7 @@ impl PageCounter {
                 set.insert(visitor, 0, *class);
             }
         }
+        // A day within one bucket needs no pairs: its visitors are those of the whole day.
         if let Some(set) = self.bucket_visitors.as_mut().filter(|_| clock.has_buckets()) {
             for ((visitor, class), bucket) in rows().zip(&self.rows.buckets) {
                 set.insert(visitor, u32::from(*bucket), *class);

@@ -46,12 +46,14 @@ pub const MAX_ROWS: u64 = 30_000_000;
 impl PageQuery {
     /// Returns the first day with events of the query, and the last.
     pub const fn days(&self) -> (UtcDay, UtcDay) {
+        // The end is not part of the query. At midnight its day would be read for nothing.
         (self.start.day(), self.end.minus(1).day())
     }
 
     /// Returns the columns that are read. The time is not among them: see
     /// [`PageQuery::needs_time`].
     pub fn columns(&self) -> NeededColumns {
+        // Always: what was ignored is counted by its reason, and programs apart from the rest.
         let mut dimensions = vec![Dimension::Ignored];
         let filters = self.filters.iter().map(|filter| filter.by);
         for by in filters.chain(self.groups.iter().map(|group| group.by)) {
@@ -102,6 +104,8 @@ impl PageQuery {
         for (day, rows) in rows.iter().rev().filter(|(day, _)| (first..=last).contains(day)) {
             sum = sum.saturating_add(*rows);
             if sum > MAX_ROWS {
+                // From the end backwards, so that the period that would be answered is the latest
+                // one.
                 return Err(day.end().min(self.end));
             }
         }

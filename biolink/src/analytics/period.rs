@@ -66,6 +66,8 @@ impl Moment {
 impl Period {
     /// Returns the span, which ends now at the latest. The event of this second belongs to it.
     pub(super) fn span(self, zone: &Zone, now: UnixMillis) -> Span {
+        // Stores keep whole seconds. An event of this second would otherwise be at the end, and
+        // left out.
         let end = whole_second(now).plus(1000);
         let today = zone.date(now);
         let from = |day: Date| Span { start: zone.start_of(day), end };
@@ -88,6 +90,7 @@ impl Period {
                     // A date names the whole day.
                     Some(Moment::Day(day)) => zone.start_of(day.plus(1)),
                 };
+                // A series into the future would be empty buckets without end.
                 Span { start, end: until.min(end) }
             }
         }

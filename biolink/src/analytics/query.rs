@@ -55,6 +55,7 @@ impl AnalyticsQuery {
         let earliest = UtcDay(now.day().0.saturating_sub(window_days.into())).start();
         let mut span = request.period.span(zone, now);
         let is_clamped = span.start < earliest;
+        // An interval is cut instead of refused: its name promises what there is, not a date.
         if let Period::Explicit { .. } = request.period {
             if is_clamped {
                 return Err(window_exceeded(earliest, window_days));

@@ -81,6 +81,7 @@ const MAX_REASONS: usize = 64;
 
 /// Counts events that were ignored for a reason.
 pub(super) fn add_ignored(ignored: &mut Vec<IgnoredCount>, reason: &str, events: u64) {
+    // A damaged store must not make the report grow without end.
     let reason = if ignored.len() < MAX_REASONS { reason } else { "" };
     match ignored.iter_mut().find(|other| other.reason == reason) {
         Some(known) => known.events = known.events.saturating_add(events),

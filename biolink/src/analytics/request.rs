@@ -71,6 +71,7 @@ impl AnalyticsRequest {
     /// Returns `fields-invalid` with every fault.
     pub fn parse(query: Option<&str>) -> Result<Self, Problem> {
         let members = members(query)?;
+        // Taken before it is read: a start that is malformed was still named.
         let names_start = members.contains_key("start");
         let mut fields = Fields::of(members);
         fields.hint(HINTS);
@@ -102,6 +103,8 @@ impl AnalyticsRequest {
 
     /// Returns the moments between which the [`Zone`](super::Zone) must be right.
     pub const fn zone_span(now: UnixMillis, window_days: u32) -> (UnixMillis, UnixMillis) {
+        // Wider than the window, because no zone is more than a day off UTC and a week may begin
+        // earlier.
         (now.minus((window_days as u64 + 3) * DAY_MS), now.plus(2 * DAY_MS))
     }
 
@@ -306,6 +309,7 @@ fn place(name: &str, names: &[&str]) -> Result<usize, ParameterError> {
     if let Some(place) = names.iter().position(|other| *other == name) {
         return Ok(place);
     }
+    // The name is the client's and goes into the response.
     let shown: String = name.chars().take(40).collect();
     let lower = shown.to_ascii_lowercase();
     Err(match names.iter().find(|other| edit_distance(other, &lower) <= 2 && lower.len() > 2) {

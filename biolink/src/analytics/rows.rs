@@ -154,7 +154,10 @@ impl Rows {
         for filter in filters {
             let column = filter.by.dimension().and_then(|dimension| dictionaries.get(dimension));
             let column = column.ok_or(SegmentError::CutOff)?;
+            // By value, not by row: texts are compared once for each value of the segment.
             let accepted: Vec<_> = column.values.iter().map(|value| filter.accepts(value)).collect();
+            // A pass over all rows that changes nothing would be the most expensive part of many
+            // queries.
             if accepted.contains(&false) {
                 self.map(
                     &column.codes,
@@ -169,6 +172,7 @@ impl Rows {
         let bots: Vec<_> = ignored.values.iter().map(|value| value.starts_with(BOT)).collect();
         if bots.contains(&true) {
             self.map(&ignored.codes, &bots, |class, is_bot| {
+                // Only if it was left: a filter may have skipped the row already.
                 if is_bot && class == class::IGNORED { class::BOT } else { class }
             });
         }

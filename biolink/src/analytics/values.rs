@@ -55,6 +55,7 @@ impl ValueTable {
             match self.rows.get((*id as usize).wrapping_sub(1)) {
                 Some(row) if row.value == value => return *id,
                 Some(_) => {}
+                // Values are texts of visitors. A flood of made-up ones must not fill the isolate.
                 None if self.rows.len() == MAX_VALUES => break,
                 None => {
                     self.rows.push(ValueCount { value: value.to_owned(), tally: Tally::default() });

@@ -89,6 +89,7 @@ impl Zone {
     /// Returns the first moment at which the zone's clocks show this or, if they skip it, more.
     fn first_at(&self, clock: i64) -> UnixMillis {
         for (at, (from, offset)) in self.offsets.iter().enumerate() {
+            // A midnight that the zone skips is the moment at which it changed.
             let moment = unsigned(clock.saturating_sub(*offset)).max(*from);
             if self.offsets.get(at + 1).is_none_or(|(end, _)| moment < *end) {
                 return UnixMillis(moment);

@@ -115,6 +115,7 @@ impl Domain {
 
     /// Begins a check. It is made again if it leads to nothing.
     pub fn begin_check(&mut self, claim: u64, now: UnixMillis) -> Check {
+        // Set before the lookup: a check that never ends must not be the last one.
         self.next_check = Some(now.plus(RETRY_MS));
         let claim = (!self.is_active()).then_some(claim);
         Check { id: self.id, host: self.host.clone(), expected: self.proof(), claim }
@@ -126,6 +127,7 @@ impl Domain {
         if !self.is_active() {
             let age = now.since(self.created_at);
             self.next_check = match age {
+                // Otherwise a domain that was never set up would be looked up every hour for ever.
                 _ if age >= GIVE_UP_MS => None,
                 _ if age < HOUR_MS => Some(now.plus(RETRY_MS)),
                 _ => Some(now.plus(HOUR_MS)),
@@ -144,6 +146,7 @@ impl Domain {
                 None
             }
             Proof::Missing => {
+                // The first miss. Each later one would otherwise begin the day of grace again.
                 let since = *self.missing_since.get_or_insert(now);
                 self.next_check = Some(now.plus(HOUR_MS));
                 if now.since(since) < GRACE_MS {
@@ -151,6 +154,7 @@ impl Domain {
                 }
                 self.missing_since = None;
                 self.next_check = None;
+                // So that the store of visitors is told that the domain shows nothing any more.
                 self.is_told = false;
                 self.claim.take()
             }

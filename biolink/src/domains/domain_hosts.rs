@@ -45,6 +45,7 @@ impl DomainHosts {
     /// # Errors
     /// Returns [`HostError::OwnHost`].
     pub fn check(&self, host: &HostName) -> Result<(), HostError> {
+        // The target too: its name leads to the service, and is no customer's.
         let own = self.own.iter().map(String::as_str).chain(PLATFORM).chain([self.target.as_str()]);
         match own.into_iter().any(|own| is_at_or_below(host.as_str(), own)) {
             true => Err(HostError::OwnHost(host.to_string())),
@@ -58,6 +59,7 @@ fn host_of(text: &str) -> String {
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = match authority.rsplit_once(':') {
+        // Not of an IPv6 address, which has colons of its own.
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         _ => authority,
     };

@@ -63,6 +63,7 @@ impl HostName {
         if text.chars().any(|c| c.is_whitespace() || c.is_control() || "/:?#@\\".contains(c)) {
             return Err(HostError::NotAlone);
         }
+        // First, because everything below compares ASCII: a wide dot or letter would get past it.
         let name = host_to_ascii(text.strip_suffix('.').unwrap_or(text)).ok_or(HostError::International)?;
         if is_ip_address(&name) {
             return Err(HostError::IpAddress(name));
@@ -73,6 +74,7 @@ impl HostName {
         if is_private_name(&name) {
             return Err(HostError::Private(name));
         }
+        // An underscore names records, such as the one of the proof, and no host.
         if name.len() > Self::MAX_LEN || name.contains('_') || !is_domain_name(&name) {
             return Err(HostError::Malformed);
         }

@@ -41,12 +41,14 @@ pub fn txt_values(status: u16, body: &[u8]) -> Result<Vec<String>, TxtError> {
     }
     let body: Value = serde_json::from_slice(body).map_err(|_| TxtError::Malformed)?;
     match body.get("Status").and_then(Value::as_u64) {
+        // The name does not exist: that is an answer. Any other code says nothing of the record.
         Some(NX_DOMAIN) => return Ok(Vec::new()),
         Some(NO_ERROR) => {}
         Some(code) => return Err(TxtError::Code(code)),
         None => return Err(TxtError::Malformed),
     }
     let records = body.get("Answer").and_then(Value::as_array).into_iter().flatten().take(MAX_RECORDS);
+    // An answer may lead through a `CNAME`, which is among the records.
     let texts = records.filter(|record| record.get("type").and_then(Value::as_u64) == Some(TXT));
     Ok(texts.filter_map(|record| record.get("data").and_then(Value::as_str)).map(joined).collect())
 }

@@ -80,6 +80,8 @@ impl Buffer {
     pub fn push(&mut self, account: KeyId, page: PageId, event: &Event) -> Flush {
         let day = event.at.day();
         let pending = self.events.entry((day, page)).or_insert_with(|| {
+            // Not only rows count: a batch of many pages with one event each must fit a message
+            // too.
             self.bytes += PAGE_BYTES;
             Pending { account, segment: Segment::new(day) }
         });
@@ -92,11 +94,13 @@ impl Buffer {
 
     /// Returns what is to be sent at once: also what was not taken before. The oldest comes first.
     pub fn take(&mut self) -> Vec<Batch> {
+        // The old ones first: a store that gets a later batch before them shows a gap until then.
         let mut batches: Vec<Batch> = std::mem::take(&mut self.unsent).into();
         self.unsent_bytes = 0;
         let coalesced = self.rows > 1;
         let mut last = None;
         for ((day, page), Pending { account, segment }) in std::mem::take(&mut self.events) {
+            // Around midnight there are two days, and a batch is of one.
             if last != Some(day) {
                 last = Some(day);
                 self.number += 1;
@@ -115,6 +119,8 @@ impl Buffer {
     /// Returns what is to be sent after a wait: nothing if another request has sent it meanwhile. So the
     /// first event of a batch decides when it is sent, and the others see to it if that request ends.
     pub fn take_due(&mut self, number: u64) -> Vec<Batch> {
+        // A number that has changed means that the events of this wait were sent with a full
+        // buffer.
         match self.rows > 0 && self.number == number {
             true => self.take(),
             false => Vec::new(),
@@ -128,11 +134,13 @@ impl Buffer {
             self.unsent_bytes += size(&batch);
             self.unsent.push_back(batch);
         }
+        // An outage of hours must not take the memory of the isolate, which serves calls too.
         while self.unsent_bytes > MAX_UNSENT {
             let Some(dropped) = self.unsent.pop_front() else { break };
             self.unsent_bytes = self.unsent_bytes.saturating_sub(size(&dropped));
             for rows in &dropped.pages {
                 let events = rows.segment().map_or(0, |segment| segment.rows() as u64) + rows.dropped;
+                // Reported with the next batch of the page, so that its owner sees what is missing.
                 self.pages.entry(rows.page).or_default().1 += events;
             }
         }
@@ -141,6 +149,7 @@ impl Buffer {
     /// Returns the number of the batch before, and the events that were dropped since.
     fn follow(&mut self, page: PageId) -> (u64, u64) {
         if self.pages.len() >= MAX_PAGES {
+            // Then the next batch of each page follows none that is known, and shows no gap.
             self.pages.clear();
         }
         self.pages.insert(page, (self.number, 0)).unwrap_or_default()

@@ -46,6 +46,7 @@ impl<'a> Reader<'a> {
     /// Reads a number in LEB128.
     pub(super) fn number(&mut self) -> Result<u64, SegmentError> {
         let mut number = 0;
+        // Bounded: bytes that all say "more follows" would otherwise shift beyond the number.
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
             number |= u64::from(byte & 0x7f) << shift;
@@ -59,6 +60,7 @@ impl<'a> Reader<'a> {
     /// Reads bytes after their length.
     pub(super) fn text(&mut self) -> Result<&'a [u8], SegmentError> {
         let len = usize::try_from(self.number()?).map_err(|_| SegmentError::CutOff)?;
+        // The length is from the bytes themselves, and nothing may be allocated for it before this.
         let (text, rest) = self.0.split_at_checked(len).ok_or(SegmentError::CutOff)?;
         self.0 = rest;
         Ok(text)

@@ -110,9 +110,11 @@ impl<'a> TimeColumn<'a> {
         let coded = self.reader.number()?;
         let delta = (coded >> 1).cast_signed() ^ -(coded & 1).cast_signed();
         self.second = self.second.checked_add_signed(delta).ok_or(SegmentError::InvalidValue)?;
+        // The counter has a minute for each of the day, and a later one would be the first.
         if self.second >= SECONDS_OF_DAY {
             return Err(SegmentError::InvalidValue);
         }
+        // The last row: bytes that are left mean that the number of rows is wrong.
         if self.rows == 0 {
             self.reader.end()?;
         }
@@ -199,6 +201,7 @@ impl<'a> DictionaryColumn<'a> {
         };
         let column = Self { values, codes };
         match column.codes.max() {
+            // Once here, so that no row has to be checked while it is counted.
             Some(code) if usize::from(code) >= column.values.len() => Err(SegmentError::InvalidValue),
             _ => Ok(column),
         }
@@ -335,6 +338,7 @@ fn unpack(reader: Reader<'_>, bits: u32, rows: usize) -> Result<Vec<u8>, Segment
             rest >>= bits;
         }
     }
+    // The last byte may have room for more numbers than there are rows.
     numbers.truncate(rows);
     Ok(numbers)
 }

@@ -116,6 +116,8 @@ impl Event {
     pub fn with(mut self, dimension: Dimension, value: impl Into<Cow<'static, str>>) -> Self {
         let value = value.into();
         if let Some(place) = self.values.get_mut(dimension.index()) {
+            // A value comes from a header or a query. One long text would be stored with each
+            // event.
             *place = match value.char_indices().nth(MAX_VALUE) {
                 Some((end, _)) => value.get(..end).unwrap_or_default().to_owned().into(),
                 None => value,

@@ -31,6 +31,7 @@ impl Flood {
             self.minute = minute;
             self.counts.clear();
         }
+        // To count too much is less bad than to drop the visits of a page that is suddenly popular.
         if self.counts.len() >= MAX_VISITORS && !self.counts.contains_key(&visitor) {
             return false;
         }

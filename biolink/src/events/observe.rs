@@ -76,6 +76,7 @@ where
     let agent = Agent::read(header("user-agent"));
     let reason = ignored(occurrence.kind, request, &agent);
     if !reason.is_empty() {
+        // Nothing of the visitor: what does not count is not worth a trace of anybody.
         return (occurrence.ignored(request.at, reason), false);
     }
     let event = occurrence.event(request.at);

@@ -39,12 +39,14 @@ impl Received {
     }
 
     fn join(&mut self, Chain(isolate, mut before, mut first, mut last): Chain) {
+        // 0 is no batch: two first batches must not be taken for followers of each other.
         while let Some(at) =
             self.0.iter().position(|Chain(of, _, _, end)| before != 0 && *of == isolate && *end == before)
         {
             let earlier = self.0.swap_remove(at);
             (before, first) = (earlier.1, earlier.2);
         }
+        // Batches overtake each other on the way, so that a later chain may be there already.
         while let Some(at) = self.0.iter().position(|Chain(of, start, ..)| *of == isolate && *start == last) {
             last = self.0.swap_remove(at).3;
         }

@@ -42,6 +42,7 @@ impl SeenToken {
     pub fn verify(&self, keys: &MacKeys, page: &PageId, seer: Seer<'_>, now: UnixMillis) -> Option<u64> {
         let hours = [now, now.minus(HOUR_MS)];
         let mut macs = keys.live().flat_map(|(_, key)| hours.map(|at| seer.mac(key, page, &self.number, at)));
+        // Never 0, which stands for an event without a visitor.
         macs.any(|mac| equal(&mac, &self.mac)).then(|| u64::from_le_bytes(self.number).max(1))
     }
 
@@ -66,6 +67,7 @@ impl fmt::Display for SeenToken {
 
 impl Seer<'_> {
     fn mac(self, key: &MacKey, page: &PageId, number: &[u8; 8], at: UnixMillis) -> [u8; 8] {
+        // The network, because the address of a phone changes between the page and its image.
         let address = self.address.and_then(|text| text.trim().parse().ok()).map_or(0, network);
         let (page, hour) = (page.to_string(), at.0 / HOUR_MS);
         let user_agent = self.user_agent.unwrap_or_default();

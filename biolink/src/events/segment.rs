@@ -225,6 +225,7 @@ impl Segment {
     pub fn to_bytes(&self) -> Vec<u8> {
         let Columns { time, kind, visitor, dimensions } = self.encode();
         let mut bytes = Vec::new();
+        // During a deployment, isolates of the new program send to stores of the old one.
         let is_first = dimensions.iter().skip(FIRST_DIMENSIONS).all(|column| column.as_slice() == [0]);
         let (version, count) = if is_first { (1, FIRST_DIMENSIONS) } else { (VERSION, Dimension::COUNT) };
         write_number(&mut bytes, version);
@@ -281,6 +282,8 @@ impl Dictionary {
         let known = self.values.iter().rposition(|known| known == value);
         let index = known.unwrap_or_else(|| {
             let value = if self.values.len() < MAX_VALUES { value } else { OTHER };
+            // `OTHER` is added once and then found as the last. The search above looks for the
+            // value itself.
             if self.values.last().is_none_or(|last| last != value) {
                 self.values.push(value.to_owned());
             }
@@ -290,6 +293,7 @@ impl Dictionary {
     }
 
     fn append(&mut self, other: &Self) {
+        // Once for each value, because the two segments have given their codes independently.
         let codes: Vec<u16> = other.values.iter().map(|value| self.code(value)).collect();
         self.codes.extend(other.codes.iter().map(|&code| codes.get(usize::from(code)).copied().unwrap_or(0)));
     }

@@ -27,6 +27,7 @@ impl StoreBreaker {
 
     /// Returns true if the batch goes to the stores of its pages before the queue gets what is left.
     pub fn is_direct(&self, batch: &Batch, now: UnixMillis) -> bool {
+        // Beyond six, the calls would wait for each other, and the last one would time out.
         self.open_until <= now && batch.pages.len() <= MAX_PAGES
     }
 

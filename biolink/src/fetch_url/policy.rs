@@ -54,6 +54,7 @@ impl Authority {
             _ => None,
         };
         let host = host.trim_end_matches('.').to_ascii_lowercase();
+        // The usual port is left out, so that a URL with it and one without it have the same host.
         Self { host, port: port.filter(|port| Some(*port) != usual) }
     }
 }

@@ -72,6 +72,7 @@ impl AbuseReport {
         // A form's line break is CR LF, and counts as one character for the browser's `maxlength`.
         let details = details.replace("\r\n", "\n");
         let details: String = details.trim().chars().filter(|&c| c == '\n' || !c.is_control()).collect();
+        // As the browser's `maxlength` counts, so that what the form takes is not refused here.
         let length = details.encode_utf16().count();
         if length > MAX_REPORT_DETAILS {
             let detail =

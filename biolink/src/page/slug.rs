@@ -46,6 +46,7 @@ impl Slug {
 
     /// Returns true if no page may take it any more. Those that have it keep it, and visitors find them there.
     pub(crate) fn is_withdrawn(&self) -> bool {
+        // Without the signs, by which `sign-in` and `sign.in` would get past the list.
         let plain: String = self.0.chars().filter(char::is_ascii_alphanumeric).collect();
         WITHDRAWN.contains(&plain.as_str()) || FILES.iter().any(|ending| self.0.ends_with(ending))
     }

@@ -46,6 +46,7 @@ fn text(view: &PageView<'_>) -> String {
         card.line("PHOTO", &avatar.url.absolute(view.base));
     }
     card.line("URL", &view.address());
+    // What the page shows behind a question must not be had by a download.
     for link in document.links.iter().filter(|link| link.is_visible(view.now) && link.gate.is_none()) {
         let Some((_, value)) = link.destination().and_then(|url| url.split_once(':')) else { continue };
         match link.kind {
@@ -74,7 +75,9 @@ impl Card {
         // Writing to a `String` cannot fail.
         let _written = write!(line, "{name}:{value}");
         let mut width = 0;
+        // A line break in a title would begin a property of its own.
         for c in line.chars().filter(|c| !c.is_control()) {
+            // Between characters: a fold within one would break its bytes apart.
             if width + c.len_utf8() > MAX_LINE {
                 self.0.push_str("\r\n ");
                 width = 1;

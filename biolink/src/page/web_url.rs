@@ -72,6 +72,7 @@ impl WebUrl {
         if !is_public_host(&parts.host) {
             return Err(UrlError::Host);
         }
+        // Of the parts: what was checked is what is stored, in the form in which browsers read it.
         let text = parts.to_string();
         if text.len() > Self::MAX_LEN { Err(UrlError::TooLong) } else { Ok(Self(text)) }
     }
@@ -90,6 +91,8 @@ impl WebUrl {
             }
             Err(UrlError::Scheme) if !text.contains("://") => Self::parse(&format!("https://{text}"))
                 .map_err(|error| match error {
+                    // With a scheme in front, the part of an e-mail address before `@` looks like a
+                    // user name.
                     UrlError::Credentials => UrlError::Contact,
                     _ => UrlError::Scheme,
                 }),
@@ -114,6 +117,8 @@ impl WebUrl {
 
     /// Returns true if it keeps the rules of today.
     pub fn is_allowed(&self) -> bool {
+        // Equal, because a stored text that is read as another address is not the one that was
+        // checked.
         Self::parse(&self.0).is_ok_and(|parsed| parsed == *self)
     }
 
@@ -170,6 +175,7 @@ pub(crate) fn is_ip_address(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or_default();
     let is_hex = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_decimal = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
+    // `0x` alone is a number too, by the URL standard.
     name.starts_with('[') || is_decimal || last.strip_prefix("0x").is_some_and(is_hex)
 }
 

@@ -135,7 +135,9 @@ impl Account {
 
     /// Handles a call. No page may be made to lead to `denied` hosts.
     pub fn step(&mut self, call: &Call, loaded: Loaded, denied: &DeniedHosts, now: UnixMillis) -> Step {
+        // First: what is over by now must decide nothing in this step.
         self.expire(now);
+        // Before the operation: a repeated call must change nothing.
         let outcome = self.admit(call, loaded.reply.as_ref(), now);
         let outcome = match outcome {
             Ok(Some(replay)) => return self.finish(call, Ok((replay, Vec::new())), now),
@@ -157,6 +159,8 @@ impl Account {
             Err(Unfinished::Claim(slug, page)) => {
                 let (owner, claim) = (Owner { account: call.account, page }, call.claim_number());
                 if !call.dry_run {
+                    // Before the claim leaves: if the object is lost meanwhile, the task still
+                    // takes it back.
                     self.outbox.take_back(slug.clone(), owner, claim, now.plus(BUSY_MS));
                 }
                 if let Some(once) = &call.once {
@@ -198,6 +202,7 @@ impl Account {
                 let moved = |page: &PageMeta| {
                     let former = page.former_slugs.iter().find(|former| former.slug == *slug);
                     let is_code = page.code.as_ref() == Some(slug);
+                    // A printed code must lead to its page for as long as there is one.
                     let until = if is_code { FOREVER } else { former?.until };
                     let to_page = SnapshotState::Moved { to: page.slug.clone(), until, page: page.id };
                     Some(if self.is_suspended(page) { SnapshotState::Gone } else { to_page })
@@ -232,6 +237,7 @@ impl Account {
     /// Takes in how a task ended. One that failed is due again later.
     pub fn settle(&mut self, task: &Task, done: bool, now: UnixMillis) {
         self.outbox.settle(task, done, now);
+        // Only now: whoever gets the host next must not have its snapshot removed.
         if let (Task::EndDomain { account, host, claim }, true) = (task, done) {
             self.outbox.add(Task::Host { account: *account, host: host.clone(), claim: *claim }, now);
         }
@@ -251,6 +257,7 @@ impl Account {
         stored: Option<&StoredReply>,
         now: UnixMillis,
     ) -> Result<Option<Response>, Problem> {
+        // A second step is of the same call, which was counted in the first.
         if call.claim.is_none() && call.proof.is_none() && call.operation.is_charged() {
             self.calls.admit(now)?;
         }
@@ -262,6 +269,7 @@ impl Account {
             let replay = stored.reply.clone().into_response();
             return Ok(Some(replay.with_headers([("idempotency-replayed", "true")])));
         }
+        // While the first waits for its slug, a retry would make a second page.
         if self.busy.iter().any(|busy| busy.name == once.name && busy.seed != call.seed) {
             let detail = "another request with this Idempotency-Key is in flight; try again";
             return Err(Problem::new(codes::IDEMPOTENCY_CONFLICT, detail).retry_after(1));
@@ -277,7 +285,9 @@ impl Account {
         now: UnixMillis,
     ) -> Step {
         self.busy.retain(|busy| busy.seed != call.seed);
+        // If the operation has kept the claim, there is nothing to take back.
         self.outbox.take_back_now(call.claim_number(), now);
+        // After each call, because many of them change which page a domain shows, or its slug.
         self.serve_domains(call.account, now);
         let (outcome, mut writes) = match outcome {
             Ok((response, writes)) => (Ok(response), writes),

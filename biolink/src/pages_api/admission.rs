@@ -34,6 +34,7 @@ impl Admission {
         let headers = self.hour.headers();
         match outcome {
             Ok(response) => Ok(response.with_headers(headers)),
+            // The call was counted, whatever came of it.
             Err(problem) => Err(problem.with_headers(headers)),
         }
     }

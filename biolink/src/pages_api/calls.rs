@@ -38,6 +38,7 @@ impl HourlyCalls {
             self.0.add(now, 1);
             return Ok(());
         }
+        // Never 0: a client that comes back at once would be refused again.
         let wait = self.0.freed_at(1).map_or(1, |at| now.seconds_until(at)).max(1);
         let detail = format!(
             "the account may make {CALLS_PER_HOUR} calls of the bio-link API in any hour; the next one passes in {wait} s"

@@ -39,6 +39,7 @@ impl DeniedHosts {
             if is_public_host(&host) { Ok(host) } else { Err(InvalidValue::from(expected)) }
         });
         fields.finish()?;
+        // Sorted, because `contains` looks by bisection.
         let all = Self(hosts.into_iter().collect::<BTreeSet<_>>().into_iter().collect());
         let is_covered =
             |host: &&String| host.split_once('.').is_some_and(|(_, parent)| all.contains(parent));
@@ -64,6 +65,7 @@ impl DeniedHosts {
     /// Returns true if the host is in the list, or below one that is.
     pub fn contains(&self, host: &str) -> bool {
         let is_listed = |name: &str| self.0.binary_search_by(|listed| listed.as_str().cmp(name)).is_ok();
+        // By whole labels: a denied `ample.com` must not deny `example.com`.
         let parents = host.match_indices('.').filter_map(|(at, _)| host.get(at + 1..));
         !self.0.is_empty() && std::iter::once(host).chain(parents).any(is_listed)
     }

@@ -132,6 +132,7 @@ fn complete_addresses(value: &mut Value, base: &str) {
     match value {
         Value::Object(members) => {
             if let Some(Value::String(url)) = members.get_mut("url")
+                // Only paths of our own images. Another relative text is not an address.
                 && ImageUrl::own(url).is_some()
             {
                 url.insert_str(0, base);

@@ -64,6 +64,7 @@ impl PageEdit {
                 let mut merged = describe::writable(meta, content);
                 let mut members = members(body)?;
                 let reader = reader.with_faults(check(&mut members));
+                // After the check, which is about what is sent and not about what is stored.
                 merge(&mut merged, members);
                 reader.page(merged)
             }
@@ -159,6 +160,7 @@ fn with_links(
         let detail = format!("the page has {} links, which is the limit", crate::page::MAX_LINKS);
         return Err(Problem::invalid_fields(&[FieldError { pointer: "#".to_owned(), detail }]));
     }
+    // Each link is within its limits, but together they may be too large for the store at the edge.
     check_size(&input.document)?;
     Ok(input)
 }
@@ -172,6 +174,7 @@ fn read_order(body: &str, content: &Content) -> Result<Vec<LinkId>, Problem> {
         let ids = value.as_array().ok_or_else(expected)?.iter();
         let ids: Vec<_> =
             ids.map(|id| id.as_str().and_then(LinkId::parse)).collect::<Option<_>>().ok_or_else(expected)?;
+        // As many, and each among them: then none is named twice.
         let complete = ids.len() == links.len() && links.iter().all(|link| ids.contains(&link.id));
         if complete { Ok(ids) } else { Err(expected()) }
     });

@@ -40,6 +40,7 @@ impl ListQuery {
             let text = || Some(value.clone().into_owned());
             match name {
                 "limit" => list.limit = read_limit(&value)?,
+                // An empty one is the first page: clients send it back as they got it.
                 "cursor" if value.is_empty() => {}
                 "cursor" => {
                     let after = PageId::parse(&value);
@@ -67,6 +68,7 @@ impl ListQuery {
     pub(super) fn answer(&self, pages: &[PageMeta], is_suspended: bool, base: &str) -> Value {
         let mut found: Vec<_> = pages.iter().rev().filter(|page| self.matches(page)).collect();
         let total = found.len();
+        // After the count, which is of all pages that match and not of those that follow.
         found.retain(|page| self.after.is_none_or(|after| page.id < after));
         let more = found.len() > self.limit;
         found.truncate(self.limit);

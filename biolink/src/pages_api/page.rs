@@ -115,6 +115,7 @@ impl PageMeta {
 
     /// Returns the revision that visitors see; `None` unless the page is live.
     pub fn live_revision(&self) -> Option<u64> {
+        // The number stays after the page was taken down, for the owner to know what was live.
         self.published_revision.filter(|_| self.status == PageStatus::Published)
     }
 
@@ -145,6 +146,7 @@ impl PageMeta {
         let mut place = 0;
         self.revisions.retain(|(number, _)| {
             place += 1;
+            // The live one is kept, however old: visitors see it.
             place > surplus || Some(*number) == live
         });
     }

@@ -15,6 +15,7 @@ pub(super) fn etag(version: u64, is_suspended: bool) -> String {
 /// Returns `revision-mismatch` with the current tag.
 pub(super) fn check_match(if_match: Option<&str>, current: String) -> Result<(), Problem> {
     let Some(given) = if_match else { return Ok(()) };
+    // A weak tag never matches here (RFC 9110, section 13.1.1).
     if tokens(given.as_bytes()).any(|tag| tag == b"*" || tag == current.as_bytes()) {
         return Ok(());
     }

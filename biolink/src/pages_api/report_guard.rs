@@ -69,6 +69,7 @@ impl ReportGuard {
             self.networks.record(network, now);
         }
         let may_send = self.sent < REPORTS_SENT_PER_MINUTE;
+        // Made-up reports of many pages must not fill the memory of the isolate.
         if self.pages.len() >= MAX_PAGES && !self.pages.contains_key(&page) {
             self.sent += u32::from(may_send);
             return Ok(if may_send { ReportStep::Send { more: 0 } } else { ReportStep::Counted });

@@ -87,6 +87,7 @@ impl ReportsMessage {
         keys: &MacKeys,
         now: UnixMillis,
     ) -> Self {
+        // With page and day, so that a bucket cannot be followed from one page or day to the next.
         let scope = format!("report {page} {:?}", now.day());
         let kept = json!({
             "at": now.to_rfc3339(),

@@ -116,6 +116,7 @@ pub enum SlugReply {
 impl SlugState {
     /// Handles a message.
     pub fn handle(&mut self, message: SlugMessage, now: UnixMillis) -> SlugReply {
+        // Here, because no alarm wakes a slug: a reservation ends when somebody asks.
         if matches!(self.holding, Holding::Reserved(reservation) if reservation.until <= now) {
             self.holding = Holding::Free;
         }
@@ -130,6 +131,8 @@ impl SlugState {
                 if let Holding::Owned { owner: other, before, .. } = &mut self.holding
                     && *other == owner
                 {
+                    // Set even if another claim still holds: it counts once the last of them has
+                    // ended.
                     *before = Some(Reservation { owner, until });
                 }
                 self.end(owner, claim, now);
@@ -155,6 +158,7 @@ impl SlugState {
     fn claim(&mut self, owner: Owner, claim: u64) -> SlugReply {
         match &mut self.holding {
             Holding::Owned { owner: other, claims, .. } if *other == owner => {
+                // A claim whose reply was lost comes again.
                 if !claims.contains(&claim) {
                     claims.push(claim);
                 }
@@ -176,10 +180,13 @@ impl SlugState {
     /// Ends a claim, and remembers it: it may arrive after its end.
     fn end(&mut self, owner: Owner, claim: u64, now: UnixMillis) {
         self.ended.retain(|(other, at)| *other != claim && now.since(*at) < ENDED_KEEP_MS);
+        // An account that renames without end must not make the row grow without end.
         let surplus = (self.ended.len() + 1).saturating_sub(MAX_ENDED);
         self.ended.drain(..surplus);
+        // Also of a claim that is not known: it may be on its way.
         self.ended.push((claim, now));
         let Holding::Owned { owner: other, claims, before } = &mut self.holding else { return };
+        // An end that comes late must not take the slug from whoever has it now.
         if *other != owner {
             return;
         }

@@ -128,6 +128,7 @@ impl Served {
         let Some(Snapshot { account, state }) = snapshot else { return Self::Unknown };
         match state {
             SnapshotState::Gone => Self::Gone,
+            // The store at the edge may keep it longer than it holds.
             SnapshotState::Moved { until, .. } if until <= now => Self::Unknown,
             SnapshotState::Moved { to, page, .. } => Self::Moved { to, owner: (account, page) },
             SnapshotState::Live { page, revision, published_at, code, document } => {

@@ -46,6 +46,7 @@ pub(super) fn merged(
                 others.iter().any(|item| item.source.is_none() && item.external_id.as_deref() == Some(name))
             };
             let space = MAX_PRODUCTS.saturating_sub(others.len());
+            // A product that the owner has made by hand stays as it is, whatever the shop says.
             let given = products.iter().filter(|product| !by_hand(&product.external_id));
             let given = given.filter(|product| !denied.contains(product.url.host()));
             let mut given: Vec<Product> = given.map(|product| shown(source, product)).take(space).collect();
@@ -70,6 +71,7 @@ fn with(others: &mut [Product], place: usize, given: &[Product]) -> Vec<Product>
 
 fn shown(source: SourceId, product: &FeedProduct) -> Product {
     Product {
+        // Derived, so that a product keeps its id, and with it its clicks, over all syncs.
         id: ProductId::of_source(&source, &product.external_id),
         external_id: Some(product.external_id.clone()),
         title: product.title.clone(),

@@ -14,6 +14,7 @@ use crate::page::document::Availability;
 
 /// Reads a list of products. `base` is the URL of the list, and `rules` has the currency of the store.
 pub(super) fn read(products: &[Value], base: &str, rules: &PriceRules<'_>) -> Result<Feed, FeedError> {
+    // Once for the feed. Otherwise every product would be a fault of its own.
     rules.currency.ok_or(FeedError::NoCurrency)?;
     let mut feed = Feed::new(FeedFormat::Shopify);
     for product in products {
@@ -33,6 +34,7 @@ pub fn shopify_event(
     currency: &str,
 ) -> Result<Option<ShopEvent>, ProductError> {
     let id = || text(body, "id").ok_or(ProductError::NoId);
+    // A draft or an archived product is pushed as an update, and is not for visitors.
     let is_sold = body.get("status").and_then(Value::as_str).is_none_or(|status| status == "active")
         && body.get("published_at").is_none_or(|moment| !moment.is_null());
     match topic {
@@ -56,6 +58,7 @@ fn draft(product: &Value, origin: &str) -> Draft {
     let price_varies = offered().any(|variant| amount_of(variant) != shown.and_then(amount_of));
     let cost = |name: &str| shown.and_then(|variant| text(variant, name)).unwrap_or_default();
     let (price, before) = (cost("price"), cost("compare_at_price"));
+    // Shops leave an old `compare_at_price` that is lower. It is no sale.
     let (price, sale_price) = if is_more(&before, &price) {
         (Cost::of_number(before), Cost::of_number(price))
     } else {

@@ -40,6 +40,7 @@ pub(super) fn read(text: &str, rules: &PriceRules<'_>) -> Result<Feed, FeedError
     records(text, delimiter, |record| {
         match &columns {
             None => columns = Some(Columns::of(record)?),
+            // Spreadsheets end a table with rows of nothing but delimiters.
             Some(columns) if record.iter().any(|cell| !cell.trim().is_empty()) => {
                 feed.add(columns.draft(record), rules);
             }

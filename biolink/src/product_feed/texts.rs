@@ -15,6 +15,7 @@ pub(super) fn one_line(text: &str, max: usize) -> String {
         return line.to_owned();
     }
     let cut: String = line.chars().take(max.saturating_sub(1)).collect();
+    // Not near the beginning, or a long word would take the whole text with it.
     let space = cut.rfind(' ').filter(|space| *space > cut.len() / 2);
     let kept = space.and_then(|space| cut.get(..space)).unwrap_or(&cut);
     format!("{}\u{2026}", kept.trim_end())

@@ -40,6 +40,7 @@ impl FeedProduct {
     /// Adds tags, so that a filter finds the product by each of its variants.
     fn add_tags(&mut self, tags: Vec<String>) {
         self.tags.extend(tags);
+        // Sorted, so that the order of the variants does not make a product look changed.
         self.tags.sort_unstable();
         self.tags.dedup();
         self.tags.truncate(Self::MAX_TAGS);

@@ -63,6 +63,7 @@ enum Field {
 /// the first of them is.
 pub(super) fn read(text: &str, rules: &PriceRules<'_>) -> Result<Feed, FeedError> {
     let error = match read_strictly(text, rules) {
+        // Only then is it read again: most feeds are well-formed, and are read once.
         Err(error @ FeedError::Xml { .. }) => error,
         read => return read,
     };
@@ -127,8 +128,10 @@ impl Parser {
             }
             return Ok(());
         }
+        // Many feeds use `g:` and forget to bind it.
         let is_own = prefix.is_some() && prefix == Some(self.prefix.as_deref().unwrap_or("g"));
         if let Some(item) = &mut self.item
+            // Only children of the item: a title within a shipping element is not the product's.
             && self.depth == item.depth.saturating_add(1)
         {
             item.text.clear();

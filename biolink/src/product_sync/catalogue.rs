@@ -25,6 +25,7 @@ impl Catalogue {
     /// Returns true if a feed lacks more than four fifths of at least ten products that are kept.
     pub(super) fn would_lose_most(&self, feed: &Feed) -> bool {
         let lost = self.0.iter().filter(|product| !feed.has(&product.external_id)).count();
+        // A shop with few products may well replace them all.
         self.0.len() >= BRAKE_FROM && lost.saturating_mul(5) > self.0.len().saturating_mul(4)
     }
 
@@ -37,12 +38,14 @@ impl Catalogue {
         now: UnixMillis,
     ) {
         self.0.retain(|product| !deletes.contains(&product.external_id));
+        // In reverse, because each is inserted at the front: they stand in the order of the push.
         for product in upserts.into_iter().rev() {
             match self.0.iter_mut().find(|kept| kept.external_id == product.external_id) {
                 Some(kept) => *kept = product,
                 None => self.0.insert(0, product),
             }
         }
+        // Again over all: a push may have changed what the filter looks at.
         self.0 = selection.select(&self.0, MAX_KEPT, now);
     }
 

@@ -158,6 +158,7 @@ fn own(body: &str, rules: PriceRules<'_>) -> Result<Pushed, PushError> {
         return Ok(Pushed::Ping);
     }
     let body = parse(body)?;
+    // A shop without our format can still say that something has changed.
     if body.get("upsert").is_none() && body.get("delete").is_none() {
         return Ok(Pushed::Ping);
     }

@@ -24,6 +24,8 @@ impl PushedSince {
         if self.pushes.iter().map(|(upserts, deletes)| upserts.len() + deletes.len()).sum::<usize>()
             > MAX_CHANGES
         {
+            // Dropped whole: a part of the pushes over the feed would be a state that the shop
+            // never had.
             *self = Self { pushes: Vec::new(), is_truncated: true };
         }
     }

@@ -29,6 +29,7 @@ pub(super) fn next(id: &SourceId, now: UnixMillis) -> UnixMillis {
 pub(super) fn after_failure(failures: u32, retry_after_ms: Option<u64>, now: UnixMillis) -> UnixMillis {
     let doublings = failures.saturating_sub(1).min(8).saturating_mul(2);
     let wait = RETRY_MS.saturating_mul(1 << doublings).min(INTERVAL_MS);
+    // Bounded: a mistake in the header must not stop a source for a year.
     now.plus(wait.max(retry_after_ms.unwrap_or(0).min(MAX_RETRY_AFTER_MS)))
 }
 

@@ -74,6 +74,7 @@ impl Source {
         let mut members = self.settings.describe();
         merge(&mut members, patch);
         let settings = read(members, write)?;
+        // Not after push was off: a secret of that time may be known to whoever had access then.
         let kept = self.secret.clone().filter(|_| self.settings.push && write.given.is_none());
         let secret = settings.push.then(|| kept.unwrap_or_else(|| write.secret().clone()));
         if settings == self.settings && secret == self.secret {
@@ -150,6 +151,7 @@ impl SourceWrite {
             write.faults.push(("#/url".to_owned(), error.to_string()));
         }
         let secret =
+            // Taken out: the body goes on to the account, which stores no secret in clear.
             members.get_mut("push").and_then(Value::as_object_mut).and_then(|push| push.remove("secret"));
         match secret {
             None | Some(Value::Null) => {}
@@ -174,6 +176,7 @@ impl SourceWrite {
 fn read(members: Map<String, Value>, write: &SourceWrite) -> Result<SourceSettings, Problem> {
     let mut fields = Fields::of(members);
     let faults = write.faults.iter().cloned();
+    // Together with the others, so that a client sees all faults at once.
     fields.add_errors(faults.map(|(pointer, detail)| FieldError { pointer, detail }).collect());
     fields.ignore(READ_ONLY);
     let settings = SourceSettings::read(&mut fields);

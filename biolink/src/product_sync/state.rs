@@ -152,11 +152,13 @@ impl SyncState {
         if self.source.as_ref().is_some_and(|known| source.version < known.version) {
             return;
         }
+        // Whether it takes pushes changes nothing of the feed, which need not be fetched for it.
         let feed = |source: &Source| SourceSettings { push: false, ..source.settings.clone() };
         let is_new = self.source.as_ref().is_none_or(|known| feed(known) != feed(&source));
         self.account = Some(account);
         self.source = Some(source);
         if is_new {
+            // They are of another feed. With them, the new one could look unchanged.
             (self.etag, self.last_modified, self.digest, self.held) = (None, None, None, false);
             (self.failures, self.failing_since) = (0, None);
             self.next_run = Some(Planned { at: now, trigger: RunTrigger::Settings });
@@ -181,6 +183,8 @@ impl SyncState {
     /// Has the feed fetched because the shop asks for it: once a minute at most.
     pub fn ping(&mut self, now: UnixMillis) {
         let at = self.last_run_at.map_or(now, |last| last.plus(PUSHED_REFRESH_MS)).max(now);
+        // Never later than planned: a shop that pings without end would put its own fetch off for
+        // ever.
         if self.next_run.is_none_or(|planned| at < planned.at) {
             self.next_run = Some(Planned { at, trigger: RunTrigger::Push });
         }
@@ -206,6 +210,7 @@ impl SyncState {
         let Some(source) = &self.source else { return 0 };
         let changed = upserts.len().saturating_add(deletes.len());
         if let Some(since) = &mut self.pushed_since {
+            // The feed on its way may be older than the push, and would undo it.
             since.add(&upserts, deletes);
         }
         catalogue.push(upserts, deletes, &source.settings.selection, now);
@@ -228,6 +233,7 @@ impl SyncState {
         let planned = self.next_run.filter(|planned| planned.at <= now)?;
         let source = self.source.as_ref()?;
         let mut validators = Vec::new();
+        // An owner who asks for it doubts what is known, validators included.
         if planned.trigger != RunTrigger::Refresh {
             validators.extend(self.etag.clone().map(|etag| ("if-none-match", etag)));
             validators.extend(self.last_modified.clone().map(|moment| ("if-modified-since", moment)));
@@ -314,11 +320,13 @@ impl SyncState {
 
     /// Takes in how an edit ended. What was pushed meanwhile is still to be given.
     pub fn settle(&mut self, edit: &ProductEdit, outcome: EditOutcome, now: UnixMillis) {
+        // What was planned since has number 0, and stays.
         let pending = self.pending.take_if(|pending| pending.sent == edit.number);
         match outcome {
             EditOutcome::Applied(applied) => {
                 self.edited_at = Some(now);
                 if edit.number == self.edits {
+                    // Only of the newest edit. A later one may have overtaken this reply.
                     (self.digest, self.shown) = (Some(digest(&edit.products)), applied.shown);
                 }
                 let Some(pending) = pending else { return };
@@ -383,6 +391,7 @@ impl SyncState {
     }
 
     fn hold(&mut self, run: Run, now: UnixMillis) {
+        // The first moment: runs in between must not put its end off.
         if !self.held {
             (self.held, self.held_at) = (true, Some(now));
         }

@@ -19,6 +19,7 @@ const ROOTS: [&str; 8] = ["pages", "webhooks", "events", "admin", "hooks", "imag
 /// if there is none. The segment is shown, unless it looks like an API key.
 pub(super) fn explain(path: &str) -> Option<Problem> {
     let segments: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
+    // First: any other path is a page, and nine ids in each segment would be tried for nothing.
     if !ROOTS.contains(segments.first()?) {
         return None;
     }

@@ -45,9 +45,11 @@ pub fn additions(parts: &[Part], received: &Received, reset_at: UnixMillis) -> (
     let (mut rows, mut errors) = (Vec::<Row>::new(), Vec::new());
     let mut known = received.clone();
     for part in parts.iter() {
+        // A message whose reply was lost comes again, maybe twice within one delivery.
         if known.contains(&part.isolate, part.number) {
             continue;
         }
+        // Also of one that cannot be read: it would be tried again for days, and never be readable.
         known.insert(&part.isolate, part.rows.previous, part.number);
         let segment = match part.rows.segment() {
             Ok(segment) => since(segment, reset_at),
@@ -69,6 +71,7 @@ pub fn additions(parts: &[Part], received: &Received, reset_at: UnixMillis) -> (
 
 /// Returns a segment without what is before `reset_at`.
 fn since(segment: Segment, reset_at: UnixMillis) -> Segment {
+    // In nearly every case, and then nothing is copied.
     if segment.span().is_none_or(|(first, _)| reset_at <= first) {
         return segment;
     }

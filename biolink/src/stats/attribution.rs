@@ -73,13 +73,17 @@ impl Origins {
         segment.attribute(|second, visitor| {
             let views = self.views.get(*self.visitors.get(&visitor)? as usize)?;
             let last = |until: u32| views.iter().rfind(|view| view.second <= until);
+            // Only if there is none before: the skew must not prefer a later view to an earlier
+            // one.
             let view = last(second).or_else(|| last(second.saturating_add(SKEW)))?;
             self.origins.get(view.origin as usize)
         });
     }
 
     fn place(&mut self, origin: Origin) -> Option<u32> {
+        // A separator, without which `a` and `bc` would be the same origin as `ab` and `c`.
         let parts = origin.each_ref().map(|value| [value.as_bytes(), b"\0"]);
+        // Cryptographic, because visitors choose the values and could make two of them collide.
         let hash = sha256(parts.as_flattened());
         let hash = u64::from_be_bytes(*hash.first_chunk()?);
         let place = next(&mut self.places, hash, MAX_ORIGINS)?;
@@ -106,6 +110,7 @@ fn remember(views: &mut Vec<View>, view: View) {
     if at.checked_sub(1).and_then(|before| views.get(before)).is_some_and(|it| it.origin == view.origin) {
         return;
     }
+    // The one that follows is no longer the first of its origin.
     if views.get(at).is_some_and(|next| next.origin == view.origin) {
         views.remove(at);
     }

@@ -43,6 +43,7 @@ pub fn outbox_texts(segment: &Segment, wanted: KindSet) -> Vec<String> {
     let mut texts = Vec::new();
     while found.peek().is_some() {
         let mut row = Segment::new(segment.day());
+        // In parts: a row of the outbox is one value of the database, whose size has a limit.
         found.by_ref().take(MAX_EVENTS).for_each(|event| row.push(&event));
         texts.push(row.to_text());
     }

@@ -50,6 +50,7 @@ impl Agent {
         let words = Words::read(&text);
         let app = words.app();
         match bot::classify(&text, app.is_some()) {
+            // Nothing of the device, which a program makes up.
             bot @ Some(_) => Self { device: Device::Other, browser: None, os: None, app: None, bot },
             None => Self { device: words.device(), browser: words.browser(), os: words.os(), app, bot: None },
         }

@@ -73,6 +73,7 @@ impl Card {
     ) -> Self {
         let has_destination =
             |kind: LinkType| !matches!(kind, LinkType::Heading | LinkType::Text | LinkType::Divider);
+        // Numbered before they are filtered: the position is the one that the page shows.
         let links = document.links.iter().zip(1..).filter(|(link, _)| has_destination(link.kind));
         Self {
             id,

@@ -89,9 +89,12 @@ impl EncryptionKeys {
     /// Returns a secret of any kind encrypted for its owner. The nonce must be random.
     pub fn seal_bytes(&self, secret: &[u8], owner: &str, nonce: &Nonce) -> SealedSecret {
         let (version, key) = self.0.current();
+        // The owner is authenticated too, so that a secret that is copied to another account is
+        // refused.
         let payload = Payload { msg: secret, aad: owner.as_bytes() };
         // It fails for 256 GiB and more.
         let ciphertext = cipher(key).encrypt(&(*nonce).into(), payload).unwrap_or_default();
+        // With its version, so that a rotation need not encrypt everything again at once.
         let mut stored = vec![version];
         stored.extend_from_slice(nonce);
         stored.extend_from_slice(&ciphertext);

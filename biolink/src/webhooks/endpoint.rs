@@ -112,6 +112,8 @@ impl Endpoint {
     pub fn update(&mut self, input: EndpointInput, now: UnixMillis) {
         let is_moved = self.url.as_deref() != input.url.as_ref().map(FetchUrl::as_str);
         let is_enabled_again = input.enabled && !self.is_active();
+        // The failures are those of the old address. With them, the new one would begin near its
+        // end.
         if is_moved || is_enabled_again {
             self.health.reset();
         }
@@ -175,6 +177,7 @@ impl Endpoint {
             self.health.record_gone(now);
             return EndpointChange::Disabled(DisabledReason::Gone);
         }
+        // Before the failure is recorded: the owner is told once, when the circuit opens.
         let was_open = self.health.is_open();
         match self.health.record_failure(now) {
             Some(reason) => EndpointChange::Disabled(reason),

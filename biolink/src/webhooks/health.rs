@@ -86,6 +86,8 @@ impl Health {
     /// Records a delivered event, and closes the circuit.
     pub fn record_success(&mut self, now: UnixMillis) -> Recovery {
         let recovery = if self.is_open() { Recovery::Recovered } else { Recovery::None };
+        // It stays disabled: an attempt that was in flight must not enable what its owner was told
+        // is off.
         *self = Self { last_success_at: Some(now), disabled: self.disabled, ..Self::default() };
         recovery
     }
@@ -96,6 +98,7 @@ impl Health {
         let last = self.last_failure_at.replace(now).unwrap_or(now);
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
         self.plan_probe(now);
+        // Two failures with days of silence between them say nothing about the time between.
         let is_spent = now.since(since) >= BUDGET_MS && last.since(since) >= APART_MS;
         if is_spent && self.disabled.is_none() {
             self.disabled = Some(Disabled { reason: DisabledReason::Failing, at: now });

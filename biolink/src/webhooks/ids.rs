@@ -40,6 +40,8 @@ macro_rules! numbered {
             /// Returns its number, at most [`MAX_NUMBER`]. A store must compare the whole id with the
             /// one that it has.
             pub fn number(&self) -> u64 {
+                // An id comes from a client. A greater number is none that the database could look
+                // for.
                 self.0.first_chunk().copied().map_or(0, u64::from_be_bytes).min(MAX_NUMBER)
             }
         }

@@ -62,6 +62,7 @@ impl RateMeter {
         let drained = self.drained(now);
         let level_ms = drained.saturating_add(events.saturating_mul(EVENT_MS)).min(MAX_LEVEL_MS);
         let is_high = level_ms > HIGH_MS || (self.is_high && drained > 0);
+        // A clock that goes back must not drain the same time twice.
         *self = Self { level_ms, at: now.max(self.at), is_high };
     }
 

@@ -60,6 +60,7 @@ impl FinishedAttempt {
         };
         let due = self.ended_at.plus(self.delay_ms(*delay_s, entropy));
         let is_last = self.number.saturating_add(1) == MAX_ATTEMPTS;
+        // The spread may have made the delays before it shorter, in sum by hours.
         NextStep::RetryAt(if is_last { due.max(self.first_at.plus(SPAN_MS)) } else { due })
     }
 
@@ -67,7 +68,10 @@ impl FinishedAttempt {
         let floor_ms = if self.result.is_overload() { OVERLOAD_S * 1000 } else { 0 };
         let base_ms = (delay_s * 1000).max(floor_ms);
         match self.result.retry_after_ms() {
+            // Bounded on both sides: a receiver may slow retries down, and neither stop nor hurry
+            // them.
             Some(wanted_ms) => wanted_ms.clamp(base_ms, base_ms * 2),
+            // Spread, so that what failed together in an outage does not come back in one moment.
             None => (base_ms * (800 + entropy % 401) / 1000).max(floor_ms),
         }
     }

@@ -166,12 +166,14 @@ pub fn verify<'a>(
         |name| header(name).filter(|value| !value.is_empty()).ok_or(SignatureError::MissingHeader(name));
     let id = required(HEADER_ID)?;
     let timestamp = required(HEADER_TIMESTAMP)?;
+    // Before the signature, which costs more, and of which an old message has a valid one.
     check_age(timestamp, now)?;
     check_signatures(required(HEADER_SIGNATURE)?, secrets, |secret| secret.mac(id, timestamp, body))?;
     Ok(id)
 }
 
 fn check_age(timestamp: &str, now: UnixMillis) -> Result<(), SignatureError> {
+    // `parse` takes a plus sign too, and what is signed is the text.
     let is_number = timestamp.bytes().all(|byte| byte.is_ascii_digit());
     let signed = timestamp.parse::<u64>().ok().filter(|_| is_number);
     let (signed, now) = (signed.ok_or(SignatureError::MalformedTimestamp)?, now.seconds());
@@ -188,6 +190,7 @@ fn check_signatures(
     mac: impl Fn(&WebhookSecret) -> [u8; 32],
 ) -> Result<(), SignatureError> {
     let known = value.split(' ').filter_map(|one| one.strip_prefix(VERSION)).take(MAX_SIGNATURES);
+    // One that cannot be decoded is empty and matches nothing. The others may still.
     let known: Vec<_> = known.map(|encoded| STANDARD.decode(encoded).unwrap_or_default()).collect();
     if known.is_empty() {
         return Err(SignatureError::NoSignature);

@@ -137,10 +137,12 @@ impl Delivery {
 
     /// Adds an attempt. The oldest give way.
     pub fn add_attempt(&mut self, attempt: DeliveryAttempt) {
+        // Also after a retry by hand, whose schedule begins anew.
         if self.tries == 0 {
             self.first_at = attempt.at;
         }
         self.attempts.push(attempt);
+        // Retries by hand have no limit, and the row of the delivery has one.
         let surplus = self.attempts.len().saturating_sub(MAX_ATTEMPTS);
         self.attempts.drain(..surplus);
         self.tries = self.tries.saturating_add(1);
@@ -169,6 +171,7 @@ impl Delivery {
     /// Returns the delivery as the API shows it. `event_ids` are those of its events, and `probe` is the
     /// moment before which its endpoint gets nothing but tests.
     pub fn describe(&self, event_ids: &[String], probe: Option<UnixMillis>) -> Value {
+        // A test is sent while the circuit is open too.
         let probe = probe.filter(|_| !self.is_test());
         let next = match self.state {
             DeliveryState::Collecting | DeliveryState::Pending => {

@@ -150,6 +150,7 @@ impl Endpoints {
     }
 
     fn create(&mut self, call: &EndpointCall<'_>, body: &str) -> Result<Response, Problem> {
+        // First: the limit below must not refuse a retry of what was created.
         if let Some(response) = self.replay(call)? {
             return Ok(response);
         }
@@ -185,6 +186,7 @@ impl Endpoints {
         let Some(known) = self.created.iter().find(|created| created.once.name == once.name) else {
             return Ok(None);
         };
+        // Another request under the same key is a mistake of the client, and no retry.
         if known.once.fingerprint != once.fingerprint {
             return Err(idempotency_key_reused());
         }
@@ -200,6 +202,7 @@ impl Endpoints {
     fn patch(&mut self, call: &EndpointCall<'_>, id: &EndpointId, body: &str) -> Result<Response, Problem> {
         let endpoint = self.find_mut(id).ok_or_else(|| webhook_unknown(id))?;
         let before = headers(call, endpoint)?;
+        // On a copy, because a dry run must answer with the change and leave the endpoint as it is.
         let mut changed = endpoint.clone();
         let mut input =
             EndpointInput::patch(&changed, &before, body.as_bytes(), call.policy, &call.request.pages)?;
@@ -246,6 +249,7 @@ impl<'a> Drawn<'a> {
     }
 
     fn bytes<const N: usize>(&self, name: &str) -> [u8; N] {
+        // By name, so that the id, which is public, says nothing of the secret of the same seed.
         let digest = sha256(&[b"utg.webhooks.v1", self.0, name.as_bytes()]);
         digest.first_chunk().copied().unwrap_or([0; N])
     }

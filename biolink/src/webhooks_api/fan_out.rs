@@ -59,6 +59,7 @@ pub fn fan_out<E: FnMut() -> [u8; 8]>(
     if wanted.is_empty() || !endpoint.is_receiver() {
         return Vec::new();
     }
+    // Before the mode is asked, so that the event which makes it a burst is in a batch already.
     endpoint.rate.record(now, wanted.len() as u64);
     let waiting = usize::try_from(waiting).unwrap_or(usize::MAX);
     if !endpoint.mode.is_batching(&endpoint.rate, now, waiting) {
@@ -102,8 +103,10 @@ pub fn replay_of<E: FnMut() -> [u8; 8]>(
     numbers: &mut DeliveryNumbers<'_, E>,
     now: UnixMillis,
 ) -> Vec<Delivery> {
+    // A replay must not count as traffic, or later events would come in batches.
     let mut endpoint = endpoint.clone();
     let mut again = fan_out(&mut endpoint, events, None, events.len() as u64, numbers, now);
+    // An open batch too, for which no further events come.
     again.iter_mut().for_each(|delivery| delivery.restart(now));
     again
 }

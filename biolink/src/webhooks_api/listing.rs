@@ -35,6 +35,7 @@ impl EventQuery {
     /// more than the reader wants if there are more. `oldest` is the first event that is kept.
     pub fn render(&self, mut found: Vec<(u64, String)>, oldest: Option<u64>) -> Response {
         let has_more = cut(&mut found, self.limit);
+        // Without an event, the reader's own place, so that it never begins again.
         let after = found.last().map_or(self.after, |(sequence, _)| *sequence);
         let bodies: Vec<String> = found.into_iter().map(|(_, body)| body).collect();
         // The events are JSON already.

@@ -27,6 +27,7 @@ pub(super) fn write(
         let ignored = body.name("ignored");
         match query.counts_ignored() {
             true => Object::write(ignored, |ignored| write_ignored(ignored, &report.all.ignored)),
+            // Not zeros: nobody knows which ignored events would have passed the filter.
             false => ignored.push_str("null"),
         }
         if query.request.compares {
@@ -82,6 +83,7 @@ fn write_ignored(object: &mut Object<'_>, counts: &[IgnoredCount]) {
     let others = || counts.iter().filter(|count| !KNOWN.contains(&count.reason.as_str()));
     let unknown: u64 =
         others().filter(|count| !count.reason.starts_with(BOT)).map(|count| count.events).sum();
+    // A reason of a newer program. Left out, the sum of the reasons would be too small.
     if unknown > 0 {
         object.number("other", unknown);
     }

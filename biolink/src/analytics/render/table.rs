@@ -114,6 +114,7 @@ fn values_table(
     let mut columns = label_columns(group);
     columns.extend(metric_names(metrics));
     let views = |tally: &Tally| match group {
+        // A link has no views of its own. Its rate is by those of the pages.
         GroupBy::Link | GroupBy::Product => report.all.totals.get(Count::Views),
         _ => tally.get(Count::Views),
     };
@@ -149,6 +150,7 @@ fn top(values: &GroupReport, metrics: Metrics, limit: usize) -> (Vec<&ValueCount
         for (at, (count, row)) in rest.iter().enumerate() {
             let is_better = best
                 .and_then(|best| rest.get(best))
+                // By value among equals, so that the same question has the same rows each time.
                 .is_none_or(|(most, other)| count > most || count == most && row.value < other.value);
             best = if is_better { Some(at) } else { best };
         }

@@ -32,6 +32,7 @@ impl UrlParts {
     /// # Errors
     /// Returns the first rule that it breaks.
     pub(crate) fn parse(text: &str) -> Result<Self, UrlError> {
+        // Before all else, which takes time by the length of the text.
         if text.len() > WebUrl::MAX_LEN {
             return Err(UrlError::TooLong);
         }
@@ -99,6 +100,7 @@ fn without_dot_segments(path: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut segments = path.strip_prefix('/').unwrap_or(path).split('/').peekable();
     while let Some(segment) = segments.next() {
+        // Browsers read an escaped dot as one. A check of the plain path would see another address.
         let dots = segment.to_ascii_lowercase().replace("%2e", ".");
         match dots.as_str() {
             "." => {}
@@ -117,6 +119,7 @@ fn without_dot_segments(path: &str) -> String {
 
 /// Returns a port; `None` for the usual one of the scheme.
 fn parse_port(text: &str, is_https: bool) -> Result<Option<u16>, UrlError> {
+    // `parse` takes a plus sign too.
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let port = text.parse::<u16>().ok().filter(|port| digits && *port > 0).ok_or(UrlError::Malformed)?;
     let usual = if is_https { 443 } else { 80 };

@@ -85,6 +85,7 @@ impl Account {
             }
         }
         for meta in self.pages.iter().filter(|meta| page.is_none_or(|id| id == meta.id)) {
+            // Former slugs and the code too, which would lead to a page that is gone.
             for slug in meta.slugs() {
                 self.outbox.publish(call.account, slug, now);
             }

@@ -55,6 +55,7 @@ impl DomainInput {
     /// As [`read`](Self::read).
     pub(super) fn read_patch(body: &str) -> Result<Option<PageId>, Problem> {
         let mut fields = Fields::read(body.as_bytes())?;
+        // Left out, it would read as null, and the domain would show nothing.
         if !fields.contains("page_id") {
             fields.add_error("page_id", "is missing; it is the id of a page, or null".to_owned());
         }

@@ -48,6 +48,7 @@ impl Account {
         let check = domain.begin_check(claim, now);
         if let Some(claim) = check.claim {
             let task = Task::Host { account, host: check.host.clone(), claim };
+            // Written down before the claim is made. It takes the claim back, whatever happens.
             self.outbox.add(task, now.plus(BUSY_MS));
         }
         Some(check)
@@ -63,6 +64,7 @@ impl Account {
         let domain = self.domains.iter_mut().find(|domain| domain.id == check.id);
         if let (Some(claim), Proof::Proved, Some(domain)) = (check.claim, proof, domain)
             && !domain.is_active()
+            // A check that took too long finds its claim about to be taken back.
             && self.outbox.holds(claim, now)
         {
             self.outbox.keep(claim);
@@ -92,6 +94,7 @@ impl Account {
         for domain in self.domains.iter_mut().filter(|domain| domain.is_active()) {
             let page = domain.page.and_then(|id| self.pages.iter().find(|page| page.id == id));
             let slug = page.map(|page| page.slug.clone());
+            // The page was deleted. The domain stays, for another page.
             if domain.page.is_some() && slug.is_none() {
                 domain.page = None;
             }

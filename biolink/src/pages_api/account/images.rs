@@ -40,6 +40,7 @@ impl Account {
     /// the file will be deleted too.
     pub fn image_stored(&mut self, id: &ImageId, now: UnixMillis) -> bool {
         let Some(image) = self.images.iter_mut().find(|image| image.file.id == *id) else {
+            // The file was stored after its deletion was done, and nobody would delete it again.
             self.outbox.add(Task::DropImage(*id), now);
             return false;
         };
@@ -71,6 +72,7 @@ impl Account {
         if self.suspended.is_some() {
             return Err(page_suspended());
         }
+        // The id is a digest of the file, so that a repeated upload finds it.
         if let Some(image) = self.image(&file.id) {
             return Ok(Response::json(image.describe(&call.base).to_string()));
         }
@@ -78,6 +80,7 @@ impl Account {
         if self.outbox.is_dropping(file.id, now) {
             return Err(images_unavailable());
         }
+        // Before they are counted: uploads that broke off must not fill the account.
         self.forget_lost_images(now);
         let used: u64 = self.images.iter().map(|image| u64::from(image.file.bytes)).sum();
         let is_full = u32::try_from(self.images.len()).unwrap_or(u32::MAX) >= policy::IMAGES;
@@ -90,6 +93,7 @@ impl Account {
             return Ok(Response::json(body));
         }
         self.images.push(image);
+        // Noted before the file is stored. It is dropped again once the account knows that it is.
         self.outbox.add(Task::DropImage(file.id), now.plus(STORE_MS));
         Ok(Response::created(body, format!("/images/{}", file.id)))
     }
@@ -154,6 +158,7 @@ impl Account {
     }
 
     fn check_image(&self, url: &mut String, base: &str) -> Option<String> {
+        // Responses show whole addresses, which clients send back.
         let id = ImageUrl::own(url.strip_prefix(base).unwrap_or(url))?;
         *url = ImageUrl::Own(id).to_string();
         self.image(&id).is_none().then(|| format!("names {id}, which is no image of this account"))

@@ -190,6 +190,7 @@ impl Outbox {
 
     /// Returns true if a claim was made and is not about to be taken back.
     pub(super) fn holds(&self, number: u64, now: UnixMillis) -> bool {
+        // After a failed attempt nobody knows whether the claim was taken back.
         self.0.iter().any(|pending| pending.takes_back(number) && pending.failures == 0 && now < pending.due)
     }
 
@@ -211,6 +212,8 @@ impl Outbox {
     pub(super) fn due(&mut self, now: UnixMillis) -> Vec<Task> {
         let due = self.0.iter_mut().filter(|pending| pending.due <= now);
         due.map(|pending| {
+            // Remembered, so that a task which is wanted again while it is under way runs once
+            // more.
             pending.taken = pending.wanted;
             pending.task.clone()
         })
@@ -236,6 +239,7 @@ impl Outbox {
     pub(super) fn add(&mut self, task: Task, due: UnixMillis) {
         match self.0.iter_mut().find(|pending| pending.task == task) {
             Some(pending) => {
+                // Once for all who want it: ten edits of a page are one snapshot.
                 pending.due = pending.due.min(due);
                 pending.wanted = pending.wanted.wrapping_add(1);
             }

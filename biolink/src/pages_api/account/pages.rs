@@ -60,6 +60,8 @@ impl Account {
         }
         let slug = input.slug.clone().unwrap_or(drawn_slug);
         self.check_held(&slug)?;
+        // The last check, because it may ask another object: nothing is claimed for a page that is
+        // refused.
         self.check_claim(call, &slug, id, now)?;
         let meta = PageMeta {
             id,
@@ -86,7 +88,9 @@ impl Account {
         if !call.dry_run {
             let response = self.shown(201, &meta, &content, &call.base);
             let response = response.with_headers([("location", format!("/pages/{id}"))]);
+            // Before it is published, so that no older page redirects from it.
             self.forget_former(&meta.slug);
+            // The claim is used. Without this, the outbox would take it back.
             self.outbox.keep(call.claim_number());
             self.outbox.publish(call.account, &meta.slug, now);
             self.outbox.index(call.account, id, now);
@@ -96,6 +100,7 @@ impl Account {
                 self.outbox.subscribe(call.account, id, now);
             }
             self.announce(call, None, (&meta, &content), Trigger::Api, now);
+            // By id and not at the end: the clocks of two machines may give ids in another order.
             let place = self.pages.partition_point(|page| page.id < meta.id);
             self.pages.insert(place, meta);
             return Ok((response, writes));
@@ -134,6 +139,7 @@ impl Account {
         if let Some(slug) = slug.clone() {
             self.check_held(&slug)?;
             self.check_claim(call, &slug, *id, now)?;
+            // A page that takes a former slug back must not redirect to itself.
             meta.former_slugs.retain(|former| former.slug != slug);
             meta.former_slugs.push(FormerSlug {
                 is_code: false,
@@ -155,6 +161,7 @@ impl Account {
             self.forget_former(&meta.slug);
             self.outbox.keep(call.claim_number());
             self.outbox.release(&former, owner, former_claim, now.plus(REDIRECT_MS), now);
+            // All of them name the slug to which they lead, which is another one now.
             let others = meta.former_slugs.iter().map(|former| &former.slug).chain(&meta.code);
             others.for_each(|slug| self.outbox.publish(call.account, slug, now));
         }
@@ -210,6 +217,7 @@ impl Account {
         let (owner, until) = (Owner { account, page: meta.id }, now.plus(RESERVED_MS));
         self.pages.retain(|page| page.id != meta.id);
         self.outbox.index(account, meta.id, now);
+        // Queued and not sent: an object that is down must not keep an owner from deleting a page.
         self.outbox.add(Task::PurgeEvents(meta.id), now);
         if self.subscriptions.is_some() {
             self.outbox.add(Task::PurgeWebhooks { account, page: meta.id }, now);
@@ -247,6 +255,7 @@ impl Account {
                 ClaimOutcome::Granted | ClaimOutcome::Unknown => Err(account_unavailable().into()),
                 ClaimOutcome::Taken(free) => Err(slug_taken(slug, free).into()),
             },
+            // The claim is of another slug: the page was renamed while it was made.
             Some(_) => Err(account_unavailable().into()),
             None => Err(Unfinished::Claim(slug.clone(), page)),
         }
@@ -261,6 +270,7 @@ impl Account {
         }
         let former =
             self.pages.iter().flat_map(|page| &page.former_slugs).chain(&self.freed).chain(&self.reserved);
+        // Codes are drawn, and nobody else wants them.
         let former: Vec<_> = former.filter(|former| !former.is_code).collect();
         let held = self.pages.len().saturating_add(former.len());
         let Some(first) = former.iter().map(|former| former.until).min() else { return Ok(()) };
@@ -311,6 +321,7 @@ pub(super) fn changed(
     meta.external_id = input.external_id;
     meta.tags = input.tags;
     meta.title.clone_from(&next.document.title);
+    // Without a change there is no revision, so that repeated syncs do not push the owner's out.
     if content.is_some_and(|content| content.document.locale != next.document.locale) {
         meta.locale = Some(next.document.locale.clone());
     }
@@ -319,6 +330,7 @@ pub(super) fn changed(
         writes.push(Write::PutRevision(meta.id, meta.revision, next.clone()));
     }
     match input.status {
+        // To publish the same again changes nothing, and makes no event.
         Some(StatusChange::Publish) if meta.live_revision() != Some(meta.revision) => {
             meta.status = PageStatus::Published;
             meta.published_revision = Some(meta.revision);

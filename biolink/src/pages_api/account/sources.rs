@@ -60,6 +60,8 @@ impl Account {
             SourceCall::Patch(id, write) => {
                 let before = self.source_of(page, id)?;
                 let source = before.patch(write, now)?;
+                // Only a new one. Whoever may change a source need not be allowed the secret that
+                // it has.
                 let shown = source.secret.as_ref().filter(|_| source.secret != before.secret);
                 let body = source.describe(shown).to_string();
                 if !call.dry_run {
@@ -79,6 +81,7 @@ impl Account {
                     return read(Response::no_content());
                 }
                 let writes = self.store_synced(call, synced, now);
+                // After the products: they are found by the source that they come from.
                 self.drop_sources(call, |source| source.id == *id, now);
                 Ok((Response::no_content(), writes))
             }
@@ -188,6 +191,7 @@ impl Account {
             (None, _) => None,
         };
         if synced.meta.revision != before.revision {
+            // Otherwise ten syncs would push out every revision that the owner has made.
             synced.meta.forget_last_sync(before);
             let kept = synced.meta.revisions.iter().map(|(number, _)| *number).collect();
             synced.writes.push(Write::KeepRevisions(page, kept));

@@ -36,6 +36,7 @@ impl Account {
         content: impl FnOnce(PageId, u64) -> Result<Option<Content>, E>,
     ) -> Result<Option<Card>, E> {
         let Some(meta) = self.find(page) else { return Ok(None) };
+        // The live one: receivers get the names that visitors saw, and not those of a draft.
         let revision = meta.live_revision().unwrap_or(meta.revision);
         let Some(content) = content(*page, revision)? else { return Ok(Some(Card::unknown(*page))) };
         let external_id = meta.external_id.as_deref();
@@ -45,6 +46,7 @@ impl Account {
     /// Returns the revision that is live, if a publication is to be compared with it.
     pub(super) fn compared(&self, meta: &PageMeta) -> Option<u64> {
         let is_wanted = self.wanted(&meta.id).has(WebhookKind::PagePublished);
+        // Only if somebody wants it, because it costs a read of a whole page.
         meta.live_revision().filter(|live| is_wanted && *live != meta.revision)
     }
 

@@ -91,6 +91,7 @@ impl FetchError {
 
     /// Returns the error of a feed of which no item can be shown.
     pub fn of_items(feed: &Feed) -> Option<Self> {
+        // A feed without any item is a shop that sells nothing now, and no error.
         let fault = feed.faults.first().filter(|_| feed.products.is_empty())?;
         Some(Self::NoItem { items: feed.items, reason: fault.error.to_string() })
     }

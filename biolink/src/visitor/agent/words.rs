@@ -58,6 +58,7 @@ impl Words {
             Sign::Os(rank, name) => least(&mut self.os, rank, name),
             Sign::App(rank, name, followers) => {
                 let follower = after.first().is_some_and(|byte| followers.as_bytes().contains(byte));
+                // A word alone may be part of another name. What follows it tells the app.
                 if followers.is_empty() || follower {
                     least(&mut self.app, rank, name);
                 }
@@ -105,6 +106,7 @@ impl Words {
             return Some(app);
         }
         match self.browser {
+            // Before the rest: most browsers name Chrome too, and are not Chrome.
             Some((rank, name)) if rank < CHROME => Some(name),
             _ if self.has(WEB_VIEW) => Some("Android WebView"),
             Some((_, name)) => Some(name),

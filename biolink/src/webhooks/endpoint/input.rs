@@ -131,6 +131,8 @@ impl EndpointInput {
         let known = [known, endpoint.pages.as_deref().unwrap_or_default()].concat();
         let (mut merged, mut patch) = (describe::writable(endpoint), Fields::read(body)?.into_members());
         name_headers_in_lower_case(&mut patch);
+        // Their values are not in what a response shows. Without them, a patch of one would drop
+        // the others.
         merged.insert("headers".to_owned(), describe::texts(headers));
         let is_url_null = patch.get("url").is_some_and(Value::is_null);
         let url = patch.get("url").and_then(Value::as_str).and_then(|url| FetchUrl::parse(url, policy).ok());
@@ -209,6 +211,7 @@ fn headers_to_send_again<'h>(
 ) -> Vec<&'h str> {
     let sent = match patch.get("headers") {
         Some(Value::Object(sent)) => Some(sent),
+        // All are removed, so that none goes anywhere.
         Some(Value::Null) => return Vec::new(),
         _ => None,
     };
@@ -258,6 +261,7 @@ fn parse_pages(value: &Value, known: &[PageId]) -> Result<Vec<PageId>, InvalidVa
     for id in ids {
         let page = id.as_str().and_then(PageId::parse).filter(|page| !pages.contains(page));
         let page = page.ok_or_else(expected)?;
+        // Otherwise an endpoint could wait for the events of a page that nobody can have.
         if !known.contains(&page) {
             return Err(format!("has {page}, which is no page of the account").into());
         }
@@ -294,6 +298,7 @@ fn parse_header(name: &str, value: &Value) -> Result<String, InvalidValue> {
         return Err("is set by the gateway and cannot be changed".into());
     }
     let value = text(value)?.trim();
+    // A line break would begin another header (RFC 9110, section 5.5).
     let is_visible = value.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     if value.is_empty() || value.len() > MAX_HEADER_VALUE || !is_visible {
         return Err(format!("must have 1 to {MAX_HEADER_VALUE} visible ASCII characters").into());

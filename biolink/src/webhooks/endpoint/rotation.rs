@@ -72,9 +72,11 @@ impl Endpoint {
         let until = now.plus(grace_s.saturating_mul(1000));
         let mut secrets = vec![LiveSecret { secret, expires_at: None }];
         secrets.extend(self.secrets.iter().cloned().map(|old| LiveSecret {
+            // Never later than before: a secret that was ended early would come back to life.
             expires_at: Some(old.expires_at.map_or(until, |before| before.min(until))),
             ..old
         }));
+        // Before they are counted. Those that have expired must not keep the owner from a rotation.
         secrets.retain(|secret| secret.is_live(now));
         if secrets.len() > MAX_LIVE_SECRETS {
             let detail = format!(

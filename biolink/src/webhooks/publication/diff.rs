@@ -25,6 +25,8 @@ fn compare(
         (Some(Value::Object(before)), Some(Value::Object(now))) if depth > 0 => {
             let removed = before.keys().filter(|name| !now.contains_key(*name));
             for name in now.keys().chain(removed) {
+                // In this order: the other way around, the tilde of `~1` would be escaped again
+                // (RFC 6901, section 3).
                 let escaped = name.replace('~', "~0").replace('/', "~1");
                 within(place, &escaped, |place| {
                     compare(before.get(name), now.get(name), inner, place, pointers);
