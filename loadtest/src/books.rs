@@ -50,6 +50,8 @@ const INTERVAL: Duration = Duration::from_millis(100);
 pub(crate) async fn balance(summary: &Summary, sources: &CounterSources, before: &Counters) -> Option<Books> {
     let mut waited = Duration::ZERO;
     loop {
+        // The gateway counts a call when its exchange ends, which may be after the driver has the
+        // last byte. A single read would find differences that are gone a moment later.
         let books = Books::new(summary, &sources.read().await?.since(before));
         if books.is_balanced() || waited >= SETTLE {
             return Some(books);
@@ -71,6 +73,8 @@ impl Books {
                 OutcomeKey::Completed { status, code: None, .. } => {
                     *classes.entry(status / 100).or_default() += group.calls
                 }
+                // A call that was cut off may or may not have reached each counter, so it widens
+                // the ranges.
                 OutcomeKey::Failed(_) => books.in_doubt += group.calls,
             }
         }
@@ -114,6 +118,8 @@ impl Books {
         let by_edge = counters.edge.as_ref().map(|edge| &edge.problems);
         for (code, count) in counters.problems.iter().chain(by_edge).flatten() {
             if *count > 0 {
+                // A problem that others counted and the driver never got is a difference too, not a
+                // missing line.
                 codes.entry(code.clone()).or_insert(0);
             }
         }
@@ -131,6 +137,7 @@ impl Books {
     fn add_forwarded(&mut self, counters: &Counters) {
         let (Some(edge), Some(calls)) = (&counters.edge, &counters.calls) else { return };
         let (sent, received) = (edge.origin_requests, calls.values().sum());
+        // An attempt that was cut off is counted by the edge, and perhaps not by the gateway.
         if !(sent.saturating_sub(self.in_doubt)..=sent).contains(&received) {
             let difference = format!("forwarded: the edge sent {sent}, the gateway counted {received}");
             self.differences.push(difference);
@@ -162,6 +169,7 @@ impl Books {
 
     /// Returns true if another party counted, and nothing differs.
     pub(crate) fn is_balanced(&self) -> bool {
+        // Books in which nobody else counted balance trivially, and prove nothing.
         let is_compared = |line: &BookLine| line.edge.or(line.gateway).or(line.tools).is_some();
         self.differences.is_empty() && self.lines.iter().any(is_compared)
     }

@@ -79,6 +79,8 @@ pub async fn certify(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     for due in schedule {
         let (target, tls, request) = (target.clone(), tls.clone(), request.build());
         calls.spawn(async move {
+            // Each call has its own task: in a loop, a slow response would delay the calls of the
+            // burst.
             sleep_until(began + due).await;
             let sent = began.elapsed();
             let response = send_once(&target, &tls, request).await;
@@ -87,6 +89,7 @@ pub async fn certify(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     }
     let mut done = Vec::with_capacity(count);
     let mut tick = interval(PROGRESS_INTERVAL);
+    // The first tick comes at once, and would say that no call is done.
     tick.tick().await;
     while !calls.is_empty() {
         tokio::select! {
@@ -159,6 +162,7 @@ impl Template {
                 return Err("expected one key in the variable of --key-env".into());
             };
             let mut value = HeaderValue::from_str(key)?;
+            // The value is not shown where headers are printed for debugging.
             value.set_sensitive(true);
             headers.push((HeaderName::from_static(API_KEY), value));
         }

@@ -43,6 +43,8 @@ pub(crate) async fn read(
     calls: u64,
     wait: Duration,
 ) -> Option<Costs> {
+    // Meters flush and queues drain after the last response. Read at once, these operations would
+    // be missing.
     tokio::time::sleep(wait).await;
     let operations = crate::edge_counters::read(edge).await.ok()?.operations;
     Some(Costs::new(&difference(&operations, before), calls, &Prices::list()))
@@ -50,6 +52,7 @@ pub(crate) async fn read(
 
 impl Costs {
     fn new(operations: &Operations, calls: u64, prices: &Prices) -> Self {
+        // A run in which no call was sent must not divide by zero.
         let each = |count: u64| count as f64 / (calls as f64).max(1.0);
         let kinds = prices.of(operations).into_iter().filter(|(_, count, _)| *count > 0);
         let operations: Vec<OperationCost> = kinds

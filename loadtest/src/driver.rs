@@ -53,6 +53,8 @@ impl Driver {
     /// Returns an error if a connection cannot be opened within 5 seconds, or if the server does not
     /// speak HTTP/2 where that is wanted.
     pub(crate) async fn connect(options: DriverOptions) -> Result<Self, RequestError> {
+        // A server of HTTP/1 responds to the preface with 400, which the client would report as a
+        // broken connection. The probe can say what is wrong.
         if options.http2 && !options.target.tls {
             let checked = timeout(CONNECT_TIMEOUT, http2_probe::check(&options.target)).await;
             let checked = checked.unwrap_or_else(|_elapsed| Err(io::ErrorKind::TimedOut.into()));
@@ -62,6 +64,8 @@ impl Driver {
         let mut connections = Vec::new();
         for _ in 0..options.connections {
             let connection = Connection::open(&options, CONNECT_TIMEOUT).await?;
+            // Streams share the connection that was just opened, so that a run has as many
+            // connections as it says.
             connections.extend((1..options.streams).filter_map(|_| connection.another_stream()));
             connections.push(connection);
         }
@@ -78,6 +82,8 @@ impl Driver {
         stop: StopFlag,
         records: mpsc::Sender<Vec<CallRecord>>,
     ) {
+        // A bounded channel would hold the scheduler back when the target is slow, which is the
+        // closed loop that hides its latency.
         let (due_sender, due_calls) = async_channel::unbounded();
         let (end, workers_stop) = (schedule.duration(), stop.clone());
         let scheduler = thread::spawn(move || send_due_calls(&schedule, start, &stop, &due_sender));
@@ -108,6 +114,7 @@ fn send_due_calls(schedule: &Schedule, start: Instant, stop: &StopFlag, due_call
             if remaining.is_zero() {
                 break;
             }
+            // In parts, so that a run at one call a minute can be stopped.
             thread::sleep(remaining.min(STOP_CHECK_INTERVAL));
         }
         if due_calls.try_send(DueCall { nth, due, flow: None, next: due_calls.clone() }).is_err() {

@@ -29,6 +29,7 @@ pub(crate) type Operations = BTreeMap<String, u64>;
 /// Returns an error if there is no response.
 pub(crate) async fn read(edge: &HttpClient) -> Result<EdgeCounters, HttpError> {
     let counters = edge.send(Method::GET, "/", None, &[]).await?;
+    // A response of another shape counts nothing, and the books say so as a difference.
     Ok(serde_json::from_value(counters).unwrap_or_default())
 }
 
@@ -55,5 +56,6 @@ pub(crate) fn difference<K: Ord + Clone>(
     before: &BTreeMap<K, u64>,
 ) -> BTreeMap<K, u64> {
     let at = |key| before.get(key).copied().unwrap_or(0);
+    // A server that was restarted within the run counts from zero, which is less than before.
     now.iter().map(|(key, count)| (key.clone(), count.saturating_sub(at(key)))).collect()
 }

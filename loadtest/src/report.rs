@@ -204,6 +204,7 @@ impl Report {
         let latencies = summary.latencies(|_| true);
         let passed = outcome.checks.iter().all(|check| check.passed);
         Self {
+            // A run that was cut short may have failed later: its checks saw only a part.
             passed: passed && outcome.end == RunEnd::Planned,
             checks: outcome.checks,
             calls: CallCounts::new(summary),

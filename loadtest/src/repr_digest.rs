@@ -20,6 +20,7 @@ impl ReprDigest {
     pub(crate) fn stated_in(headers: &HeaderMap) -> Option<Self> {
         let value = headers.get(NAME)?.to_str().ok()?;
         let mut digests = value.split(',').map(str::trim);
+        // The header lists several algorithms; the tools always state this one.
         let text = digests.find_map(|digest| digest.strip_prefix("sha-256=:")?.strip_suffix(':'))?;
         // Text that is no Base64 is the digest of no body.
         Some(Self { stated: STANDARD.decode(text).unwrap_or_default(), received: Sha256::new() })

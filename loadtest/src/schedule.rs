@@ -94,6 +94,7 @@ impl Schedule {
         if first_call == 0 {
             return Err(ScheduleError::Empty);
         }
+        // A typo in a rate or a duration must not become a day of load on somebody's server.
         if !unbounded && (start > MAX_DURATION || first_call > MAX_CALLS) {
             return Err(ScheduleError::TooLong { seconds: start.as_secs(), calls: first_call });
         }
@@ -113,12 +114,14 @@ impl Schedule {
     /// Returns the number of calls of this shard.
     pub(crate) fn own_calls(&self) -> u64 {
         let (number, of) = (u64::from(self.shard.number) - 1, u64::from(self.shard.of));
+        // The first shards get the calls that are left over.
         (self.calls() + of - 1 - number) / of
     }
 
     /// Returns the most calls of all shards that are due within a minute.
     pub(crate) fn fullest_minute(&self) -> f64 {
         const MINUTE: f64 = 60.0;
+        // Limits count any minute, and the fullest one may lie across two stages.
         let begins = (0..=self.duration().as_secs()).map(|second| second as f64);
         begins.map(|begin| self.due_until(begin + MINUTE) - self.due_until(begin)).fold(0.0, f64::max)
     }
@@ -133,6 +136,8 @@ impl Schedule {
         let (number, of) = (u64::from(self.shard.number) - 1, u64::from(self.shard.of));
         self.segments.iter().flat_map(move |segment| {
             let end = segment.first_call + segment.stage.calls();
+            // Shards count through all stages, or each stage would begin with a call of the first
+            // one.
             let skip = (number + of - segment.first_call % of) % of;
             let first = segment.first_call + skip;
             (first..end)

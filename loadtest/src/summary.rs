@@ -105,6 +105,7 @@ impl SummaryBuilder {
             series: Series::new(timeout),
             request_series: BTreeMap::new(),
             timeout,
+            // Without a length there are no equal parts of it.
             blocks: (window < Duration::MAX).then(|| Blocks::new(window)),
             recoveries: Recoveries::default(),
         }
@@ -118,6 +119,8 @@ impl SummaryBuilder {
             summary.compress();
         }
         let compressed = summary.is_compressed();
+        // By both times: a call that was under way during an event belongs to it, whenever it was
+        // due.
         let phase = timeline.phase_of(record.sent, record.done);
         let key = GroupKey { request: record.request, phase, outcome: OutcomeKey::new(record.outcome) };
         let group = summary.groups.entry(key).or_insert_with(|| Group::new(compressed));
@@ -127,11 +130,14 @@ impl SummaryBuilder {
         summary.send_lag.record(record.send_lag());
         summary.wake_lag.record(record.wake_lag());
         summary.connection_wait.record(record.waited);
+        // The due time as well, because a run may end with calls that have no response.
         summary.end = summary.end.max(record.due);
         let in_window =
             record.sent < self.window && record.outcome != CallOutcome::Failed(CallError::NotSent);
         summary.sent_in_window += u64::from(in_window);
         if let CallOutcome::Completed { bytes, retry_after, .. } = record.outcome {
+            // Calls that were sent while the run drains would raise the rate above what was
+            // offered.
             summary.completed_in_window += u64::from(in_window);
             summary.bytes += u64::from(bytes);
             summary.end = summary.end.max(record.done);
@@ -163,6 +169,7 @@ impl SummaryBuilder {
         Summary {
             certificate: self.audit.certificate(),
             series: self.series.finish(),
+            // With one request it is the series of the run once more.
             request_series: if self.request_series.len() > 1 {
                 self.request_series.into_iter().map(|(index, series)| (index, series.finish())).collect()
             } else {

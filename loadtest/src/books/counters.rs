@@ -48,6 +48,8 @@ impl CounterSources {
             counters.edge = Some(edge_counters::read(client).await.ok()?);
         }
         let is_any = counters.tools.is_some() || counters.calls.is_some() || counters.edge.is_some();
+        // Without a source there is nothing to compare: no books rather than empty ones that
+        // balance.
         is_any.then_some(counters)
     }
 }
@@ -86,6 +88,7 @@ fn moved<K: Ord + Clone>(
     now: Option<&BTreeMap<K, u64>>,
     before: Option<&BTreeMap<K, u64>>,
 ) -> Option<BTreeMap<K, u64>> {
+    // A source that is missing in one of the two reads would show its whole count as moved.
     now.zip(before).map(|(now, before)| difference(now, before))
 }
 
@@ -111,6 +114,8 @@ fn gateway_counts(text: &str) -> (BTreeMap<u16, u64>, BTreeMap<String, u64>) {
         let label = |name: &str| Some(series.split_once(&format!("{name}=\""))?.1.split_once('"')?.0);
         if series.starts_with("utg_calls_total{") {
             let class = label("status").and_then(|class| class.trim_end_matches("xx").parse().ok());
+            // There is a series for each route and tier; the driver knows neither, so they are
+            // added up.
             *calls.entry(class.unwrap_or(0)).or_default() += value as u64;
         } else if series.starts_with("utg_refusals_total{")
             && let Some(code) = label("code")

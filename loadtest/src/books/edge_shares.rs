@@ -29,9 +29,11 @@ impl EdgeShares {
         origin_requests: u64,
     ) -> Self {
         let by_gateway = |code: &str| of_gateway.and_then(|counts| counts.get(code)).copied().unwrap_or(0);
+        // Both refuse with the same codes. What the gateway did not count was the edge's.
         let by_edge = |(code, count): (&String, &u64)| count.saturating_sub(by_gateway(code));
         let refused: u64 = problems.iter().map(by_edge).sum();
         let passed = completed - refused;
+        // Retries and calls in doubt are attempts too, so there may be more attempts than calls.
         let forwarded = origin_requests.min(passed);
         let retried = origin_requests.saturating_sub(forwarded + in_doubt);
         Self { refused, forwarded, served: passed - forwarded, retried }

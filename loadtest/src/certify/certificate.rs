@@ -64,8 +64,11 @@ impl Certificate {
         let failed = calls.iter().filter(|call| call.status.is_none()).count();
         let limit = usize::try_from(policy.calls).unwrap_or(usize::MAX);
         let finding = match () {
+            // The order matters: a gateway that is down or refuses all holds any limit, and that
+            // certifies nothing.
             () if failed == calls.len() => Finding::NoResponse,
             () if admitted == 0 => Finding::NothingAdmitted,
+            // Before the calls in doubt: what is certain already exceeds the limit.
             () if fullest.0 > limit => Finding::Failed,
             () if possible > limit => Finding::Unknown(possible),
             () => Finding::Exact,

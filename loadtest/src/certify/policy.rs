@@ -31,6 +31,8 @@ impl LimitPolicy {
         let Self { calls, window } = self;
         // The call that opens a window comes at a boundary of the clock, after a quiet window.
         let opening = window * 3 - since_boundary;
+        // Half of the burst comes before the boundary and half after it: a fixed window admits both
+        // halves.
         let burst_from = opening + window - window / 20;
         let evenly = |from: Duration, length: Duration| {
             (0..calls * 3).map(move |nth| from + length * nth / (calls * 3))

@@ -50,6 +50,8 @@ impl Prices {
             let count = operations.get(kind).copied().unwrap_or(0);
             let ObjectRequest { seconds, gb } = self.object_request;
             let duration =
+                // Objects are charged for the time that they are in memory as well, in
+                // gigabyte-seconds.
                 if kind == "object_requests" { dollars("object_gb_seconds") * seconds * gb } else { 0.0 };
             (name, count, dollars(kind) + duration)
         })

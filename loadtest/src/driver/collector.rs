@@ -118,10 +118,15 @@ impl State {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if start.elapsed() >= tick {
+                // The driver's own memory is in the report, because a driver that swaps measures
+                // itself.
                 self.summary.record_memory(tick.as_secs() - 1, resident_memory());
                 self.publish_latency();
+                // Every second, so that a run that is killed leaves its calls.
                 self.write_log(LogWriter::flush);
                 self.abort_if_lost();
+                // From the last tick and not from now, or the seconds would drift against those of
+                // the series.
                 tick += TICK;
             }
         }
@@ -142,6 +147,7 @@ impl State {
     /// Writes to the raw log. If that fails, the run ends, and its calls are still summed up.
     fn write_log(&mut self, write: impl FnOnce(&mut LogWriter) -> Result<(), LogError>) {
         let Some(Err(error)) = self.log.as_mut().map(write) else { return };
+        // The log is given up at its first error: what followed a torn frame could not be read.
         (self.log, self.log_error) = (None, Some(error));
         self.stop.set();
     }
@@ -154,6 +160,7 @@ impl State {
                 live.observe(record);
             }
             let count = match record.status() {
+                // Before the status: a 200 whose body fails its check is no success.
                 _ if record.is_success() => &self.counts.success,
                 Some(429) => &self.counts.limited,
                 _ => &self.counts.other,
@@ -166,6 +173,7 @@ impl State {
 
     fn publish_latency(&mut self) {
         let at = self.recent.len() * 99 / 100;
+        // A second without calls keeps the last value, rather than one of an empty list.
         if at < self.recent.len() {
             let (_, p99, _) = self.recent.select_nth_unstable(at);
             self.counts.p99_micros.store(*p99, Ordering::Relaxed);

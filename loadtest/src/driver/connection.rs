@@ -51,6 +51,8 @@ impl Connection {
 
     /// Gives up the call in flight. An HTTP/2 connection stays open for other calls.
     pub(super) fn abandon(&mut self) {
+        // In HTTP/2 the dropped response resets only its own stream (RFC 9113, section 5.4.2). The
+        // others go on.
         if !self.options.http2 {
             self.sender = None;
         }
@@ -70,9 +72,12 @@ impl Connection {
     ) -> Result<CallResponse, CallError> {
         let sent = Instant::now();
         let response = self.send(request).await?;
+        // A problem is read whole even if the request wants no body: its code decides how the call
+        // is counted.
         let is_problem = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == problem::MEDIA_TYPE);
         let wanted = if is_problem { Wanted { body: MAX_PROBLEM_BYTES, hash: false } } else { wanted };
         let response = CallResponse::read(response, wanted, sent).await;
+        // The rest of a body that was given up would be taken for the head of the next response.
         if response.is_err() {
             self.abandon();
         }
@@ -84,6 +89,8 @@ impl Connection {
             Some(sender) => match sender.send(request).await {
                 Ok(response) => return Ok(response),
                 Err(SendError::Unsent(request)) => Ok(*request),
+                // The server may have acted on it. Sent again, one call of the schedule could count
+                // twice there.
                 Err(SendError::Sent) => Err(CallError::NoResponse),
             },
             None => Ok(request),
@@ -94,6 +101,8 @@ impl Connection {
         let opened = Sender::open(target, tls, *http2).await;
         let mut sender = opened.map_err(|_refused| CallError::Connect)?;
         let response = sender.send_first(request).await?;
+        // Only a connection that has responded is kept: one that was closed at once would be tried
+        // in vain.
         self.sender = Some(sender);
         Ok(response)
     }

@@ -39,11 +39,14 @@ impl EventClock {
     pub(super) fn update(&mut self, bytes: &[u8]) {
         let now = self.sent.elapsed();
         for &byte in bytes {
+            // CR LF is one line end. Taken for two, each would end an event that has not come yet.
             let is_rest_of_line_end = byte == b'\n' && self.after_return;
             self.after_return = byte == b'\r';
             match byte {
                 _ if is_rest_of_line_end => {}
                 b'\r' | b'\n' => self.end_line(now),
+                // The name of a field is enough. A stream of one endless line must not fill the
+                // memory.
                 _ if self.line.len() <= DATA.len() => self.line.push(byte),
                 _ => {}
             }
@@ -52,6 +55,7 @@ impl EventClock {
 
     fn end_line(&mut self, now: Duration) {
         if self.line.is_empty() {
+            // A comment or a lone `id` between empty lines is no event (HTML, section 9.2.6).
             if std::mem::take(&mut self.has_data) {
                 self.event(now);
             }

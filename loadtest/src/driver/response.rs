@@ -56,8 +56,11 @@ impl CallResponse {
         };
         let mut hash = wanted.hash.then(Sha256::new);
         let mut events = EventClock::for_stream(&read.headers, sent);
+        // The simulated tools state a digest, which finds bodies that were mixed up or cut on the
+        // way.
         let mut digest = ReprDigest::stated_in(&read.headers);
         while let Some(frame) = incoming.frame().await {
+            // Trailers are no part of the body.
             let Ok(data) = frame.map_err(|_ended| CallError::Truncated)?.into_data() else { continue };
             read.bytes += data.len() as u64;
             if let Some(digest) = &mut digest {
@@ -69,6 +72,7 @@ impl CallResponse {
             if let Some(events) = &mut events {
                 events.update(&data);
             }
+            // The size and the digests count all bytes; only the wanted ones take memory.
             let kept = wanted.body.saturating_sub(read.body.len()).min(data.len());
             read.body.extend_from_slice(data.get(..kept).unwrap_or_default());
         }
@@ -94,6 +98,7 @@ impl CallResponse {
             status: self.status.as_u16(),
             code: self.problem_code(),
             retry_after: self.headers.contains_key(RETRY_AFTER),
+            // A record of a call has a fixed size, and runs have millions of them.
             bytes: u32::try_from(self.bytes).unwrap_or(u32::MAX),
             minute_quota: self.minute_quota().unwrap_or(0),
             failed_check,
@@ -109,6 +114,7 @@ impl CallResponse {
     /// Returns the number of calls per 60 seconds that `RateLimit-Policy` allows.
     pub(crate) fn minute_quota(&self) -> Option<u32> {
         let policy = self.headers.get("ratelimit-policy")?.to_str().ok()?;
+        // A gateway may announce several windows; the certificate is about the minute.
         let minute = policy.split(',').find(|item| item.split(';').any(|part| part.trim() == "w=60"))?;
         minute.split(';').find_map(|part| part.trim().strip_prefix("q="))?.parse().ok()
     }

@@ -10,6 +10,8 @@ pub(crate) struct StopFlag(Arc<OnceLock<Instant>>);
 impl StopFlag {
     /// Sets the flag. No further call becomes due.
     pub(crate) fn set(&self) {
+        // The first moment counts: a later reason must not move the deadline of the calls in
+        // flight.
         self.0.get_or_init(Instant::now);
     }
 

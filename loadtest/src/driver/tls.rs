@@ -47,6 +47,8 @@ impl TlsOptions {
             .with_safe_default_protocol_versions()?;
         let config = if insecure {
             let verifier = Arc::new(AnyCertificate(provider));
+            // The certificate is not checked, but the signature of the handshake is: broken TLS
+            // still fails.
             builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
         } else {
             let roots = match authority {
@@ -71,6 +73,8 @@ impl TlsOptions {
         }
         let name = ServerName::try_from(target.host().to_owned()).map_err(io::Error::other)?;
         let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
+        // A server without ALPN completes the handshake, and would get the preface as a broken
+        // request.
         if http2 && stream.get_ref().1.alpn_protocol() != Some(b"h2") {
             return Err(io::Error::other("the server does not offer HTTP/2 (ALPN)"));
         }
@@ -86,6 +90,7 @@ fn read_authority(path: &Path) -> Result<RootCertStore, TlsError> {
         let certificate = certificate.map_err(|cause| error(cause.to_string()))?;
         roots.add(certificate).map_err(|cause| error(cause.to_string()))?;
     }
+    // A file without certificates is no error of the PEM reader, and would refuse each server.
     if roots.is_empty() { Err(error("no certificate".to_owned())) } else { Ok(roots) }
 }
 

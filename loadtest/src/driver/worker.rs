@@ -76,9 +76,13 @@ impl Worker {
             let now = self.start.elapsed();
             let is_idle = next.is_none();
             if let Some(call) = next {
+                // The plan ends with the data of a request, which is the end of the run.
                 let Some(record) = self.record(call, now).await else { break };
                 self.batch.push(record);
             }
+            // Each record by itself would wake the collector for each call. A batch that never
+            // fills would keep the display of progress, and the check that ends a lost run, from
+            // seeing its calls.
             if is_idle || self.batch.len() >= BATCH || now > self.batch_since + BATCH_AGE {
                 self.batch_since = now;
                 if records.send(std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH))).is_err() {
@@ -93,6 +97,7 @@ impl Worker {
     /// Waits for the next call. Returns `None` if there are records to send and no call comes.
     async fn next(&self, due_calls: &Receiver<DueCall>) -> Result<Option<DueCall>, RecvError> {
         if self.batch.is_empty() {
+            // Nothing waits to be sent, so a timer would wake the worker for nothing.
             return due_calls.recv().await.map(Some);
         }
         let next = tokio::time::timeout(BATCH_AGE, due_calls.recv()).await;
@@ -107,6 +112,8 @@ impl Worker {
             None => self.plan.call(nth)?,
         };
         let (request, key) = (call.index, call.key);
+        // Calls that were due keep their place in the report: left out, an overloaded target would
+        // look better.
         let (outcome, step) = if sent > self.send_deadline(due) {
             (CallOutcome::Failed(CallError::NotSent), None)
         } else {
@@ -115,6 +122,7 @@ impl Worker {
         // A connection that was free when the call was due did not keep it waiting.
         let waited = self.free_since.saturating_sub(due);
         let done = self.start.elapsed();
+        // After `waited`, which needs the time at which the last call left the connection.
         self.free_since = done;
         if let Some((flow, think)) = step.filter(|_| !self.stop.is_set()) {
             // The user thinks without a connection.
@@ -141,6 +149,7 @@ impl Worker {
     /// A later step of a flow may be due after the last call.
     fn send_deadline(&self, due: Duration) -> Duration {
         let stopped = self.stop.since().map(|at| at.saturating_duration_since(self.start));
+        // A step of a flow becomes due after the end of the schedule if its user thinks that long.
         stopped.map_or_else(|| self.end.max(due), |stopped| stopped.min(self.end)) + DRAIN_TIMEOUT
     }
 

@@ -52,6 +52,7 @@ pub(crate) fn plan_events(
 ) -> Result<Vec<PlannedEvent>, EventError> {
     let mut events = Vec::new();
     for spec in specs {
+        // Before the first call: an event that cannot happen would waste the run until its time.
         player.check(spec)?;
         let invalid = |text: &str| EventError::Time { phase: spec.phase.clone(), at: text.to_owned() };
         let time = |text: &str| match text.strip_suffix('%') {
@@ -65,6 +66,7 @@ pub(crate) fn plan_events(
         let settle = spec.settle.as_deref().map_or(Ok(Duration::ZERO), time)?;
         events.push(PlannedEvent { at: time(&spec.at)?, settle, spec: spec.clone() });
     }
+    // Scenarios may list them in any order, and the player waits for one after the other.
     events.sort_by_key(|event| event.at);
     Ok(events)
 }
@@ -98,11 +100,17 @@ impl Player {
         for event in events {
             sleep_until(start + event.at, stop).await;
             if stop.is_set() {
+                // The tools are not the run's own: one that was stopped would stay so for the next
+                // run.
                 self.undo(&event.spec).await?;
                 continue;
             }
+            // Before the act, so that failures that it causes at once are not counted for the phase
+            // before.
             timeline.begin(&event.spec.phase);
             if let Err(error) = self.act(&event.spec).await {
+                // Without its event the rest of the run would measure something else than its name
+                // says.
                 stop.set();
                 return Err(error);
             }
@@ -134,6 +142,8 @@ impl Player {
             }
             Action::RotateKey(name) => self.rotate_key(name).await,
             Action::Request(step) => {
+                // What an event captures stays within it: the plan was made from the variables of
+                // the start.
                 let mut variables = self.variables.clone();
                 run_steps(std::slice::from_ref(step), &self.gateway, &self.pools, &mut variables).await
             }
@@ -150,6 +160,7 @@ impl Player {
         if let Some(settings) = set {
             control.send(Method::PATCH, &format!("/{tool}"), Some(settings), &[]).await?;
         }
+        // The control API heals settings and faults apart, and an outage may be of either kind.
         if command == Some("heal") {
             let healthy = json!({ "latency": null, "latency_ms": 0, "jitter_ms": 0, "error_rate": 0, "hang_rate": 0, "healthy": true });
             control.send(Method::PATCH, &format!("/{tool}"), Some(&healthy), &[]).await?;
@@ -169,6 +180,7 @@ impl Player {
         let failed = |reason: String| EventError::Hook { hook: hook.to_owned(), reason };
         let command = self.hooks.get(hook).map(String::as_str).unwrap_or_default();
         let output =
+            // Without input and killed with the run: a hook that asks something would wait forever.
             Command::new("sh").args(["-c", command]).stdin(Stdio::null()).kill_on_drop(true).output();
         let output = output.await.map_err(|error| failed(error.to_string()))?;
         if output.status.success() {
@@ -183,6 +195,8 @@ impl Player {
         let old = pool.first().ok_or_else(|| EventError::UnknownKeys(name.to_owned()))?;
         let new = KeyAdmin::rotate_own(&self.gateway, &old).await?;
         if let Some(path) = &self.new_key_file {
+            // The new key is a secret: a new file that only its owner reads, never one that exists
+            // with other rights.
             let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
             file.and_then(|mut file| writeln!(file, "{new}"))
                 .map_err(|source| EventError::KeyFile { path: path.display().to_string(), source })?;
@@ -195,6 +209,7 @@ impl Player {
 /// Sleeps until `moment` or until `stop` is set.
 async fn sleep_until(moment: Instant, stop: &StopFlag) {
     const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+    // In parts: an event in ten minutes must not keep a run that was stopped.
     while !stop.is_set() && Instant::now() < moment {
         let remaining = moment.saturating_duration_since(Instant::now());
         tokio::time::sleep(STOP_CHECK_INTERVAL.min(remaining)).await;

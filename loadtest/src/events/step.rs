@@ -23,6 +23,7 @@ pub(crate) async fn run_steps(
     variables: &mut Variables,
 ) -> Result<(), EventError> {
     for step in steps {
+        // The same time in all steps of a run, so that they can name the same thing.
         variables.entry("now".to_owned()).or_insert_with(|| clock::unix_millis().to_string());
         let method = Method::from_bytes(step.method.as_bytes())
             .map_err(|_invalid| EventError::Method(step.method.clone()))?;
@@ -75,6 +76,7 @@ fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
+        // An object would become text that no path or body takes.
         _ => None,
     }
 }

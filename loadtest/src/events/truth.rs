@@ -49,6 +49,7 @@ async fn await_truth(
         let response = send(&client, Method::GET, &path, None, truth.keys.as_deref(), pools).await?;
         let found = response.pointer(&truth.pointer).and_then(Value::as_f64);
         let check = compare(truth, found, evidence);
+        // Counts of others follow: events are written in batches, and meters report at intervals.
         if check.passed || Instant::now() >= deadline {
             return Ok(check);
         }
@@ -73,6 +74,8 @@ pub(crate) fn check_truths(
         match (&truth.equals, truth.at_most) {
             (Some(metric), None) => {
                 let condition = Condition::parse(Purpose::Expect, &format!("{metric}=0"));
+                // The count is only known after the run. With 0 in its place, a typo in the metric
+                // is found before.
                 let checked = condition.and_then(|condition| condition.validate(requests, phases));
                 checked.map_err(|error| invalid(error.to_string()))?;
             }

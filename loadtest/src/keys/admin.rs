@@ -50,6 +50,7 @@ impl KeyAdmin {
     fn issue_body(&self, spec: &KeysSpec) -> Value {
         let name = format!("loadtest {}", spec.name);
         let lifetime = u64::try_from(self.lifetime.as_millis()).unwrap_or(u64::MAX);
+        // A run that is killed revokes nothing. Its keys end by themselves.
         let expires_at = clock::rfc3339(clock::unix_millis().saturating_add(lifetime));
         let required = [
             ("email", json!("loadtest@example.com")),
@@ -68,6 +69,7 @@ impl KeyAdmin {
         &self,
         requests: &mut JoinSet<Result<Value, HttpError>>,
     ) -> Result<Option<String>, KeysError> {
+        // A task is only lost if it panicked; the caller then finds that a key is missing.
         let Some(Ok(response)) = requests.join_next().await else { return Ok(None) };
         let response = response?;
         let text = |name| response.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -80,6 +82,7 @@ impl KeyAdmin {
 
     /// Revokes all issued keys. Returns the number of those that could not be revoked.
     pub(crate) async fn revoke_all(&self) -> usize {
+        // Taken, so that a second call does not revoke them again.
         let issued = std::mem::take(&mut *self.issued.lock().unwrap_or_else(PoisonError::into_inner));
         let (mut requests, mut failed) = (JoinSet::new(), 0);
         for id in issued {
@@ -117,6 +120,7 @@ impl KeyAdmin {
 async fn failures(requests: &mut JoinSet<Result<Value, HttpError>>) -> usize {
     match requests.join_next().await {
         Some(Ok(Ok(_))) | None => 0,
+        // An event of the run may have revoked the key already.
         Some(Ok(Err(HttpError::Refused { status: 404 | 409, .. }))) => 0,
         Some(_) => 1,
     }

@@ -56,6 +56,8 @@ pub(crate) fn add_keys(
         let Some(policy) = policy(pool).filter(|_| pool.order == KeyOrder::Turns) else { continue };
         let Some((calls, limit, window)) = exceeded(load, share, pool.count, policy) else { continue };
         let needed = keys_needed(calls, limit);
+        // A number that was asked for is not changed. More keys would also soften an event that
+        // revokes one.
         if is_fixed || in_events {
             let (name, count) = (pool.name.clone(), pool.count);
             return Err(KeysError::TooFew { pool: name, count, limit, window, calls: calls.ceil(), needed });
@@ -82,7 +84,11 @@ pub(crate) async fn check_given(
     if share <= 0.0 {
         return Ok(());
     }
+    // Given keys are usually of one tier. A thousand questions before each run would be a load of
+    // their own.
     for key in keys.iter().take(MAX_ASKED) {
+        // A key that is not the gateway's own, or a gateway without a key API, says nothing about
+        // its limits.
         let Some(policy) = announced_policy(gateway, key).await else { continue };
         if let Some((calls, limit, window)) = exceeded(load, share, count, policy) {
             let (pool, needed) = ("given".to_owned(), keys_needed(calls, limit));
@@ -105,6 +111,7 @@ fn share(scenario: &Scenario, pool: Option<&str>, allows_limit: impl Fn(&str) ->
     let is_limited =
         |request: &RequestSpec| takes_key(request.keys.as_deref()) && !allows_limit(&request.name);
     let limited = calls.iter().filter(|(_, request)| is_limited(request));
+    // More than 1 if flows have several steps: the rate counts a flow once.
     limited.map(|(weight, _)| f64::from(*weight)).sum::<f64>() / begun.max(1.0)
 }
 
@@ -128,6 +135,7 @@ fn exceeded(load: LoadSize, share: f64, count: u32, policy: Policy) -> Option<(f
     let day = policy.day.map(|day| (load.total * share, day.get(), "day"));
     let windows = [Some(minute), day].into_iter().flatten();
     let too_few = windows.filter(|(calls, limit, _)| *calls > f64::from(*limit) * f64::from(count));
+    // The window that needs the most keys, or the run would be refused again for the other one.
     too_few.max_by_key(|(calls, limit, _)| keys_needed(*calls, *limit))
 }
 

@@ -79,6 +79,8 @@ impl KeyPool {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         let at = match self.order {
             Order::Turns => {
+                // A counter of its own and not the number of the call, in which other requests and
+                // shards leave gaps: some keys would get more calls than others.
                 let turn = self.turns.fetch_add(1, Ordering::Relaxed);
                 usize::try_from(turn % keys.len().max(1) as u64).unwrap_or(0)
             }
@@ -95,6 +97,7 @@ impl KeyPool {
     /// Adds the key that replaces the first one and shares its limit.
     pub(crate) fn add_rotated(&self, key: &str) {
         let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        // The limit moves with a rotation, so both keys are one in the certificate of limits.
         let number = keys.first().map_or(0, |first| first.number);
         keys.push(PooledKey { text: Bytes::from(key.to_owned()), number });
     }
@@ -104,6 +107,7 @@ impl PooledKey {
     fn pick(&self) -> PickedKey {
         let value = HeaderValue::from_maybe_shared(self.text.clone());
         let mut value = value.unwrap_or_else(|_checked_before| HeaderValue::from_static(""));
+        // The value is not shown where headers are printed for debugging.
         value.set_sensitive(true);
         PickedKey { value, number: self.number }
     }

@@ -42,6 +42,7 @@ pub(crate) fn read_data(specs: &[DataSpec]) -> Result<DataSets, DataError> {
         let text = fs::read_to_string(&spec.file).map_err(|source| error(source.to_string()))?;
         let is_json = Path::new(&spec.file).extension().is_some_and(|extension| extension == "json");
         let (columns, rows) = if is_json { from_json(&text) } else { from_csv(&text) }.map_err(error)?;
+        // A file of only a header would leave each value empty.
         if rows.is_empty() {
             return Err(error("expected at least one row".to_owned()));
         }
@@ -71,6 +72,7 @@ fn from_json(text: &str) -> Result<Table, String> {
         let cell = |column: &String| match object.get(column) {
             Some(Value::String(text)) => Ok(text.clone()),
             Some(value) => Ok(value.to_string()),
+            // An empty text in its place would change what the calls are about without a word.
             None => Err(format!("object {number} has no `{column}`, which the first one has")),
         };
         columns.iter().map(cell).collect::<Result<Vec<_>, _>>()

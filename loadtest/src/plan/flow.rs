@@ -65,6 +65,7 @@ impl StepEnd {
     /// Captures the values of a response.
     pub(super) fn capture(&self, response: &Observed<'_>) -> Result<Variables, CheckFailure> {
         let body = || serde_json::from_slice::<Value>(response.body).unwrap_or_default();
+        // Without captures the body was not kept, and is not worth parsing.
         let json = if self.captures.is_empty() { Value::Null } else { body() };
         let captured = self.captures.iter().map(|(name, source)| {
             let value = source.find(&json, response);
@@ -82,6 +83,8 @@ impl Source {
     fn parse(text: &str) -> Result<Self, PlanErrorReason> {
         let invalid = || PlanErrorReason::Capture(text.to_owned());
         if text.starts_with('/') {
+            // No JSONPath begins with a slash (RFC 9535, section 2.1.1), and each JSON Pointer into
+            // a value does (RFC 6901).
             return Ok(Self::Pointer(text.to_owned()));
         }
         if let Some(name) = text.strip_prefix("header ") {
@@ -111,6 +114,7 @@ fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        // A list or an object in a path would only look like a value.
         _ => None,
     }
 }

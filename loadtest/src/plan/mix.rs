@@ -79,6 +79,7 @@ impl CallPlan {
                 .map_err(|reason| PlanError { name: spec.name.clone(), reason })
         };
         for spec in &scenario.requests {
+            // Nobody would read the value: what was meant is a flow.
             if !spec.capture.is_empty() || spec.think.is_some() {
                 return Err(PlanError { name: spec.name.clone(), reason: PlanErrorReason::NotInFlow });
             }
@@ -90,6 +91,7 @@ impl CallPlan {
             plan.begin(flow.weight);
             let mut captured = Vec::new();
             for step in flow.requests() {
+                // Before its own captures are known: a step cannot use what its own response says.
                 plan.requests.push(planned(&step, Fields { captured: &captured, ..fields })?);
                 captured.extend(step.capture.into_keys());
             }
@@ -98,6 +100,7 @@ impl CallPlan {
             }
             plan.end(flow.steps.len());
         }
+        // Weights of 0 leave nothing to choose from, and the run would send no call.
         if plan.cumulative.last().is_none_or(|(sum, _)| *sum == 0) {
             let name = scenario.request_names().into_iter().next().unwrap_or_default();
             return Err(PlanError { name, reason: PlanErrorReason::Weight });
@@ -142,6 +145,8 @@ impl CallPlan {
         let entry = self.cumulative.partition_point(|&(until, _)| until <= at);
         let (_, request) = *self.cumulative.get(entry)?;
         let first = self.requests.get(request)?;
+        // One key for the whole flow: a user is one client, and later steps may need what the key
+        // owns.
         let key = first.pick_key(nth);
         self.step(FlowState { nth, request, end: first.flow_end, key, captured: Variables::new() })
     }
@@ -152,6 +157,7 @@ impl CallPlan {
         let (request, key) = planned.render(flow.nth, flow.key.clone(), &flow.captured);
         let mut wanted = planned.check.as_ref().map(ResponseCheck::wanted).unwrap_or_default();
         if planned.end.needs_body() {
+            // A capture needs the body even if no check does.
             wanted.body = MAX_KEPT_BYTES;
         }
         let index = u16::try_from(flow.request).unwrap_or(u16::MAX);
@@ -175,6 +181,8 @@ impl CallPlan {
             }
             Err(failure) => {
                 let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+                // The first of a kind is enough: a run with a million failures must not keep them
+                // all.
                 samples.entry((index, failure.kind)).or_insert(failure.found);
                 Verdict::Failed(failure.kind)
             }

@@ -56,8 +56,11 @@ impl PlannedRequest {
         let method = Method::from_bytes(spec.method.as_bytes())
             .map_err(|_invalid| PlanErrorReason::Method(spec.method.clone()))?;
         let path = Template::parse(&spec.path, fields, Escape::Url)?;
+        // HTTP/2 has scheme and authority in the request (RFC 9113, section 8.3.1), where HTTP/1.1
+        // has `Host`.
         let base = if http2 { target.to_string() } else { String::new() };
         let sample = path.render(0, &Variables::new());
+        // A path that is no URI would otherwise be found in the first call, and be sent as `/`.
         let sample_uri = Uri::try_from(format!("{base}{sample}")).ok().filter(|_| sample.starts_with('/'));
         let sample_uri = sample_uri.ok_or_else(|| PlanErrorReason::Path(sample.clone()))?;
         let mut planned = Self {
@@ -84,6 +87,7 @@ impl PlannedRequest {
         for (name, value) in &spec.headers {
             planned.add_header(name, value, fields)?;
         }
+        // Text that says it is something else is not checked as JSON.
         if !has_own_type(spec) {
             planned.body.check_json()?;
         }
@@ -130,6 +134,7 @@ impl PlannedRequest {
             }
         }
         let Some(PickedKey { value, number }) = key else { return (request, NO_KEY) };
+        // After the headers of the scenario: the record names this key, so the call must have it.
         request.headers_mut().insert(API_KEY, value);
         (request, number)
     }
@@ -150,6 +155,7 @@ impl PlannedBody {
             Self::Constant(bytes) => bytes.clone(),
             Self::Changing(template) => template.render(0, &Variables::new()).into(),
         };
+        // A request without a body is no broken JSON.
         if body.is_empty() {
             return Ok(());
         }

@@ -122,6 +122,7 @@ impl ResponseCheck {
         for (name, expected) in &self.headers {
             let expected = expected.render(nth, captured);
             let values = response.headers.get_all(name);
+            // A header may come in several lines, of which one is the expected.
             if !values.iter().any(|value| String::from_utf8_lossy(value.as_bytes()).contains(&expected)) {
                 let found: Vec<_> =
                     values.iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
@@ -152,6 +153,7 @@ impl ResponseCheck {
                 return Some(CheckFailure { kind: CheckKind::Contains, found });
             }
         }
+        // A body that no check reads as JSON need not be JSON.
         if self.json.is_empty() {
             return None;
         }
@@ -170,6 +172,7 @@ impl JsonCheck {
         let whole = JsonPath::parse(text.trim());
         let invalid = |reason: String| PlanErrorReason::JsonCheck { text: text.to_owned(), reason };
         let error = match whole {
+            // The whole text first: the signs within a filter belong to the path.
             Ok(path) => return Ok(Self { text: text.to_owned(), path, value: None }),
             Err(error) => error,
         };
@@ -185,6 +188,8 @@ impl JsonCheck {
         };
         let value = Template::parse(&value, fields, Escape::Json)?;
         let sample = value.render(0, &Variables::new());
+        // Texts need quotes. Without this, `$.status == ok` would fail in each call and blame the
+        // gateway.
         serde_json::from_str::<Value>(&sample)
             .map_err(|_invalid| invalid(format!("`{sample}` is no JSON value")))?;
         Ok(Self { text: text.to_owned(), path, value: Some((sign, value)) })
@@ -198,6 +203,7 @@ impl JsonCheck {
         };
         let expected: Value = serde_json::from_str(&value.render(nth, captured)).unwrap_or_default();
         let holds = |found: &&Value| is_same(found, &expected) == (*sign == Equality::Equal);
+        // A path that selects nothing holds for all of it, and would pass with an empty body.
         if !found.is_empty() && found.iter().all(holds) {
             return None;
         }
@@ -214,12 +220,14 @@ fn clipped(text: &str) -> String {
 /// Compares values. A number is the same with and without a fraction of zero.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one.as_f64(), other.as_f64()) {
+        // 1 and 1.0 are the same number in JSON, and two values of `serde_json`.
         (Some(one), Some(other)) => one.total_cmp(&other).is_eq(),
         _ => one == other,
     }
 }
 
 fn contains(body: &[u8], text: &[u8]) -> bool {
+    // `windows` panics at a length of 0.
     text.is_empty() || body.windows(text.len()).any(|window| window == text)
 }
 

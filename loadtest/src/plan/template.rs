@@ -96,6 +96,7 @@ impl Template {
 
     /// Returns the text of call number `nth`, with values that earlier steps of its flow captured.
     pub(crate) fn render(&self, nth: u64, captured: &Variables) -> String {
+        // From the number of the call, so that a run that is repeated sends the same.
         let mut random = random::at(0x7e3a, nth);
         let mut text = String::new();
         for part in &self.parts {
@@ -145,6 +146,7 @@ impl Escape {
             Self::Url => utf8_percent_encode(value, IN_URL).to_string(),
             Self::Json => {
                 let quoted = serde_json::Value::from(value).to_string();
+                // The scenario has the quotes around the field already.
                 let inner = quoted.strip_prefix('"').and_then(|quoted| quoted.strip_suffix('"'));
                 inner.unwrap_or_default().to_owned()
             }
@@ -154,6 +156,7 @@ impl Escape {
 
 impl Part {
     fn parse(field: &str, fields: Fields<'_>) -> Option<Self> {
+        // Before the other fields: a captured value may have any name.
         if fields.captured.iter().any(|name| name == field) {
             return Some(Self::Captured(field.to_owned()));
         }
@@ -169,12 +172,14 @@ impl Part {
                 let argument = rest.strip_suffix(')')?;
                 match name {
                     "hex" => {
+                        // The text is made for each call, so a typo must not ask for gigabytes.
                         argument.parse().ok().filter(|digits| (1..=4096).contains(digits)).map(Self::Hex)
                     }
                     "pick" => Some(Self::Pick(argument.split('|').map(str::to_owned).collect())),
                     "random" => {
                         let (from, to) = argument.split_once(',')?;
                         let (from, to) = (from.trim().parse().ok()?, to.trim().parse().ok()?);
+                        // An empty range makes the generator panic.
                         (from <= to).then_some(Self::Random { from, to })
                     }
                     _ => None,

@@ -77,6 +77,8 @@ impl LogWriter {
         for record in records {
             pack(record, &mut packed);
         }
+        // The buffer is taken and put back, because it cannot be borrowed while the file is
+        // written.
         let written = self.frame(CALLS, &packed);
         self.packed = packed;
         written
@@ -127,12 +129,15 @@ impl<T: DeserializeOwned> LogReader<T> {
         let format = |reason: &str| LogError::Format { path: path.to_owned(), reason: reason.to_owned() };
         let mut magic = Vec::new();
         (&mut file).take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(error)?;
+        // A run that is killed within its first second has written nothing yet.
         if magic.is_empty() {
             return Err(format("the file is empty"));
         }
         if magic != MAGIC {
             return Err(format("the file does not begin with `utgload3`"));
         }
+        // A killed run may have left half of it. Unlike half a frame of calls, nothing can be read
+        // without it.
         let header = read_frame(&mut file).map_err(|_cut| format("the file ends within its header"))?;
         let (kind, content) = header.ok_or_else(|| format("the file has no header"))?;
         if kind != HEADER {
@@ -140,6 +145,7 @@ impl<T: DeserializeOwned> LogReader<T> {
         }
         let header: Header<T> =
             serde_json::from_slice(&content).map_err(|error| format(&error.to_string()))?;
+        // A code that this version does not know keeps its number, or all after it would shift.
         let codes = header.codes.iter().map(|code| codes::parse(code)).collect();
         Ok(Self { path: path.to_owned(), file, codes, run: header.run })
     }
@@ -184,6 +190,7 @@ fn read_frame(file: &mut impl Read) -> io::Result<Option<(u8, Vec<u8>)>> {
     }
     let [kind, size @ ..] = head;
     let size = usize::try_from(u32::from_le_bytes(size)).unwrap_or(usize::MAX);
+    // The size is read before the content is: a damaged one would ask for 4 GiB.
     if size > MAX_FRAME_BYTES {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a frame of {size} bytes")));
     }

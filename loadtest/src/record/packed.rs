@@ -37,6 +37,7 @@ const STREAM: u8 = 2;
 /// | 48 | longest time between two events, µs |
 pub(super) fn pack(record: &CallRecord, into: &mut Vec<u8>) {
     into.extend(u64::try_from(record.due.as_micros()).unwrap_or(u64::MAX).to_le_bytes());
+    // Differences fit in four bytes, where times since the start of a long run would not.
     into.extend(micros(record.send_lag()).to_le_bytes());
     into.extend(micros(record.waited).to_le_bytes());
     into.extend(micros(record.done.saturating_sub(record.sent)).to_le_bytes());
@@ -78,6 +79,7 @@ pub(super) fn unpack(bytes: &[u8; RECORD_BYTES], codes: &[Option<Code>]) -> Opti
     let events = number()?;
     let micros = |number: u32| Duration::from_micros(number.into());
     let stream = StreamTiming { events, first: micros(number()?), gap: micros(number()?) };
+    // No response has status 0, so it needs no flag of its own.
     let outcome = if status == 0 {
         CallOutcome::Failed(*CallError::ALL.get(usize::from(code))?)
     } else {

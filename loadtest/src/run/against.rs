@@ -24,24 +24,30 @@ pub(super) async fn run(arguments: &Arguments, other: &str) -> Result<ExitCode, 
     let (mut one, mut two) =
         (side(arguments, &arguments.url, "1/2", "a"), side(arguments, other, "2/2", "b"));
     output::check(&one)?;
+    // Both before the first call: a missing folder must not be found after minutes of load.
     output::check(&two)?;
     let first = Prepared::new(&one).await?;
     let second = match Prepared::new(&two).await {
         Ok(second) => second,
         Err(error) => {
+            // Its keys would outlive a run that never began.
             first.revoke_issued_keys().await;
             return Err(error);
         }
     };
+    // Both open their connections first, and then begin in the same millisecond.
     let start = clock::unix_millis() + CONNECT_MS;
     (one.start_at, two.start_at) = (Some(start), Some(start));
+    // Two bars in one terminal would overwrite each other.
     two.quiet = true;
     let (before, after) = tokio::join!(
         execute::execute(&first, &one, &first.stages, one.log.as_deref()),
         execute::execute(&second, &two, &second.stages, two.log.as_deref()),
     );
+    // If one side fails, the report of the other is still written.
     let written = [(&before, &one), (&after, &two)]
         .map(|(report, arguments)| report.as_ref().map_or(Ok(()), |report| output::write(report, arguments)));
+    // Before any `?`, so that no error leaves keys behind.
     tokio::join!(first.revoke_issued_keys(), second.revoke_issued_keys());
     let (before, after) = (before?, after?);
     written.into_iter().collect::<Result<(), _>>()?;
@@ -55,6 +61,8 @@ fn conclude(before: &Report, after: &Report, arguments: &Arguments) -> Result<Ex
         .map_err(|source| RunError::Report { place: "standard output".to_owned(), source })?;
     let verdicts = [before.verdict(), after.verdict()];
     let has = |verdict: Verdict| verdicts.contains(&verdict);
+    // From worst to best: numbers of a run that broke must not pass because the other side is
+    // slower.
     let verdict = if has(Verdict::Broken) {
         Verdict::Broken
     } else if has(Verdict::Interrupted) {

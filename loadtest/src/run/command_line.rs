@@ -14,6 +14,7 @@ fn without_secret(argument: &str) -> String {
         Some(header) => ("--header=", header),
         None => ("", argument),
     };
+    // Reports are passed on and published, so they must not hold the key of `--header`.
     let Some((name, _)) = header.split_once(':') else { return argument.to_owned() };
     let is_secret = SECRET_HEADERS.contains(&name.trim().to_ascii_lowercase().as_str());
     if is_secret { format!("{option}{name}: …") } else { argument.to_owned() }

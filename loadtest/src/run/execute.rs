@@ -32,9 +32,11 @@ pub(super) async fn execute(
     let events = plan_events(&prepared.scenario.events, length, &prepared.player)?;
     let mut info = run_info(prepared, arguments, stages, &schedule);
     let driver = Driver::connect(prepared.options.clone()).await?;
+    // As late as possible, because the requests before the run count in the gateway too.
     let before = prepared.sources.read().await;
     info.gateway_version = prepared.sources.gateway_version().await;
     let start = wait_for_start(arguments).await?;
+    // After the wait, and before the log's header is written: logs are merged by this time.
     info.started_unix_ms = clock::unix_millis();
 
     let (stop, timeline, counts) =
@@ -54,6 +56,7 @@ pub(super) async fn execute(
         prepared.player.play(events, start, &timeline, &stop),
         driver.run(schedule, Arc::clone(&prepared.plan), start, stop.clone(), records),
     );
+    // Both would wait forever: they end only with the run.
     progress.abort();
     signals.abort();
     let collected = collector.finish().ok_or(RunError::Collector)?;
@@ -91,12 +94,14 @@ async fn conclude(
     end: RunEnd,
 ) -> Result<Report, RunError> {
     let Collected { summary, timeline, log, .. } = collected;
+    // Few calls have no meaningful 99th percentile.
     let judges_times = prepared.criteria.judges_times(summary.calls);
     let books = match &before {
         Some(before) => books::balance(&summary, &prepared.sources, before).await,
         None => None,
     };
     let sent = summary.calls - summary.not_sent();
+    // After the books: these settle within seconds, and costs wait for flushes and alarms.
     let costs = count_costs(prepared, arguments, before.as_ref(), sent).await;
     let evidence = Evidence {
         summary: &summary,
@@ -110,12 +115,14 @@ async fn conclude(
     let max_send_lag = prepared.criteria.max_send_lag;
     checks.extend(simulator::check(prepared.sources.control.as_ref(), max_send_lag, judges_times).await);
     let (player, scenario) = (&prepared.player, &prepared.scenario);
+    // A run that ended early sent fewer calls than its truths are about.
     if !end.is_early() {
         let truths =
             await_truths(&scenario.truths, &player.gateway, &player.pools, &player.variables, &evidence);
         checks.extend(truths.await);
     }
     let mut variables = player.variables.clone();
+    // Also after a run that broke: these requests remove what the ones before it created.
     let after = run_steps(&scenario.after, &player.gateway, &player.pools, &mut variables).await;
     if let Err(error) = after {
         checks.push(Check::new("the requests after the run succeed", false, error.to_string()));
@@ -125,6 +132,7 @@ async fn conclude(
     if let Some(log) = log {
         let finished = log.finish(&outcome);
         if let Err(error) = finished {
+            // A log without a trailer looks like that of a run that was killed.
             outcome.end = RunEnd::Broken(error.to_string());
         }
     }
@@ -173,6 +181,7 @@ fn run_info(prepared: &Prepared, arguments: &Arguments, stages: &[Stage], schedu
 /// Returns the beginning of the run: now, or the moment of `--start-at`.
 async fn wait_for_start(arguments: &Arguments) -> Result<Instant, RunError> {
     let Some(at) = arguments.start_at else { return Ok(Instant::now()) };
+    // A driver that begins late would send its whole backlog at once, beside drivers that did not.
     let wait = at.checked_sub(clock::unix_millis()).ok_or(RunError::Late(at))?;
     let start = Instant::now() + Duration::from_millis(wait);
     tokio::time::sleep_until(start.into()).await;

@@ -37,10 +37,14 @@ impl Search {
             (None, Some(_)) => None,
             (Some(passed), None) if passed >= self.range.to => None,
             (Some(passed), None) => {
+                // Growth by a factor reaches any range within a few steps, and each step costs its
+                // whole duration.
                 Some(roundest(passed * GROWTH.start, passed * GROWTH.end).min(self.range.to))
             }
             (Some(passed), Some(failed)) if failed - passed <= passed * PRECISION => None,
             (Some(passed), Some(failed)) => {
+                // A rate from the middle third is round, and still leaves at most two thirds of the
+                // range.
                 let third = (failed - passed) / 3.0;
                 Some(roundest(passed + third, failed - third))
             }
@@ -74,6 +78,8 @@ fn roundest(from: f64, to: f64) -> f64 {
 fn growing(report: &Report) -> Option<Check> {
     const FACTOR: f64 = 2.0;
     const FLOOR_MS: f64 = 20.0;
+    // Beyond the knee a queue grows slowly at first: each check may still pass at the end of a
+    // short step.
     let (first, last) = report.blocks.as_ref()?.medians_of_thirds();
     let found = format!("{first:.1} ms (p50) in the first third of the step, {last:.1} ms in the last");
     (last > first * FACTOR + FLOOR_MS).then(|| Check::new("latencies do not grow", false, found))
@@ -120,6 +126,7 @@ pub(super) async fn find(
         let is_best = step.passed;
         steps.push(step);
         *(if is_best { &mut best } else { &mut last }) = Some(report);
+        // Higher rates would measure the limits of the keys, and not the gateway.
         if limited.is_some() {
             break;
         }
@@ -168,6 +175,7 @@ async fn run_step(
             let check = report.checks.iter().find(|check| !check.passed);
             failed_check = check.map(|check| format!("{}: {}", check.check, check.found));
         }
+        // One run is enough if it passes. A single failure may be the machine's, so it is repeated.
         let is_decided = failed == 0 || passed * 2 > RUNS || failed * 2 > RUNS;
         if !is_decided && !matches!(report.end, RunEnd::Interrupted | RunEnd::Broken(_)) {
             continue;
@@ -180,6 +188,8 @@ async fn run_step(
             failed_check,
         };
         if let Some((step_log, log)) = log.as_deref().zip(arguments.log.as_deref()) {
+            // The log belongs to the report, which is that of the best step, or of the first if
+            // none passes.
             keep_log(step_log, log, step.passed || is_first)?;
         }
         return Ok(StepRuns { step, report });

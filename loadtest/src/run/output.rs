@@ -15,6 +15,8 @@ pub(super) fn check(arguments: &Arguments) -> Result<(), RunError> {
     for path in [log, json_file, csv_file, html_file, junit_file].into_iter().flatten() {
         let is_new = !path.exists();
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path).map(drop);
+        // A file that the check itself made is removed, or a run that fails would leave empty
+        // reports.
         let checked = opened.and_then(|()| if is_new { fs::remove_file(path) } else { Ok(()) });
         checked.map_err(|source| RunError::Report { place: path.display().to_string(), source })?;
     }
@@ -28,6 +30,7 @@ pub(super) fn write(report: &Report, arguments: &Arguments) -> Result<(), RunErr
     let printed = io::stdout()
         .write_all(text.as_bytes())
         .map_err(|source| RunError::Report { place: "standard output".to_owned(), source });
+    // All are tried before the first error is returned.
     let written = [
         printed,
         write_file(arguments.json_file.as_deref(), json),

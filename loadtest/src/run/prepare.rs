@@ -91,6 +91,7 @@ impl Prepared {
                 })
             }
             Err(error) => {
+                // Keys may have been issued before the step that failed.
                 revoke(admin.as_ref()).await;
                 Err(error)
             }
@@ -140,6 +141,7 @@ async fn connect_parts(
     if let Some(control) = &arguments.control {
         variables.insert("control".to_owned(), control.clone());
     }
+    // Before the plan, which is made with the values that they capture.
     run_steps(&scenario.before, gateway, &pools, &mut variables).await?;
     let fields = Fields { variables: &variables, data, captured: &[] };
     let plan = CallPlan::new(scenario, &options.target, options.http2, fields, &pools)?;
@@ -160,6 +162,7 @@ fn compose(arguments: &Arguments) -> Result<Scenario, RunError> {
     scenario.vars.extend(pairs("--var", &arguments.var, '=', "NAME=VALUE")?);
     if let Some(path) = &arguments.path {
         scenario.requests = vec![own_request(path, arguments)];
+        // A flow would send its own paths beside that of `--path`.
         scenario.flows.clear();
         if !arguments.keys_are_given() && arguments.admin_env.is_none() {
             scenario.keys.clear();
@@ -289,6 +292,7 @@ async fn counter_sources(arguments: &Arguments, tls: &TlsOptions) -> Result<Coun
 /// keys are given.
 fn load_size(stages: &[Stage], arguments: &Arguments) -> Result<LoadSize, RunError> {
     let shard = arguments.shard.as_deref().map_or(Ok(Shard::ALL), Shard::parse)?;
+    // Given keys are shared by all drivers, and must hold the calls of all.
     let drivers = if arguments.keys_are_given() { 1 } else { shard.of };
     let schedule = match &arguments.knee {
         // Steps follow each other within a minute.

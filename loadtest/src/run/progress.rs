@@ -12,6 +12,7 @@ use crate::driver::LiveCounts;
 /// Shows progress until it is cancelled. Nothing is shown unless standard error is a terminal.
 pub(super) async fn show(counts: Arc<LiveCounts>, start: Instant, length: Duration, quiet: bool) {
     if quiet {
+        // The caller ends this future with the run. Returned early, it would not look different.
         return std::future::pending().await;
     }
     let millis = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
@@ -27,6 +28,7 @@ pub(super) async fn show(counts: Arc<LiveCounts>, start: Instant, length: Durati
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let (good, limited, other) = (load(&counts.success), load(&counts.limited), load(&counts.other));
         let (now, all) = (start.elapsed(), good + limited + other);
+        // The bar moves five times a second, in which a rate would jump with each batch of records.
         if now.saturating_sub(last.0) >= Duration::from_secs(1) {
             rate = (all - last.1) as f64 / (now - last.0).as_secs_f64();
             last = (now, all);

@@ -17,6 +17,7 @@ pub(super) async fn stop_on_signal(stop: StopFlag) {
     };
     next().await;
     stop.set();
+    // The run may wait for calls in flight. Whoever asks twice does not want its report.
     next().await;
     std::process::exit(130);
 }

@@ -84,6 +84,7 @@ impl Comparison {
         let blocks = before.blocks.as_ref().zip(after.blocks.as_ref());
         let intervals = blocks.map(|(before, after)| difference_intervals(before, after));
         let pairs = values(before).into_iter().zip(values(after));
+        // The shorter run decides how much both can say.
         let calls = before.calls.due.min(after.calls.due);
         let lines = VALUES.iter().zip(pairs).enumerate().map(|(at, (value, (before, after)))| {
             let interval = intervals.and_then(|intervals| intervals.get(at).copied());
@@ -107,9 +108,11 @@ fn values(report: &Report) -> Values {
 impl Line {
     fn change(&self, noise: Noise) -> Change {
         let difference = self.after - self.before;
+        // Before the interval: with enough calls, even a difference that nobody feels is certain.
         if difference.abs() <= (self.before.abs() * noise.0).max(self.value.floor) {
             return Change::Noise;
         }
+        // A percentile of a few calls is one call, and intervals of it are too narrow.
         if self.calls < self.value.min_calls || self.interval.is_none_or(Interval::has_zero) {
             return Change::Unclear;
         }

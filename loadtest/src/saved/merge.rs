@@ -18,6 +18,7 @@ const KEY_BITS: u32 = 26;
 
 /// Merges logs into `output` and returns the report of the whole run, judged anew.
 pub(super) fn merge(paths: &[PathBuf], output: &Path) -> Result<Report, SavedError> {
+    // The output is truncated when it is created, and the input would be lost unread.
     check_output(paths, output)?;
     let logs = paths
         .iter()
@@ -29,11 +30,13 @@ pub(super) fn merge(paths: &[PathBuf], output: &Path) -> Result<Report, SavedErr
         check_same(&whole, run, path)?;
         check_time(&whole, run, path)?;
     }
+    // A missing shard makes the rate lower than the load that the report names.
     check_shards(&runs, paths)?;
     whole.started_unix_ms = runs.iter().map(|run| run.started_unix_ms).min().unwrap_or(0);
     whole.shard = "1/1".to_owned();
     whole.connections = runs.iter().fold(0, |sum, run| sum.saturating_add(run.connections));
 
+    // Read on their own first: the events are at the end of a log, and phases depend on them.
     let outcomes = outcomes(paths)?;
     let timeline = first_timeline(&outcomes, &runs, whole.started_unix_ms);
     let end = worst_end(&outcomes);
@@ -43,6 +46,7 @@ pub(super) fn merge(paths: &[PathBuf], output: &Path) -> Result<Report, SavedErr
     let mut writer = LogWriter::create(output, &whole)?;
     let mut batch = Vec::new();
     for (number, (log, run)) in (0_u32..).zip(logs.into_iter().zip(&runs)) {
+        // Drivers begin at slightly different times, and each counts from its own start.
         let shift = Duration::from_millis(run.started_unix_ms - whole.started_unix_ms);
         log.read::<RunOutcome>(|record| batch.push(shifted(record, shift, number, run.shared_keys)))?;
         for records in batch.chunks(4096) {
@@ -106,6 +110,7 @@ fn notes(runs: &[RunInfo], outcomes: &[RunOutcome]) -> Vec<String> {
 fn worst_end(outcomes: &[RunOutcome]) -> RunEnd {
     let ends = || outcomes.iter().map(|outcome| &outcome.end);
     let interrupted = ends().find(|end| **end == RunEnd::Interrupted);
+    // An interruption before a failed check: a run that somebody ended proves nothing either way.
     interrupted.or_else(|| ends().find(|end| end.is_early())).cloned().unwrap_or_default()
 }
 
@@ -124,6 +129,7 @@ fn first_timeline(outcomes: &[RunOutcome], runs: &[RunInfo], start: u64) -> Time
 
 /// Returns an error if the output would overwrite a log.
 fn check_output(paths: &[PathBuf], output: &Path) -> Result<(), SavedError> {
+    // A file that does not exist yet is no input.
     let Ok(place) = output.canonicalize() else { return Ok(()) };
     let is_input = paths.iter().any(|path| path.canonicalize().is_ok_and(|path| path == place));
     if is_input { Err(SavedError::OutputIsInput(output.to_owned())) } else { Ok(()) }
@@ -163,6 +169,8 @@ fn shifted(mut record: CallRecord, shift: Duration, number: u32, shared_keys: bo
     record.sent += shift;
     record.done += shift;
     if record.key != NO_KEY && !shared_keys {
+        // Each driver numbers its own keys from 0. Two of them would share a window in the
+        // certificate.
         record.key |= number << KEY_BITS;
     }
     record

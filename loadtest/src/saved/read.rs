@@ -13,10 +13,12 @@ use crate::verdict::{self, Evidence};
 /// Reads a raw log or a JSON report.
 pub(super) fn run(path: &Path) -> Result<Report, SavedError> {
     let text = fs::read(path).map_err(|source| SavedError::Io { path: path.to_owned(), source })?;
+    // By its content: a report that was renamed is still JSON, and a log begins with its magic.
     if text.starts_with(b"{") {
         let unknown = |reason| SavedError::Unknown { path: path.to_owned(), reason };
         return serde_json::from_slice(&text).map_err(unknown);
     }
+    // A log may have gigabytes, and is read piece by piece from here.
     drop(text);
     from_log(path)
 }
@@ -37,6 +39,8 @@ fn from_log(path: &Path) -> Result<Report, SavedError> {
     if summary.calls == 0 {
         return Err(SavedError::Empty(path.to_owned()));
     }
+    // A log without a trailer has no checks, so they are judged again by the criteria in its
+    // header.
     if is_killed {
         let evidence = Evidence {
             summary: &summary,

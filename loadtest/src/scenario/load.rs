@@ -18,6 +18,7 @@ pub(crate) fn load(names: &[String]) -> Result<Scenario, ScenarioError> {
 }
 
 fn load_one(name: &str, within: &mut Vec<String>) -> Result<Scenario, ScenarioError> {
+    // Two files that extend each other would be loaded until the stack is full.
     if within.iter().any(|outer| outer == name) {
         return Err(ScenarioError::Circle(name.to_owned()));
     }
@@ -26,6 +27,7 @@ fn load_one(name: &str, within: &mut Vec<String>) -> Result<Scenario, ScenarioEr
         .map_err(|source| ScenarioError::Syntax { name: name.to_owned(), source: Box::new(source) })?;
     for data in &mut scenario.data {
         if let Some(folder) = Path::new(name).parent().filter(|_| is_path(name)) {
+            // Relative to the scenario, so that it works from any working directory.
             data.file = folder.join(&data.file).display().to_string();
         }
     }
@@ -37,6 +39,7 @@ fn load_one(name: &str, within: &mut Vec<String>) -> Result<Scenario, ScenarioEr
         (base.name, base.about, base.proves) = Default::default();
         composed.add(base);
     }
+    // Only what is under way forms a circle: two scenarios may extend the same base.
     within.pop();
     composed.add(scenario);
     Ok(composed)

@@ -50,6 +50,7 @@ impl Stage {
     pub(crate) fn due(&self, nth: u64) -> Duration {
         let nth = nth as f64;
         let growth = (self.to - self.from) / self.duration.as_secs_f64();
+        // A steady rate would divide by zero below.
         let seconds = if growth.abs() < 1e-12 {
             nth / self.from
         } else {
@@ -57,6 +58,8 @@ impl Stage {
             let under_root = (self.from * self.from + 2.0 * growth * nth).max(0.0);
             (under_root.sqrt() - self.from) / growth
         };
+        // Floating point puts the call of second 3 at 2.9999999999, which belongs to the next
+        // burst.
         let seconds = if self.burst { (seconds + 1e-9).floor() } else { seconds };
         Duration::from_secs_f64(seconds.clamp(0.0, self.duration.as_secs_f64()))
     }
@@ -64,6 +67,7 @@ impl Stage {
     /// Returns the number of calls that are due in its first `seconds`.
     pub(crate) fn due_until(&self, seconds: f64) -> f64 {
         let length = self.duration.as_secs_f64();
+        // In a burst, the calls of a second are all due at its beginning.
         let seconds = if self.burst { (seconds + 1.0).floor() } else { seconds };
         let seconds = seconds.clamp(0.0, length);
         self.from * seconds + (self.to - self.from) * seconds * seconds / (2.0 * length)

@@ -66,13 +66,18 @@ impl LimitAudit {
             return;
         }
         let key = self.keys.entry(record.key).or_default();
+        // The limit of a key may change within the run, and no window exceeds the larger one.
         key.limit = key.limit.max(minute_quota);
+        // A 429 of the tool behind the gateway says nothing about the key's limit.
         if status == 429 && code.is_some() {
             key.limited = true;
         }
         if record.is_admitted() {
             key.calls.push((record.sent, record.done));
+            // Records come in batches and out of order. A window is only counted once no call of it
+            // can follow.
             let complete = MINUTE + self.timeout * 2;
+            // Once in a while, because each prune sorts all calls of the key.
             if record.done >= key.prune_at {
                 key.prune_at = record.done + complete;
                 key.prune(record.done.saturating_sub(complete));
@@ -93,6 +98,7 @@ impl LimitAudit {
                 continue;
             }
             if key.limit == 0 {
+                // Calls that announce no limit are not proven to hold one.
                 certificate.unlimited_keys += 1;
                 continue;
             }
@@ -163,6 +169,7 @@ fn fullest_until(calls: &[(Duration, Duration)], window: Duration, until: Durati
     let (mut ended, mut fullest) = (0, (0, Duration::ZERO));
     for (earlier, &from) in sent.iter().enumerate().take_while(|&(_, &from)| from < until) {
         while done.get(ended).is_some_and(|&moment| moment < from + window) {
+            // Only calls that were sent and done within the window were surely admitted in it.
             ended += 1;
         }
         let calls = ended.saturating_sub(earlier);

@@ -89,6 +89,7 @@ impl Interval {
 impl Blocks {
     /// Returns empty blocks of a run in which calls become due for `length`.
     pub(crate) fn new(length: Duration) -> Self {
+        // Long enough that neighboring calls fall in one block, and many enough to draw from.
         let count = length.as_secs().clamp(MIN_BLOCKS, MAX_BLOCKS);
         Self { length, blocks: (0..count).map(|_| Block::default()).collect() }
     }
@@ -101,6 +102,7 @@ impl Blocks {
         *block.bins.entry(bin(record.latency())).or_default() += 1;
         block.calls += 1;
         block.success += u64::from(record.is_success());
+        // The same calls as in the rate of the report, or its interval would lie beside it.
         block.completed += u64::from(record.status().is_some() && record.sent < self.length);
     }
 

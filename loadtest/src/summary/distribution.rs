@@ -71,6 +71,7 @@ impl Distribution {
                 let _infallible = histogram.add(&**other);
             }
             (exact, Self::Histogram(_)) => {
+                // A merge begins with an empty distribution, which is exact.
                 exact.compress();
                 exact.merge(other);
             }
@@ -108,6 +109,7 @@ impl Distribution {
         let more = usize::try_from(more).unwrap_or(usize::MAX);
         let rank = nearest_rank(self.len().saturating_add(more), percent);
         let low = rank.checked_sub(more).map_or(0.0, |rank| self.at_rank(rank));
+        // If all calls to come are slower, the rank may lie among them, and nothing bounds it yet.
         let high = if rank < self.len() { self.at_rank(rank) } else { f64::INFINITY };
         (low, high)
     }
@@ -141,6 +143,7 @@ impl Distribution {
             Self::Histogram(histogram) => {
                 // The middle of the rank's share, because rounding must not select the next one.
                 let share = (rank as f64 + 0.5) / histogram.len().max(1) as f64;
+                // A bucket stands for its highest value, which may be above the longest call.
                 histogram.value_at_quantile(share).min(histogram.max()) as f64 / 1000.0
             }
         }

@@ -29,6 +29,7 @@ impl Recovery {
     /// one that failed: what fails to the end has not recovered.
     pub(crate) fn duration(&self) -> Option<Duration> {
         let good = self.first_good?;
+        // The last call failed: it has not recovered, whatever it did before.
         if self.last_bad > self.last_good {
             return None;
         }
@@ -44,6 +45,7 @@ impl Recoveries {
     /// Adds a call.
     pub(crate) fn record(&mut self, record: &CallRecord, timeline: &Timeline) {
         let Some(event) = timeline.event_before(record.sent) else { return };
+        // The limit of a key is no sign of the outage.
         if record.status() == Some(429) {
             return;
         }

@@ -78,6 +78,7 @@ impl Series {
     pub(crate) fn record(&mut self, record: &CallRecord) {
         let second = record.due.as_secs();
         if !self.open.contains_key(&second) {
+            // Each open second holds all its latencies. Calls may come as late as their timeout.
             self.close_before(second.saturating_sub(self.timeout.as_secs() + 10));
         }
         let open = self.open.entry(second).or_default();
@@ -95,6 +96,7 @@ impl Series {
         open.latencies.record(record.latency());
         open.lags.record(record.send_lag());
         open.waits.record(record.waited);
+        // By the second of the response, where all else is by the second in which the call was due.
         if record.status().is_some() {
             *self.completed.entry(record.done.as_secs()).or_default() += 1;
         }
