@@ -95,6 +95,7 @@ impl Asset {
     #[must_use]
     pub fn accepted(self, accept: Option<&str>) -> Self {
         match self {
+            // By name only: browsers send `*/*`, which takes Markdown too.
             Self::Docs(page) if accept.is_some_and(|accept| accept.contains(MARKDOWN)) => {
                 Self::DocsMarkdown(page)
             }

@@ -266,6 +266,7 @@ pub fn is_shown_as_page(endpoint: Option<Endpoint>, accept: Option<&str>) -> boo
     match endpoint {
         Some(Endpoint::Visit(_) | Endpoint::Image) => !accept.contains("json"),
         Some(_) => false,
+        // An unknown path may be a typo of an API client, which wants a problem.
         None => accept.contains("text/html"),
     }
 }

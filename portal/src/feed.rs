@@ -42,6 +42,7 @@ impl Feed<'_> {
     pub fn to_xml(&self, server: &str) -> String {
         let Self { title, path, page, .. } = self;
         let server = escape(server);
+        // Readers compare this with what they have, so it moves only with an entry.
         let updated =
             self.entries.iter().map(|entry| entry.updated).max().unwrap_or(self.updated).to_rfc3339();
         let entries: String =

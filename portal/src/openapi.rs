@@ -35,6 +35,7 @@ pub fn response(description: &str, server: &str) -> Response {
 
 /// Returns the document that a description in YAML stands for.
 fn parse(description: &str, server: &str) -> Value {
+    // YAML 1.1 reads `no` and `on` as truth values, and Norway's language as false.
     let options = serde_saphyr::options! { strict_booleans: true };
     // The files are a part of the program, and a test reads them.
     let description = serde_saphyr::from_str_with_options(&description.replace(SERVER, server), options);

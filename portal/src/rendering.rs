@@ -48,9 +48,11 @@ pub fn render(asset: Asset, built: UnixMillis) -> String {
 /// Returns the response with the text of the file. `server` is the server's address, such as
 /// `https://api.example.com`. It must have no character that HTML or JSON escapes.
 pub fn respond(asset: Asset, file: &str, server: &str) -> Response {
+    // The files are rendered once for all hosts, with a name that no host can have.
     let text = file.replace(SERVER, server);
     match asset {
         Asset::Landing => docs::respond(text).with_headers([("link", docs::SERVICE_LINKS)]),
+        // One address has two forms, so that a cache must ask for `accept` too.
         Asset::Docs(_) => docs::respond(text).with_headers([("link", docs::SERVICE_LINKS), ("vary", VARY)]),
         Asset::DocsMarkdown(_) => docs::respond_markdown(text).with_headers([("vary", VARY)]),
         Asset::ChangelogFeed => Response::public(MEDIA_TYPE, text),

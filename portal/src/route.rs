@@ -74,6 +74,8 @@ impl<'a> Route<'a> {
     pub fn read(method: &str, target: &'a str) -> Result<(Self, Target<'a>), Problem> {
         match Target::parse(target) {
             Ok(target) => Self::parse(method, target.path).map(|route| (route, target)),
+            // A preflight gets its headers whatever the path is, or browsers would hide the problem
+            // of the call itself.
             Err(_) if method.parse::<Method>() == Ok(Method::Options) => {
                 Ok((Self::Preflight(Methods::NONE), Target::ASTERISK))
             }
@@ -87,6 +89,8 @@ impl<'a> Route<'a> {
     /// As [`gateway::Route::parse`], and `route-unknown` for a path that no part of the service knows. An
     /// `OPTIONS` is never refused.
     pub fn parse(method: &str, path: &'a str) -> Result<Self, Problem> {
+        // Before the API: below `/console` its paths stand for views, which a browser calls with a
+        // cookie.
         let below = ConsoleCall::api_path(path);
         if let Some(path) = below.and_then(SessionPath::parse) {
             let session = |method| path.call(method).map(|call| Self::Session(call, path.id));
@@ -121,6 +125,8 @@ impl<'a> Route<'a> {
     fn parse_read(api_path: &'a str) -> Result<ConsoleCall<'a>, Problem> {
         let call = match Self::parse_api("GET", api_path) {
             Ok(route) => view_of(route, api_path),
+            // A malformed id says what is wrong with it, where no view would only say that there is
+            // none.
             Err(problem) if problem.code() == codes::PATH_MALFORMED => return Err(problem),
             Err(_) => None,
         };
@@ -224,6 +230,7 @@ fn asset(segments: Segments<'_>) -> Option<Asset> {
         [Some(".well-known"), Some("api-catalog"), None, ..] => Some(Asset::ApiCatalog),
         [Some("docs"), None, ..] => Some(Asset::Docs(DocsPage::Start)),
         [Some("docs.md"), None, ..] => Some(Asset::DocsMarkdown(DocsPage::Start)),
+        // Before the pages, which would take it for the name of one.
         [Some("docs"), Some("changelog.atom"), None, ..] => Some(Asset::ChangelogFeed),
         [Some("docs"), Some(page), None, ..] => match page.strip_suffix(".md") {
             Some(page) => DocsPage::parse(page).map(Asset::DocsMarkdown),

@@ -113,6 +113,7 @@ pub fn state(is_signed_in: bool) -> Response {
 
 /// Returns the response that signs a browser in. The nonce must be random.
 pub fn begin(session: &KeptSession, keys: &MacKeys, nonce: &Nonce, is_secure: bool) -> Response {
+    // Sealed: a browser that is read out or backed up must not give away the key's record.
     let mut kept = session.id.as_bytes().to_vec();
     kept.extend(json::to_string(&session.key).unwrap_or_default().into_bytes());
     let sealed = EncryptionKeys::from(keys.clone()).seal_bytes(&kept, OWNER, nonce);
@@ -146,6 +147,8 @@ pub fn of_cookie<'h>(
     is_secure: bool,
 ) -> Option<KeptSession> {
     let cookies = header("cookie")?;
+    // Browsers set these headers, and no script can. Without them a page of another site could use
+    // the cookie.
     if header("sec-fetch-site") != Some("same-origin") || header("sec-fetch-dest") != Some("empty") {
         return None;
     }
@@ -153,6 +156,7 @@ pub fn of_cookie<'h>(
     let (_, value) = pairs.find(|(name, _)| *name == cookie_name(is_secure))?;
     let kept = EncryptionKeys::from(keys.clone()).unseal_bytes(&SealedSecret::from(value), OWNER).ok()?;
     let (id, key) = kept.split_first_chunk()?;
+    // A cookie of an earlier release may have another form: signing in again is all it takes.
     let key = json::from_str(std::str::from_utf8(key).ok()?).ok()?;
     Some(KeptSession { id: SessionId::new(*id), key })
 }
@@ -162,6 +166,8 @@ pub fn browser(user_agent: Option<&str>) -> String {
     let agent = Agent::read(user_agent);
     match (agent.browser, agent.os) {
         (Some(browser), Some(os)) => format!("{browser} on {os}"),
+        // Only these two: the whole header would tell more about a person than the list of sessions
+        // needs.
         (browser, os) => browser.or(os).unwrap_or_default().to_owned(),
     }
 }

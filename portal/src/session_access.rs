@@ -55,6 +55,7 @@ impl SessionAccess {
 
 const fn of_session(call: SessionCall) -> SessionAccess {
     match call {
+        // A session neither begins another one nor needs to be valid to be ended.
         SessionCall::Begin | SessionCall::End => SessionAccess::None,
         SessionCall::Read | SessionCall::List | SessionCall::EndAll | SessionCall::EndOne => {
             SessionAccess::Signs

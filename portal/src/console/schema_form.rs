@@ -145,8 +145,11 @@ impl<'a> ObjectForm<'a> {
             let member = schema.pointer(&format!("/properties/{name}"))?;
             Some(self.resolved(member))
         };
+        // What is shown and cannot be written, or the other way around, has no field: saving would
+        // drop it.
         let (shown, written) = (member(self.shown)?, member(self.written)?);
         let is_read_only = text(written, "/description").starts_with("Read-only");
+        // An object of any members has no fields, but one of texts is a list of names and texts.
         let is_field = !is_open(shown) || text(shown, "/additionalProperties/type") == "string";
         (!is_read_only && is_field).then_some(Self { shown, written, ..self })
     }

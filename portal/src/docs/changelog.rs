@@ -46,6 +46,7 @@ pub fn changelog_feed(host: Host, built: UnixMillis) -> Response {
         anchor: version.anchor(),
         title: version.title(),
         published: version.released,
+        // What is not released yet changes with each build.
         updated: version.released.unwrap_or(built),
         html: version.changes(host).into_string(),
     });

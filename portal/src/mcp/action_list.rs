@@ -61,6 +61,7 @@ pub fn action_page(
         if cursor.is_some_and(|cursor| !cursor.is_before(tool, &name)) {
             continue;
         }
+        // `last` has been listed, so the next page begins after it.
         if bytes + text.len() > MAX_PAGE {
             page.next = last;
             break;
@@ -78,8 +79,12 @@ fn of_tool(catalog: &Catalog, tool: Tool) -> impl Iterator<Item = (String, Strin
     let (mut left, mut open) = (MAX_OF_TOOL, entries.len());
     entries.into_iter().filter_map(move |(name, entry)| {
         open -= 1;
+        // Room is kept for the actions to come: one large schema must not push the others off the
+        // list.
         let reserved = open * MAX_SHORT.bytes;
         let bytes = MAX_LISTED.bytes.min(left.saturating_sub(reserved));
+        // Written with a bound, and not measured afterwards: schemas that refer to each other grow
+        // without end.
         let whole = whole(Bounds { bytes, ..MAX_LISTED }, catalog, &name, &entry);
         let text = whole.or_else(|_| short(&name, &entry)).ok()?;
         left = left.saturating_sub(text.len());
@@ -116,6 +121,7 @@ fn short(name: &str, entry: &ActionEntry<'_>) -> Result<String, Full> {
     };
     let text = [entry.summary(), entry.description()].into_iter().find(|text| !text.is_empty());
     let text: String = text.unwrap_or_default().chars().take(MAX_TEXT).collect();
+    // Escapes may make a text many times as long.
     with(&text).or_else(|_: Full| with(""))
 }
 
@@ -174,12 +180,14 @@ fn write_schema(json: &mut BoundedJson, catalog: &Catalog, entry: &ActionEntry<'
         json.object(|json| {
             let mut written = BTreeSet::new();
             while let Some(name) = open.pop_first() {
+                // Schemas may refer to each other in a circle.
                 if !written.insert(name) {
                     continue;
                 }
                 json.name(name)?;
                 match catalog.schema(name) {
                     Some(schema) => write_standard(json, schema, &mut open)?,
+                    // A name that nothing defines is any value: the reference must not dangle.
                     None => json.object(|_| Ok::<_, Full>(()))?,
                 }
             }
@@ -202,6 +210,8 @@ fn write_described<'a>(
 ) -> Result<(), Full> {
     let (schema, text) = (parameter.get("schema"), parameter.get("description"));
     match schema {
+        // A schema may be true or false (JSON Schema 2020-12, section 4.3.2), which has no room for
+        // a description.
         Some(schema @ (Value::Bool(_) | Value::Array(_))) => json.value(schema),
         _ => json.object(|json| {
             let members = schema.and_then(Value::as_object).into_iter().flatten();

@@ -21,7 +21,9 @@ pub fn action_request(
     name: &str,
     arguments: &Value,
 ) -> Option<Result<ToolRequest, ArgumentError>> {
+    // No tool's name has an underscore, so the first one ends it. An action's name may.
     let (tool, _) = name.split_once('_')?;
+    // As for `call_tool`: both are ways to the same tools.
     let tool = tool.parse::<Tool>().ok().filter(|_| toolsets.allow(Toolset::Tools))?;
     let (_, entry) = entries(catalog, tool).find(|(other, _)| other == name)?;
     let query: Vec<_> = arguments_of(&entry).map(|(name, _)| name).collect();
@@ -46,6 +48,7 @@ pub(super) fn entries(catalog: &Catalog, tool: Tool) -> impl Iterator<Item = (St
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
         let is_callable = match entry.method {
             CallMethod::Get => true,
+            // Arguments are JSON, so a form or a file cannot be sent.
             CallMethod::Post => entry.json_body().is_some() || !entry.operation.contains_key("requestBody"),
         };
         if !(is_name && is_callable) {
@@ -64,6 +67,7 @@ pub(super) fn entries(catalog: &Catalog, tool: Tool) -> impl Iterator<Item = (St
 /// Returns the parameters of the query that are arguments.
 pub(super) fn arguments_of<'a>(entry: &ActionEntry<'a>) -> impl Iterator<Item = (&'a str, &'a Value)> {
     let named = entry.query().filter_map(|parameter| Some((parameter.get("name")?.as_str()?, parameter)));
+    // It would collide with the argument that holds the body.
     named.filter(|(name, _)| *name != "body")
 }
 

@@ -19,6 +19,7 @@ impl ListCursor {
 
     /// Returns true if a tool of MCP comes after the page.
     pub(super) fn is_before(&self, tool: Tool, name: &str) -> bool {
+        // By order and not by equality: the action at the cursor may have gone since.
         (self.tool.index(), &*self.name) < (tool.index(), name)
     }
 }

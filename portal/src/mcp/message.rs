@@ -74,6 +74,8 @@ impl Message {
         };
         if is_response(&message) {
             return match headers.revision {
+                // Earlier revisions let a server send requests, so a client may respond to one that
+                // it remembers.
                 Some(MODERN) => Err(RpcError::invalid_request("a client sends no responses")),
                 _ => Ok(Self::Notification),
             };
@@ -85,6 +87,8 @@ impl Message {
             id => id.cloned(),
         };
         let parsed = Self::parse_call(&message, id.clone(), headers);
+        // The error has the request's id, or the client cannot tell which call failed (JSON-RPC
+        // 2.0, section 5).
         parsed.map_err(|error| error.of(id.unwrap_or_default()))
     }
 
@@ -100,6 +104,7 @@ impl Message {
         let Some(name) = message.get("method").and_then(Value::as_str) else {
             return Err(RpcError::invalid_request("`method` must be a string"));
         };
+        // A notification gets no response, not even an error (JSON-RPC 2.0, section 4.1).
         let Some(id) = id else {
             return match headers.revision {
                 Some(other) if other != MODERN && !is_legacy(other) => {
@@ -126,6 +131,7 @@ fn is_response(message: &Map<String, Value>) -> bool {
     message.get("jsonrpc").and_then(Value::as_str) == Some("2.0")
         && !has("method")
         && has("id")
+        // Both or neither is no response, and gets an error as the broken request that it is.
         && has("result") != has("error")
 }
 
@@ -158,6 +164,8 @@ impl MessageHeaders<'_> {
             (None, Some(other)) if !is_legacy(other) => return Err(RpcError::unsupported_revision(other)),
             (None, _) => return Ok(Era::Legacy),
         };
+        // A gateway in between routes by the header, and the server acts on the message. They must
+        // agree.
         if self.revision != Some(revision) {
             return Err(RpcError::header_mismatch("MCP-Protocol-Version", revision));
         }
@@ -171,6 +179,8 @@ impl MessageHeaders<'_> {
             let reason = format!("`params._meta` must have `{CAPABILITIES}`, an object");
             return Err(RpcError::incomplete(&reason));
         }
+        // The same for the method and the name: a filter of headers must not be passed by another
+        // body.
         if self.method != Some(method) {
             return Err(RpcError::header_mismatch("Mcp-Method", method));
         }
@@ -212,6 +222,7 @@ impl Method {
             },
             ("tools/call", _) => {
                 let arguments = match parameters.get("arguments") {
+                    // Null as if it was not given: clients serialise what is unset.
                     None | Some(Value::Null) => Value::Object(Map::new()),
                     Some(arguments @ Value::Object(_)) => arguments.clone(),
                     Some(_) => {

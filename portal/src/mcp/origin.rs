@@ -25,6 +25,7 @@ pub fn check_origin(address: &Address<'_>, origin: Option<&str>) -> Result<(), R
 /// Returns true for an address, and for a name that means something else in each network: what no URL of a customer
 /// may lead to.
 fn is_private(host: &str) -> bool {
+    // What the gateway itself must not fetch is what is not public.
     FetchUrl::parse(&format!("https://{host}/"), &FetchPolicy::default()).is_err()
 }
 

@@ -54,6 +54,7 @@ impl ToolOutcome<'_> {
         meta.insert("status".to_owned(), self.status.into());
         let mut result = json!({ "content": [self.content(&essence)], "isError": self.status >= 400 });
         let structured = is_json(&essence).then(|| serde_json::from_slice::<Value>(self.body).ok()).flatten();
+        // In the earlier revisions, `structuredContent` is an object.
         let structured = structured.filter(|value| responder.takes_any_json() || value.is_object());
         if let (Some(value), Some(members)) = (structured, result.as_object_mut()) {
             members.insert("structuredContent".to_owned(), value);

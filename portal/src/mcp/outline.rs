@@ -29,6 +29,7 @@ impl Outline {
                 "nullable" if self.nullable => value.clone(),
                 "enum" if is_short(value) => self.values(value),
                 "description" if self.described > 0 => first_sentence(value).into(),
+                // Below the last level the members are only named, in the description.
                 "required" if self.levels > 0 => value.clone(),
                 "properties" if self.levels > 0 => self.members(document, value),
                 "items" | "additionalProperties" if value.is_object() => self.of(document, value),
@@ -45,6 +46,7 @@ impl Outline {
     }
 
     fn values(self, values: &Value) -> Value {
+        // Null is only worth a mention where it resets something.
         let values = values.as_array().into_iter().flatten();
         values.filter(|value| self.nullable || !value.is_null()).cloned().collect()
     }

@@ -70,6 +70,7 @@ impl ToolRequest {
             row.get("toolset").and_then(Value::as_str).and_then(|name| name.parse::<Toolset>().ok())?;
         let empty = Map::new();
         let arguments = arguments.as_object().unwrap_or(&empty);
+        // Toolsets are no list alone: a name that is guessed is refused too.
         toolsets.allow(toolset).then(|| Self::of(row, arguments)?.held_to(row))
     }
 
@@ -84,6 +85,7 @@ impl ToolRequest {
         let mut path = text(row, "path").to_owned();
         for name in &in_path {
             let value = arguments.get(*name).filter(|value| value.is_string() || value.is_u64()).map(plain);
+            // A slash or two dots in an argument would make the path that of another route.
             let value = value.filter(|value| is_segment(value));
             let value = value.ok_or_else(|| ArgumentError::NotSegment((*name).to_owned()))?;
             path = path.replace(&format!("{{{name}}}"), &value);
@@ -99,12 +101,16 @@ impl ToolRequest {
                 ("query", _) if in_query.contains(&"*") => query.extend(free_query(value)?),
                 (argument, Some((_, header))) => {
                     let text = plain(value);
+                    // A line break would end the header and begin another one (RFC 9110, section
+                    // 5.5).
                     if !text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
                         return Err(ArgumentError::NotHeader(argument.to_owned()));
                     }
                     headers.push(((*header).into(), text.into()));
                 }
                 (argument, None) if in_query.contains(&argument) => query.extend(parameters(argument, value)),
+                // A misspelled filter would be dropped, and the call would return or change more
+                // than was meant.
                 _ => return Err(ArgumentError::Unknown(name.clone())),
             }
         }
@@ -127,9 +133,11 @@ impl ToolRequest {
     /// another one: `keys` and `issue` in place of a tool and its action. What has no route passes,
     /// because the API refuses it.
     fn held_to(self, row: &Value) -> Result<Self, ArgumentError> {
+        // A value such as `me` in place of an id is another operation, with other rights and hints.
         let is_held = match Route::read(&self.method, &self.target) {
             Ok((Route::CallTool(_), _)) => text(row, "method") == "*",
             Ok((route, _)) => Endpoint::of(&route).path() == text(row, "path"),
+            // The router refuses it with a problem that says more.
             Err(_) => true,
         };
         if is_held { Ok(self) } else { Err(ArgumentError::OtherOperation) }

@@ -29,6 +29,7 @@ impl Responder {
     /// Returns the result of `initialize`: the revision that the client wants if it begins with a
     /// handshake and is served, and the newest such one otherwise.
     pub fn initialized(&self, wanted: &str) -> Response {
+        // A revision that is not served is answered with one that is, and the client decides.
         let version = if is_legacy(wanted) { wanted } else { NEWEST_LEGACY };
         self.send(
             Map::new(),
@@ -85,6 +86,8 @@ impl Responder {
 
     /// Returns the error for a tool that this endpoint does not have.
     pub fn unknown_tool(&self, name: &str) -> Response {
+        // The specification counts an unknown tool among the errors of the protocol, and not of a
+        // call.
         let message = format!("unknown tool `{name}`; tools/list has those of this endpoint");
         RpcError::invalid_params(&message).of(self.id.clone()).response()
     }

@@ -41,6 +41,7 @@ fn converted(schema: &Value) -> Value {
             "format" if matches!(value.as_str(), Some("uri" | "int32" | "int64")) => {}
             "additionalProperties" if value == &Value::Bool(false) => {}
             "required" if value.as_array().is_some_and(Vec::is_empty) => {}
+            // Values and not schemas: a member such as `pattern` in them must stay.
             "enum" | "required" | "default" | "const" => {
                 kept.insert(name.clone(), value.clone());
             }
@@ -71,6 +72,7 @@ fn nullable(mut members: Map<String, Value>) -> Value {
     match members.get("type").cloned() {
         Some(Value::String(kind)) => {
             members.insert("type".to_owned(), json!([kind, "null"]));
+            // In 2020-12, `enum` must hold null itself, where 3.0 lets `nullable` add it.
             if let Some(Value::Array(values)) = members.get_mut("enum")
                 && !values.contains(&Value::Null)
             {
@@ -90,6 +92,7 @@ fn definitions(document: &Value, schema: &Value) -> Map<String, Value> {
         let definition =
             document.pointer(&format!("/components/schemas/{name}")).cloned().unwrap_or_default();
         open.extend(
+            // A schema that refers to itself must not be opened again.
             references(&definition).into_iter().filter(|other| !found.contains_key(other) && *other != name),
         );
         found.insert(name, converted(&definition));
@@ -129,8 +132,11 @@ fn most_repeated(schema: &Value) -> Option<(Value, String)> {
     count(schema, "", &mut places);
     let taken = |name: &str| schema.pointer(&format!("/$defs/{name}")).is_some();
     let candidates = places.into_iter().filter_map(|(text, (times, name))| {
+        // Two members of one name may have different schemas.
         let name = if taken(&name) { format!("{name}_") } else { name };
         let shared = times * (REFERENCE_BYTES + name.len()) + DEFINITION_BYTES + name.len() + text.len();
+        // A reference is text too: short schemas get longer by it. Each turn saves bytes, so the
+        // loop ends.
         let saved = (times * text.len()).checked_sub(shared).filter(|saved| *saved > 0)?;
         Some((saved, text, name))
     });
@@ -142,6 +148,7 @@ fn most_repeated(schema: &Value) -> Option<(Value, String)> {
 fn count(value: &Value, name: &str, places: &mut BTreeMap<String, (usize, String)>) {
     match value {
         Value::Object(members) => {
+            // The root has no name, and a map of properties may look like a schema.
             if !name.is_empty() && matches!(members.get("type"), Some(Value::String(_) | Value::Array(_))) {
                 let place = places.entry(value.to_string()).or_insert_with(|| (0, name.to_owned()));
                 place.0 += 1;

@@ -34,11 +34,14 @@ pub fn select(table: &str, toolsets: &Toolsets, permitted: Permitted, actions: &
         list.push_str(tool);
     };
     for line in table.lines() {
+        // At most five: the tool itself is JSON, whose texts may have tabs escaped but need not be
+        // split.
         let mut columns = line.splitn(5, '\t');
         let mut column = || columns.next().unwrap_or_default();
         let (toolset, listed, plan, scope, tool) = (column(), column(), column(), column(), column());
         let is_listed = toolset.parse::<Toolset>().is_ok_and(|toolset| toolsets.list(toolset))
             && (listed == "listed" || toolsets.are_named())
+            // A tool that each call would refuse only leads a model into its problem.
             && (permitted.has_plan || plan == "any");
         match scope {
             _ if !is_listed => {}
@@ -64,6 +67,7 @@ fn of_scopes(tool: &str, scopes: Scopes) -> String {
             names.retain(|name| name.as_str().is_some_and(is_held));
         }
         if let Some(Value::String(purposes)) = argument.get_mut("description") {
+            // The description lists the same tools as the enumeration.
             let kept = purposes.split("; ").filter(|purpose| purpose.split(' ').next().is_some_and(is_held));
             *purposes = kept.collect::<Vec<_>>().join("; ");
         }

@@ -120,6 +120,8 @@ fn entries() -> Vec<Entry> {
         if operation.path == USAGE.0 && operation.method == "get" {
             entries.push(entry(&operation, USAGE.1, Toolset::Keys));
         } else if let Some((_, toolset)) = tag.filter(|_| is_key) {
+            // What returns secrets is never listed or called by default: its results end up in a
+            // model's context.
             let toolset = if CONFIDENTIAL.contains(&id) { Toolset::Account } else { *toolset };
             entries.push(entry(&operation, id, toolset));
         }
@@ -223,6 +225,7 @@ fn entry(operation: &Operation<'_>, name: &str, toolset: Toolset) -> Entry {
         Some(Endpoint::Webhooks(_)) => true,
         _ => false,
     };
+    // From the same table as the check of a call, so that the list cannot promise more.
     let scope = endpoint.and_then(|endpoint| endpoint.requires().scope());
     let scope = scope.map_or_else(|| "any".to_owned(), |scope| scope.to_string());
     Entry { name: name.to_owned(), toolset, needs_plan, scope, tool, request }
@@ -247,6 +250,7 @@ fn input_schema(operation: &Operation<'_>, name: &str, parameters: &[&Value]) ->
         if parameter.get("required") == Some(&Value::Bool(true)) {
             required.push(argument.clone());
         }
+        // The instructions of the server say these once, for all tools.
         if COMMON.contains(&argument.as_str()) && schema.get("type") != Some(&json!("array")) {
             schema = json!({ "type": schema.get("type") });
         } else if let Some(members) = schema.as_object_mut() {

@@ -53,6 +53,7 @@ impl Toolsets {
     pub fn parse(query: Option<&str>) -> Result<Self, Problem> {
         let mut named = None;
         for (name, value) in parameters(query)? {
+            // A misspelled parameter would otherwise list the default.
             if name != "toolsets" {
                 return Err(Problem::new(codes::FIELDS_INVALID, "the only parameter of /mcp is toolsets"));
             }

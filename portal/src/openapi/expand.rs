@@ -73,6 +73,7 @@ fn members(value: Option<&mut Value>) -> Vec<&mut Value> {
 
 /// Returns the value for each tool, if it or its name has `{tool}`; else the value.
 fn for_tools(name: &str, value: &Value) -> Vec<(String, Value)> {
+    // Only what names the tool is repeated; all else stands once.
     if !name.contains("{tool}") && !value.to_string().contains("{tool}") {
         return vec![(name.to_owned(), value.clone())];
     }
@@ -87,6 +88,7 @@ fn for_tool(value: &Value, tool: Tool) -> Value {
         Value::Array(items) => items.iter().map(|item| for_tool(item, tool)).collect(),
         Value::Object(members) => {
             let member = |(name, value): (&String, &Value)| match name.as_str() {
+                // A tool without an example of its own has none, rather than that of another tool.
                 "x-tool-example" => Some(("example".to_owned(), value.get(tool.as_str())?.clone())),
                 _ => Some((name.clone(), for_tool(value, tool))),
             };

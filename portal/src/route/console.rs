@@ -70,6 +70,7 @@ impl<'a> ConsoleCall<'a> {
 
     /// Returns the path of the API behind a path of the console; `None` for another path.
     pub(super) fn api_path(path: &str) -> Option<&str> {
+        // `/consoles` is another path, and none of the console's.
         path.strip_prefix("/console").filter(|rest| rest.starts_with('/'))
     }
 }

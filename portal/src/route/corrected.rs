@@ -21,10 +21,12 @@ pub fn corrected(target: &str, slug: Option<&Slug>) -> Option<String> {
     while let Some(rest) = ["/", "%20"].into_iter().find_map(|end| kept.strip_suffix(end)) {
         kept = rest;
     }
+    // The path `/` is right as it is.
     if kept.len() == path.len() || kept.is_empty() {
         return None;
     }
     let below = slug.and_then(|slug| address_on_own_host(kept, slug));
+    // Only to what exists: a redirect to a 404 would hide the address that was wrong.
     let (route, _) = Route::read("GET", below.as_deref().unwrap_or(kept)).ok()?;
     is_opened(&route).then(|| format!("{kept}{query}"))
 }
