@@ -92,6 +92,7 @@ pub fn render(view: &PageView<'_>) -> Response {
     };
     let head = Head::of(document).with(metadata::of(view));
     let response = respond(&head, &content);
+    // The token is for this visitor alone. A cache would give it to the next one.
     if view.image.is_some() { response.unique() } else { response }
 }
 

@@ -64,12 +64,15 @@ impl ImageFile {
     pub fn read(account: &KeyId, content: &[u8]) -> Result<(Self, Vec<u8>), Problem> {
         let (media_type, picture) = read(content)?;
         let Picture { width, height, frames, content } = picture;
+        // From the header alone. Nothing is decoded here, so nothing can be made to swell.
         if width == 0 || height == 0 || width.max(height) > MAX_SIDE {
             return Err(refused(format!(
                 "the image has {width} x {height} pixels; each side must have 1 to {MAX_SIDE}"
             )));
         }
         let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+        // Together: a small file may unpack to many large frames, and freeze the browsers of
+        // visitors.
         let pixels = [width, height, frames].map(|side| u64::from(number(side))).iter().product::<u64>();
         if frames > MAX_FRAMES || pixels > MAX_PIXELS {
             return Err(refused(format!(
@@ -78,6 +81,8 @@ impl ImageFile {
             )));
         }
         let file = Self {
+            // Of the cleaned content: a photo that was uploaded with another place is the same
+            // image.
             id: ImageId::of(account, &content),
             media_type: media_type.to_owned(),
             width: number(width),
@@ -144,8 +149,11 @@ pub fn image_headers(id: &ImageId) -> Vec<Header> {
     [
         ("etag", format!("\"{id}\"")),
         ("cache-control", "public, max-age=60, must-revalidate".to_owned()),
+        // Opened by itself, a file that a browser takes for a document must run nothing on this
+        // host.
         ("content-security-policy", "default-src 'none'; sandbox".to_owned()),
         ("cross-origin-resource-policy", "cross-origin".to_owned()),
+        // The type was decided here, by the content. A browser must not decide otherwise.
         ("x-content-type-options", "nosniff".to_owned()),
     ]
     .map(|(name, value)| (name.into(), value.into()))

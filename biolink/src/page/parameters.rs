@@ -17,8 +17,10 @@ const OWN: [&str; 3] = ["via", "notrack", "confirmed"];
 /// assert_eq!(url, "https://a.example/?utm%5Fsource&a=b#top");
 /// ```
 pub fn with_parameters<'a>(url: &str, pairs: impl IntoIterator<Item = &'a str>) -> String {
+    // Behind the fragment, parameters would be a part of it and never reach the server.
     let (rest, fragment) = url.find('#').and_then(|at| url.split_at_checked(at)).unwrap_or((url, ""));
     let query = rest.split_once('?').map(|(_, query)| query);
+    // What the owner set wins: a visitor must not change the campaign of a link.
     let own: Vec<_> = query.into_iter().flat_map(|query| query.split('&')).map(name).collect();
     let mut address = rest.to_owned();
     let mut separator = match query {
@@ -49,6 +51,7 @@ pub(crate) fn reached_by(via: &[&str], query: Option<&str>) -> String {
 
 /// Returns the parameters of a query, decoded as those of a form are, but for the confirmation.
 pub(crate) fn decoded_parameters(query: Option<&str>) -> impl Iterator<Item = (String, String)> {
+    // A plus is a space in forms, and only there.
     let text = |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
     pairs(query).filter(|pair| name(pair) != "confirmed").map(move |pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));

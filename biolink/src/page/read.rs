@@ -127,6 +127,7 @@ impl<'a> Reader<'a> {
     /// Returns `fields-invalid` with every fault, or `body-too-large` if the document is.
     pub fn page(mut self, members: Map<String, Value>) -> Result<PageInput, Problem> {
         let mut fields = Fields::of(members);
+        // Faults of the query come in the same response as those of the body.
         fields.add_errors(std::mem::take(&mut self.faults));
         fields.hint(hints::PAGE);
         fields.ignore(READ_ONLY);
@@ -159,6 +160,8 @@ impl<'a> Reader<'a> {
         let tags = fields.nullable("tags", parse_tags).unwrap_or_default();
         let metadata = fields.nullable("metadata", parse_metadata).unwrap_or_default();
         fields.finish()?;
+        // After the fields: a document of the right shape, whose parts are each within their
+        // bounds, may still be too large to be stored as one row.
         check_size(&document)?;
         Ok(PageInput { slug, external_id, status, document, tags, metadata })
     }
@@ -181,6 +184,8 @@ impl<'a> Reader<'a> {
     fn link_with_id(&mut self, fields: &mut Fields) -> Option<Link> {
         let known = self.known.map(|page| page.links.iter().map(|link| link.id).collect::<Vec<_>>());
         let given = fields.nullable("id", |value| {
+            // Ids are drawn here. One that a client made up could be that of another page, and mix
+            // their counts.
             let id = LinkId::parse(text(value)?).filter(|id| known.iter().flatten().any(|known| known == id));
             check_once(id, &self.links, "link")
         });
@@ -212,6 +217,8 @@ impl<'a> Reader<'a> {
         self.products.push(id);
         fields.ignore(&["source"]);
         let items = self.known.map(|page| page.products.items.as_slice()).unwrap_or_default();
+        // From the stored page and never from the request: it says which source may change the
+        // product.
         let source = items.iter().find(|item| item.id == id).and_then(|item| item.source);
         read_product(fields, id, source)
     }
@@ -283,6 +290,7 @@ pub(crate) fn parse_metadata(value: &Value) -> Result<BTreeMap<String, String>, 
         if !(1..=40).contains(&name.chars().count()) {
             return Err("must have names of 1 to 40 characters".into());
         }
+        // The name is the client's own, and must not bring control characters into a problem.
         let shown: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
         let text = plain_text(value, 0, 500).map_err(|error| format!("`{shown}` {error}"))?;
         metadata.insert(name.clone(), text);

@@ -71,6 +71,7 @@ impl SuspendedPages {
     /// Returns true if the page is among them.
     pub fn contains(&self, page: &PageId) -> bool {
         let id = page.to_string();
+        // Words and not a search in the text: an id must not match within another one.
         self.0.split(' ').any(|word| word == Self::ALL || word == id)
     }
 }

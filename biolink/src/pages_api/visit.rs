@@ -69,6 +69,8 @@ pub fn respond(
     let (account, page, document, published_at, code) = match served {
         Served::Unknown => return Err(page_not_found()),
         Served::Gone => return Err(page_gone()),
+        // A printed code cannot be printed again, so it leads on directly, and its scan counts all
+        // the same.
         Served::Moved { to, owner: (account, page) } if is_code(part) => {
             let scan = scan(account, page, slug, part);
             let redirect = opened.scanned(&to);
@@ -77,12 +79,14 @@ pub fn respond(
         }
         Served::Moved { to, .. } => {
             let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+            // Permanent, so that search engines move what they know to the new address.
             return Ok((Response::redirect(301, opened.path_at(&to, part) + &query).into_bytes(), None));
         }
         Served::Page { account, page, document, published_at, code, .. } => {
             (account, page, document, published_at, code)
         }
     };
+    // Before the question of the page: the link has its own, or asks that of the page.
     if let Some(link) = opened.named_link(&document) {
         let query = query.unwrap_or_default();
         return Ok((away(format!("{}?{query}", opened.path_at(slug, VisitPart::Link(link)))), None));
@@ -111,12 +115,16 @@ pub fn respond(
         }
         VisitPart::Product(id) => (follow_product(&document, id, opened)?, Some(followed(id.to_string()))),
         VisitPart::Ping(id) => {
+            // Anybody can send a ping. It counts only for a link that visitors see and that leads
+            // there itself.
             let is_there = document.link(&id).is_some_and(|link| link.is_visible(now) && link.leads_itself());
             (Response::no_content().into_bytes(), is_there.then(|| followed(id.to_string())))
         }
         VisitPart::Seen(token) => {
             let number = token.verify(keys, &page, opened.seer, now);
             let seen = number.map(|number| Occurrence { number, ..occurred(EventKind::Confirm) });
+            // The same pixel for a token that is forged or used up: the response tells nothing
+            // about it.
             (Response::pixel(), seen)
         }
         VisitPart::QrSvg | VisitPart::QrPng | VisitPart::QrPdf => {
@@ -140,6 +148,7 @@ impl Opened<'_> {
     fn named_link(&self, document: &PageDocument) -> Option<LinkId> {
         let via = Via::of_query(self.query.filter(|_| self.part == VisitPart::Page))?;
         let link = document.codes.iter().find(|code| code.via == via)?.link?;
+        // A code whose link is hidden or over opens the page, and not an error.
         document.link(&link).filter(|link| link.choose(&self.follower, self.now).is_some())?;
         Some(link)
     }
@@ -295,14 +304,18 @@ fn follow_product(
     id: ProductId,
     opened: &Opened<'_>,
 ) -> Result<Response<Vec<u8>>, Problem> {
+    // Addresses of products are known to feeds after the section is switched off.
     let products = Some(&document.products).filter(|products| products.enabled);
     let product = products.and_then(|products| products.items.iter().find(|item| item.id == id));
+    // An address may be blocked after it was stored.
     let product = product.filter(|item| item.url.is_allowed()).ok_or_else(page_not_found)?;
     Ok(away(opened.with_utm(document, product.url.as_str(), &id.to_string(), &product.title)))
 }
 
 /// Returns a redirect that crawlers do not list.
 fn away(to: String) -> Response<Vec<u8>> {
+    // Not permanent: a browser that remembers the destination would skip the count, and each change
+    // of it.
     Response::redirect(302, to).with_headers([("x-robots-tag", "noindex")]).into_bytes()
 }
 

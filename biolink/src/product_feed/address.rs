@@ -19,6 +19,7 @@ pub(super) fn image(text: &str) -> Result<WebUrl, ProductError> {
     let refusal = |reason: String| ProductError::Image { url: one_line(text, SHOWN), reason };
     let url = link(text).map_err(|error| refusal(error.to_string()))?;
     let Some(rest) = url.as_str().strip_prefix("http://") else { return Ok(url) };
+    // A port belongs to its scheme: with https it would be that of another server, or of none.
     if url.origin().matches(':').count() > 1 {
         return Err(refusal("must begin with https:// if it has a port".to_owned()));
     }
@@ -29,8 +30,10 @@ pub(super) fn image(text: &str) -> Result<WebUrl, ProductError> {
 /// encoded, and one that begins with `//` is encrypted.
 fn completed(text: &str) -> String {
     let text = text.trim();
+    // Shops leave the scheme to the browser that shows them.
     let scheme = if text.starts_with("//") { "https:" } else { "" };
     let mut url = scheme.to_owned();
+    // Browsers drop these from an address (WHATWG URL, section 4.4), so shops do not notice them.
     for c in text.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')) {
         if c.is_whitespace() {
             url.extend(utf8_percent_encode(c.encode_utf8(&mut [0; 4]), NON_ALPHANUMERIC));

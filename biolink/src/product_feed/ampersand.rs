@@ -19,6 +19,7 @@ pub(super) fn escaped(xml: &str) -> Escaped<'_> {
         let (before, after) = rest.split_at_checked(at).unwrap_or((rest, ""));
         text.push_str(before);
         let closing =
+            // Ampersands in these are text already.
             [("<![CDATA[", "]]>"), ("<!--", "-->")].into_iter().find(|(open, _)| after.starts_with(open));
         let length = match closing {
             Some((_, close)) => after.find(close).map_or(after.len(), |end| end.saturating_add(close.len())),
@@ -41,6 +42,7 @@ pub(super) fn escaped(xml: &str) -> Escaped<'_> {
 
 /// Returns true if a name or a number and a semicolon follow.
 fn is_reference(text: &str) -> bool {
+    // A semicolon far behind belongs to the text and not to a reference.
     let end = text.bytes().take(MAX_NAME).position(|byte| byte == b';');
     let Some(name) = end.and_then(|end| text.get(..end)) else { return false };
     let name = name.strip_prefix('#').unwrap_or(name);

@@ -50,8 +50,11 @@ fn of_number(number: &str) -> Option<char> {
     if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
         return None;
     }
+    // More digits than fit stand for no character either.
     let code = u32::from_str_radix(digits, radix).unwrap_or(u32::MAX);
     let character = match u8::try_from(code) {
+        // HTML reads numbers from 128 to 159 as Windows-1252, and 0 as the replacement character
+        // (HTML, section 13.2.5.80).
         Ok(byte) => Some(windows_1252(byte)).filter(|character| *character != '\0'),
         Err(_) => char::from_u32(code),
     };

@@ -21,6 +21,7 @@ impl<'a> Content<'a> {
     pub(super) fn detect(text: &'a str) -> Result<Self, FeedError> {
         match text.bytes().next() {
             None => Err(FeedError::Unknown),
+            // A shop that is down, or asks for a password, responds with a page and 200.
             Some(b'<') if is_web_page(text) => Err(FeedError::WebPage),
             Some(b'<') => Ok(Content::Xml(text)),
             Some(b'{' | b'[') => {
@@ -30,6 +31,7 @@ impl<'a> Content<'a> {
             Some(_) => {
                 let (_, table) = table::begin(text);
                 let header = table.lines().next().unwrap_or_default().to_lowercase();
+                // An export of a shop has ids too, and columns that mean something else.
                 if let Some(export) = ShopExport::of(&header) {
                     return Err(FeedError::Export(export));
                 }
@@ -60,6 +62,7 @@ impl Content<'_> {
 fn of_json(value: Value) -> Result<Content<'static>, FeedError> {
     let is_shopify = |list: &[Value]| list.iter().all(|item| item.get("variants").is_some());
     match value {
+        // WooCommerce has `prices` where our own form has `price`.
         Value::Array(list) if list.iter().any(|item| item.get("prices").is_some()) => {
             Ok(Content::WooCommerce(list))
         }

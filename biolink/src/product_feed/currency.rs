@@ -69,6 +69,7 @@ pub(super) fn name(text: &str) -> Option<Name<'_>> {
     if let Some((_, code)) = SIGNS.iter().find(|(sign, _)| *sign == text) {
         return Some(code.map_or(Name::Shared, Name::Code));
     }
+    // Any three letters: the list of ISO 4217 changes, and shops write what they use.
     let is_code = text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
     is_code.then_some(Name::Code(text))
 }

@@ -58,6 +58,8 @@ impl<'a> Body<'a> {
     /// Returns an error if the bytes are in no encoding that this knows, or not in the one that it reads.
     pub fn read(body: &'a [u8], content_type: Option<&str>) -> Result<Self, FeedError> {
         match body {
+            // By the first bytes, as XML asks of its readers (XML 1.0, appendix F): no header can
+            // change what they are.
             [0xff, 0xfe, ..] | [b'<', 0, ..] => return utf16(body, u16::from_le_bytes),
             [0xfe, 0xff, ..] | [0, b'<', ..] => return utf16(body, u16::from_be_bytes),
             _ => {}
@@ -74,8 +76,12 @@ impl<'a> Body<'a> {
         {
             return Ok(Self::Text(Cow::Borrowed(text)));
         }
+        // The bytes are not UTF-8, so a name that says they are is wrong, and the other may be
+        // right.
         let other = names.iter().find(|name| !is_utf8(&name.label));
         match (other, names.first()) {
+            // A mark of UTF-8 before bytes that are none: the file is damaged, and not of another
+            // encoding.
             _ if mark => Err(FeedError::Encoding),
             (Some(name), _) if is_windows_1252(&name.label) => Ok(Self::Text(single_bytes(body))),
             (Some(name), _) => Ok(Self::Encoded(name.clone())),

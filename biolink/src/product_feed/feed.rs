@@ -85,6 +85,8 @@ impl Feed {
     /// what its variants offer.
     pub(super) fn add(&mut self, draft: Draft, rules: &PriceRules<'_>) {
         self.items = self.items.saturating_add(1);
+        // Before the bound and before faults: the prices of products that are left out show the
+        // format too.
         draft.show_numbers(&mut self.evidence, rules);
         if self.products.len() >= MAX_FEED_PRODUCTS {
             self.truncated = true;
@@ -94,6 +96,8 @@ impl Feed {
         let read = draft.product(rules);
         let first = group.as_ref().and_then(|group| self.groups.get(group));
         match read {
+            // A page shows one entry for all variants. Each as its own would fill it with one
+            // shirt.
             Ok((variant, note)) if let Some(first) = first.and_then(|at| self.products.get_mut(*at)) => {
                 first.add_variant(variant);
                 self.note(id, note);
@@ -103,6 +107,7 @@ impl Feed {
                 self.products.push(product);
                 self.note(id, note);
             }
+            // The first one stays: with two of an id, each sync would turn one into the other.
             Ok(_) => self.refuse(id, ProductError::Duplicate),
             Err(error) => self.refuse(id, error),
         }
@@ -183,6 +188,8 @@ impl Feed {
 fn keep(faults: &mut Vec<FeedFault>, fault: FeedFault) {
     if faults.len() < MAX_FAULTS {
         faults.push(fault);
+    // A kind that is new takes the place of a repeated one: twenty of one kind would hide all
+    // others.
     } else if faults.iter().all(|kept| !kept.is_like(&fault)) {
         let is_repeat = |at: &usize| {
             faults.get(*at).is_some_and(|fault| faults.iter().take(*at).any(|before| before.is_like(fault)))

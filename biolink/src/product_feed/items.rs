@@ -56,6 +56,7 @@ fn draft(item: &Value) -> Draft {
                 _ => Cost::of_text(currency),
             }
         }
+        // Numbers of JSON have a point, whatever the shop's texts have.
         Some(Value::Number(number)) => Cost::of_number(number.to_string()),
         _ => Cost::None,
     };

@@ -65,6 +65,7 @@ impl Number {
             return if is_mixed { None } else { decimal(&text, '.', ',').map(Self::Plain) };
         }
         match (decimal(&text, '.', ','), decimal(&text, ',', '.')) {
+            // Both readings say the same, so the text shows no format.
             (Some(dot), Some(comma)) if dot == comma => Some(Self::Plain(dot)),
             (Some(fraction), Some(groups)) if text.contains('.') => {
                 Some(Self::Either { is_point: true, fraction, groups })
@@ -111,6 +112,7 @@ fn decimal(text: &str, point: char, comma: char) -> Option<String> {
         None => whole.to_owned(),
         Some(separator) if separator == comma || matches!(separator, ' ' | '\'') => {
             let groups: Vec<&str> = whole.split(separator).collect();
+            // Digits that are not grouped as numbers are two numbers, such as those of a range.
             has_groups(&groups, separator == ',').then(|| groups.concat())?
         }
         Some(_) => return None,
@@ -121,6 +123,7 @@ fn decimal(text: &str, point: char, comma: char) -> Option<String> {
         whole => whole,
     };
     let (kept, rest) = fraction.split_at_checked(MAX_FRACTION).unwrap_or((fraction, ""));
+    // A price is never rounded: more digits than fit are refused, unless they are zeros.
     if whole.len() > MAX_WHOLE || rest.bytes().any(|digit| digit != b'0') {
         return None;
     }

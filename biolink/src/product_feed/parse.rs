@@ -49,6 +49,7 @@ impl Feed {
         let format = content.format();
         if let FormatChoice::Only(expected) = choice
             && expected != format
+            // An empty list has no form: the shop sells nothing at the moment.
             && !content.is_empty_list()
         {
             return Err(FeedError::OtherFormat { found: format, expected });

@@ -60,6 +60,8 @@ impl<'a> PriceRules<'a> {
             (_, Number::Plain(amount))
             | (NumberFormat::Auto | NumberFormat::Dot, Number::Dot(amount))
             | (NumberFormat::Auto | NumberFormat::Comma, Number::Comma(amount)) => amount,
+            // It contradicts the format of its source. Which of both is right is not known, and no
+            // price is better than a wrong one.
             (NumberFormat::Dot, Number::Comma(_)) | (NumberFormat::Comma, Number::Dot(_)) => {
                 return Err(ProductError::OtherNumberFormat { price: price(), format: self.numbers });
             }
@@ -79,6 +81,7 @@ impl<'a> PriceRules<'a> {
             }
             (NumberFormat::Auto, Number::Either { is_point, fraction, groups }) => {
                 match currency::digits(&currency.to_ascii_uppercase()) {
+                    // A currency without a fraction decides it: 1.299 yen is no price.
                     0 => groups,
                     3 if is_point => fraction,
                     _ => {
@@ -97,6 +100,7 @@ impl<'a> PriceRules<'a> {
         'a: 'b,
     {
         let unreadable = || ProductError::Price(one_line(text, SHOWN));
+        // Shops of right-to-left languages put marks of direction around prices.
         let is_outer = |c: char| c.is_whitespace() || is_invisible(c);
         let text = text.trim_matches(is_outer);
         let begin = text.find(char::is_numeric).ok_or_else(unreadable)?;
@@ -110,6 +114,7 @@ impl<'a> PriceRules<'a> {
         }
         let number = Number::read(number.trim_matches(is_outer)).ok_or_else(unreadable)?;
         let currency = match read {
+            // Two currencies are two prices.
             [Some(Name::Code(one)), Some(Name::Code(other))] if one != other => return Err(unreadable()),
             [Some(Name::Code(code)), _] | [_, Some(Name::Code(code))] => Some(code),
             _ => self.currency,

@@ -121,17 +121,20 @@ impl Draft {
             return Err(ProductError::IdTooLong);
         }
         let title = text(self.title).map(|title| one_line(&decode(&title), FeedProduct::MAX_TITLE));
+        // A title of invisible characters would be a link without a name.
         let title = title.filter(|title| is_visible(title)).ok_or(ProductError::NoTitle)?;
         let url = text(self.url).ok_or(ProductError::NoUrl)?;
         let url = address::link(&url).map_err(ProductError::Url)?;
         let (image, note) = match text(self.image).map(|url| address::image(&url)).transpose() {
             Ok(image) => (image, None),
+            // A product without its image can be sold. The fault becomes a note.
             Err(error) => (None, Some(error)),
         };
         let description = text(self.description)
             .map(|text| one_line(&decode(&without_tags(&text)), FeedProduct::MAX_DESCRIPTION))
             .filter(|text| !text.is_empty());
         let price = self.price.read(rules)?;
+        // One that is not lower is no sale: shops leave it at the usual price.
         let sale_price = self.sale_price.read(rules)?.filter(|sale| is_lower(sale, price.as_ref()));
         let (sale_from, sale_until) = match text(self.sale_dates).filter(|_| sale_price.is_some()) {
             Some(dates) => {
@@ -145,6 +148,7 @@ impl Draft {
             .map(|tag| one_line(&decode(tag), FeedProduct::MAX_TAG).to_lowercase())
             .filter(|tag| !tag.is_empty())
             .collect();
+        // In one order, so that a feed in another one is no change of the product.
         tags.sort_unstable();
         tags.dedup();
         tags.truncate(FeedProduct::MAX_TAGS);

@@ -30,6 +30,7 @@ impl PagesHost {
             !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
         });
         let public = public_url.and_then(Address::parse).map(|url| Self(host.clone()).is_of(&url));
+        // The same host for both would refuse the API on its own address.
         (is_name && port.parse::<u16>().is_ok() && public != Some(true)).then_some(Self(host))
     }
 
@@ -45,6 +46,7 @@ impl PagesHost {
     /// Returns `route-unknown` if a request for anything but pages came to this host.
     pub fn redirect(&self, address: &Address<'_>, route: ServedBy) -> Result<Option<String>, Problem> {
         match (self.is_of(address), route) {
+            // Pages are what others wrote. On the host of the API they would share its origin.
             (false, ServedBy::Pages) => Ok(Some(self.base(address) + address.target)),
             (false, _) | (true, ServedBy::Pages | ServedBy::Both) => Ok(None),
             (true, ServedBy::Api) => {

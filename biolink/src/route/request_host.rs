@@ -35,6 +35,7 @@ impl KnownHosts<'_> {
         let host = address.host().to_ascii_lowercase();
         let public = self.public_url.and_then(Address::parse);
         let is_public = public.is_some_and(|public| public.host().eq_ignore_ascii_case(&host));
+        // Before the domains of accounts: nobody can claim the service's own host.
         if is_public || address.is_loopback() || self.pages.is_some_and(|pages| pages.is_of(address)) {
             return Ok(None);
         }

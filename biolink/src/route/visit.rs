@@ -92,6 +92,7 @@ impl VisitEndpoint {
 impl<'a> Visit<'a> {
     /// Parses the segments of a path; `None` for one that no page can have.
     pub(super) fn parse(segments: Segments<'a>) -> Option<Self> {
+        // Before the parts of pages: `q` and `s` are too short for the name of a page.
         let by_code = |code, part| Slug::parse(code).is_ok().then_some(Self { slug: code, part });
         match segments {
             [Some("q"), Some(code), None, ..] => return by_code(code, VisitPart::Code),

@@ -24,6 +24,7 @@ impl SaltRequest {
 
     /// Returns the moment at which the salt is destroyed.
     pub fn destroyed_at(&self) -> UnixMillis {
+        // Events of the last minute before midnight arrive after it.
         UtcDay(self.day.0.saturating_add(1)).start().plus(SALT_GRACE_MS)
     }
 }

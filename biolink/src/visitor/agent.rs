@@ -45,6 +45,7 @@ impl Agent {
     /// ```
     pub fn read(user_agent: Option<&str>) -> Self {
         let user_agent = user_agent.unwrap_or_default().trim();
+        // The patterns are tried on each request, and a header may have kilobytes.
         let end = user_agent.floor_char_boundary(MAX_LEN);
         let text = user_agent.get(..end).unwrap_or_default().to_ascii_lowercase();
         let words = Words::read(&text);

@@ -85,6 +85,7 @@ pub(super) fn respond(head: &Head<'_>, content: &Markup) -> Response {
 /// `Content-Security-Policy`: the page's own style and images, and nothing else. `connect-src` is
 /// for tools that read `/robots.txt`, `data:` for the icon in the head.
 fn policy(images: &[&Image], style: &str) -> String {
+    // Of this very style: an attribute or a style that slipped into a text has no effect.
     let digest = STANDARD.encode(sha256(&[style.as_bytes()]));
     let mut hosts = String::new();
     for url in images.iter().filter_map(|image| image.url.foreign()).filter(|url| url.is_allowed()) {

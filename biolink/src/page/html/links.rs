@@ -35,6 +35,8 @@ pub(super) fn list(view: &PageView<'_>, words: &Words) -> Markup {
     html! {
         @if !entries.is_empty() {
             nav.links aria-label=(words.links) {
+                // A heading ends a list, so that screen readers announce lists of links and not of
+                // all.
                 @for group in entries.chunk_by(|(_, left), (_, right)| left.is_some() && right.is_some()) {
                     (part(group, view))
                 }

@@ -60,6 +60,7 @@ pub(super) fn json_ld(view: &PageView<'_>) -> Markup {
         let list = json!({"@type": "ItemList", "itemListElement": products});
         json!({"@context": "https://schema.org", "@graph": [profile, list]})
     };
+    // `</script>` in a title would end the element, and what follows would be markup.
     let data = data.to_string().replace('<', "\\u003c");
     html! { script type="application/ld+json" { (PreEscaped(data)) } }
 }

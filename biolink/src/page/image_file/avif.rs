@@ -31,6 +31,7 @@ pub(super) fn is_avif(content: &[u8]) -> bool {
 pub(super) fn read(content: &[u8]) -> Result<Picture, Refused> {
     let parts = parts(content, 0..content.len()).ok_or(Refused::NotWhole)?;
     let find = |kind: &[u8; 4]| parts.iter().find(|(own, _)| own == kind).map(|(_, range)| range.clone());
+    // A sequence has its frames in tracks, which these bounds do not see.
     if find(b"moov").is_some() {
         return Err(Refused::Animated);
     }
@@ -57,6 +58,7 @@ pub(super) fn read(content: &[u8]) -> Result<Picture, Refused> {
 
 /// Makes a box free space of the same length.
 fn blank(content: &mut [u8], range: Range<usize>) -> Option<()> {
+    // The length stays: `iloc` names places in the file, which would move.
     content.get_mut(range.start.checked_sub(4)?..range.start)?.copy_from_slice(b"free");
     content.get_mut(range)?.fill(0);
     Some(())
@@ -79,6 +81,7 @@ fn parts(content: &[u8], range: Range<usize>) -> Option<Vec<Part>> {
 
 fn item_types(content: &[u8], range: Range<usize>) -> Option<Vec<[u8; 4]>> {
     let version = *content.get(range.start)?;
+    // The number of entries has two bytes in version 0 and four above (ISO/IEC 14496-12, `iinf`).
     let entries = range.start.checked_add(if version == 0 { 6 } else { 8 })?;
     let entries = parts(content, entries..range.end)?.into_iter().map(|(_, entry)| {
         let mut reader = Reader(content.get(entry)?);
@@ -99,5 +102,6 @@ fn size(content: &[u8], range: Range<usize>) -> Option<(usize, usize)> {
             Some((reader.u32()?, reader.u32()?))
         });
     let sizes: Option<Vec<_>> = sizes.collect();
+    // A file has a size for each item: the picture, its alpha plane and its preview.
     sizes?.into_iter().max_by_key(|(width, height)| width.saturating_mul(*height))
 }

@@ -19,6 +19,7 @@ pub(super) fn read(content: &[u8]) -> Option<Picture> {
     loop {
         let before = reader.0;
         let is_kept = match reader.u8()? {
+            // What stands behind the trailer is no picture, and is left out.
             0x3b if frames > 0 => break,
             0x2c => {
                 frames += 1;
@@ -34,6 +35,8 @@ pub(super) fn read(content: &[u8]) -> Option<Picture> {
             }
             0x21 => {
                 let label = reader.u8()?;
+                // Comments, and applications other than the one that repeats an animation, are left
+                // out.
                 label == 0xf9 || label == 0xff && REPEATS.iter().any(|known| reader.0.starts_with(known))
             }
             // Padding, which some writers leave between blocks.

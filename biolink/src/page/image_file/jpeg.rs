@@ -28,12 +28,14 @@ pub(super) fn read(content: &[u8]) -> Option<Picture> {
         let data = reader.take(length)?;
         match marker {
             // SOF
+            // The first frame only: a second size would pass the check of the first.
             0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf if picture.width == 0 => {
                 let mut frame = Reader(data.get(1..)?);
                 (picture.height, picture.width) = (frame.u16()?, frame.u16()?);
                 push(&mut picture.content, marker, &[data])?;
             }
             // SOS
+            // Each scan of a progressive picture passes over all of it, in a few bytes.
             0xda if picture.width > 0 && scans < MAX_SCANS => {
                 scans += 1;
                 push(&mut picture.content, marker, &[data])?;
@@ -42,8 +44,10 @@ pub(super) fn read(content: &[u8]) -> Option<Picture> {
             // DHT, DAC, DQT, DNL, DRI
             0xc4 | 0xcc | 0xdb..=0xdd => push(&mut picture.content, marker, &[data])?,
             0xe0 if data.starts_with(b"JFIF\0") => {
+                // Without the preview, which may show what was cut off.
                 push(&mut picture.content, marker, &[data.get(..JFIF)?, &[0, 0]])?;
             }
+            // Two would turn the picture twice in some programs, and not at all in others.
             0xe1 if data.starts_with(orientation::PREFIX) && !is_turned => {
                 if let Some(orientation) = orientation::read(data) {
                     is_turned = true;
@@ -56,6 +60,7 @@ pub(super) fn read(content: &[u8]) -> Option<Picture> {
             0xee if data.starts_with(b"Adobe") => {
                 push(&mut picture.content, marker, &[data.get(..12)?])?;
             }
+            // All other segments of applications and comments are left out.
             0xe0..=0xef | 0xfe => {}
             _ => return None,
         }
@@ -66,6 +71,7 @@ pub(super) fn read(content: &[u8]) -> Option<Picture> {
 fn marker(reader: &mut Reader<'_>) -> Option<u8> {
     let at = reader.0.iter().position(|byte| *byte == 0xff)?;
     reader.take(at)?;
+    // Any number of 0xFF may come before a marker (ITU-T T.81, section B.1.1.2).
     let fill = reader.0.iter().position(|byte| *byte != 0xff)?;
     reader.take(fill)?;
     reader.u8()
@@ -73,6 +79,8 @@ fn marker(reader: &mut Reader<'_>) -> Option<u8> {
 
 /// Returns the length of the scan at the beginning: up to a marker that is none within a scan.
 fn scan_length(bytes: &[u8]) -> Option<usize> {
+    // Within a scan, 0xFF is followed by 0 for itself, or by a restart marker (ITU-T T.81, section
+    // B.1.1.5).
     bytes.windows(2).position(|pair| matches!(pair, [0xff, 0x01..=0xcf | 0xd8..=0xfe]))
 }
 

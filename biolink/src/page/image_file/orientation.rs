@@ -25,6 +25,7 @@ pub(super) fn read(exif: &[u8]) -> Option<u8> {
             entry.take(4)?;
             return short(&mut entry)
                 .and_then(|value| u8::try_from(value).ok())
+                // 1 is upright, and anything else is not defined.
                 .filter(|it| (2..=8).contains(it));
         }
     }

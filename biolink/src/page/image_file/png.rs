@@ -24,11 +24,13 @@ pub(super) fn read(content: &[u8]) -> Option<Picture> {
                 let mut header = Reader(data);
                 (picture.width, picture.height) = (header.u32()?, header.u32()?);
             }
+            // A second header, or one of another length, could say another size to a decoder.
             b"IHDR" => return None,
             _ if picture.width == 0 => return None,
             b"IDAT" => has_pixels = true,
             b"fcTL" => frames += 1,
             b"eXIf" => {
+                // Written anew, because the chunk may hold the place and the camera beside it.
                 let turned = orientation::read(data).map(|orientation| exif(&orientation::exif(orientation)));
                 picture.content.extend_from_slice(&turned.unwrap_or_default());
             }
@@ -38,6 +40,7 @@ pub(super) fn read(content: &[u8]) -> Option<Picture> {
             picture.content.extend_from_slice(chunk.get(..chunk.len() - reader.0.len())?);
         }
         if &kind == b"IEND" {
+            // What stands behind the end is not read, and so not kept.
             return (has_pixels && length == 0).then_some(Picture { frames: frames.max(1), ..picture });
         }
     }

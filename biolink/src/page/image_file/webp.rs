@@ -15,6 +15,7 @@ pub(super) fn is_webp(content: &[u8]) -> bool {
 /// Returns the picture; `None` if it is not whole.
 pub(super) fn read(content: &[u8]) -> Option<Picture> {
     let length = Reader(content.get(4..)?).u32_le()?;
+    // By the length in the header: what follows the file is left out.
     let mut reader = Reader(content.get(12..length.checked_add(8)?)?);
     let (mut kept, mut canvas, mut still, mut turned) = (Vec::new(), None, None, None);
     let mut frames = 0;
@@ -53,6 +54,7 @@ fn write(chunks: &[([u8; 4], &[u8])], turned: Option<u8>) -> Option<Vec<u8>> {
         match (kind, data.split_first()) {
             (b"VP8X", Some((flags, rest))) => {
                 let exif = if turned.is_some() { HAS_EXIF } else { 0 };
+                // The flags must say what the file has, or decoders look for a chunk that is gone.
                 push(&mut body, kind, &[&[flags & !(HAS_EXIF | HAS_XMP) | exif], rest].concat())?;
             }
             _ => push(&mut body, kind, data)?,
@@ -83,6 +85,7 @@ fn canvas_size(data: &[u8]) -> Option<(usize, usize)> {
 
 fn lossy_size(data: &[u8]) -> Option<(usize, usize)> {
     let mut reader = Reader(data.get(3..)?.strip_prefix(b"\x9d\x01\x2a")?);
+    // The upper two bits are a hint for scaling (RFC 6386, section 9.1).
     Some((reader.u16_le()? & 0x3fff, reader.u16_le()? & 0x3fff))
 }
 

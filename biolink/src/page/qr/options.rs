@@ -102,6 +102,7 @@ impl QrOptions {
         }
         options.check_colors()?;
         if options.logo.is_some() {
+            // The icon covers modules, and only this level can do without so many.
             options.correction = Correction::H;
         }
         Ok(options)

@@ -26,6 +26,7 @@ pub(super) fn encode(size: u16, drawing: &str, image: Option<&Bitmap>) -> Vec<u8
         ),
         (dictionary, Some(content)),
     ];
+    // Four bytes above 127 say that the file is not text (ISO 32000-1, section 7.5.2).
     objects.extend(image.map(|Bitmap { width, height, rgb }| {
         let content = fdeflate::compress_to_vec(rgb);
         let kind = format!("/Type/XObject/Subtype/Image/Width {width}/Height {height}");

@@ -25,6 +25,7 @@ pub(super) fn encode(
         pixels.push(FILTER_NONE);
         pixels.extend_from_slice(&line);
         for _repeated in 1..times {
+            // The difference from the line above is all zeros, which compress to almost nothing.
             pixels.push(FILTER_UP);
             pixels.resize(pixels.len() + line.len(), 0);
         }
