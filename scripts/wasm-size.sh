@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Prints the size of the built worker; fails over the limit, which is what it may weigh on the wire.
+# Why the worker is this small: docs/decisions/edge.md, "The worker is built for size".
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 

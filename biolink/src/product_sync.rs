@@ -3,6 +3,8 @@
 //! The account owns the settings of a [`Source`]. An object of its own fetches the feed, keeps what
 //! happened, takes in what the shop pushes, and gives the products to the account as an edit of the
 //! page. Everything that it decides is in [`SyncState`].
+//!
+//! Why: docs/decisions/products.md, "A sync changes the live content and the draft, each apart".
 
 mod catalogue;
 mod describe;

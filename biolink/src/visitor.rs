@@ -2,6 +2,8 @@
 //! device and program, where the visit came from, and a pseudonym for one day and page.
 //!
 //! Nothing that these functions return holds an address or a user agent.
+//!
+//! Why: docs/decisions/analytics.md, "`Sec-GPC` is honored, `DNT` is not read".
 
 mod agent;
 mod bot;

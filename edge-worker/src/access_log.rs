@@ -1,6 +1,8 @@
 //! The access log: one JSON line for each request. It never contains a key, a secret, a query, an
 //! address or a user agent. Field names are those of the proxy's access log. The log of a key's calls,
 //! which its holder reads, has less of the same.
+//!
+//! Why: docs/decisions/edge.md, "The access log samples successes, and invocation logs are off".
 
 use portal::endpoint::Endpoint;
 use portal::route::Route;

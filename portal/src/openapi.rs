@@ -1,6 +1,8 @@
 //! `GET /openapi.json`: the machine-readable description. It is data, `openapi/gateway.yaml`: a test
 //! compares it with the router, the problems and the limits. The bio-link product has one of its own,
 //! [`biolink`].
+//!
+//! Why: docs/decisions/portal.md, "The descriptions are YAML, with a test for what code says too".
 
 pub mod biolink;
 mod expand;

@@ -1,4 +1,6 @@
 //! The names that calls are counted by.
+//!
+//! Why: docs/decisions/limits.md, "The limiter counts by labels and knows no tools".
 
 use std::num::NonZeroU8;
 

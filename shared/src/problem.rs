@@ -1,5 +1,7 @@
 //! Every error a client can see, as RFC 9457 problem details: one type, one table of codes, one
 //! rendering.
+//!
+//! Why: docs/decisions/edge.md, "`X-Gateway-Problem` tells the gateway's errors from a tool's".
 
 mod code;
 pub mod codes;

@@ -63,6 +63,18 @@ fn one_line(path: &Path) -> String {
     text.lines().map(|line| line.trim_matches(marks)).collect::<Vec<_>>().join(" ")
 }
 
+/// Returns what follows [`PLACE`] at each reference of the sources, with the file that has it.
+fn references() -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for path in sources() {
+        let text = one_line(&path);
+        let named = text.split(PLACE).skip(1);
+        let named = named.filter(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
+        found.extend(named.map(|rest| (path.clone(), rest.to_owned())));
+    }
+    found
+}
+
 /// Returns what is wrong with a reference, given what follows [`PLACE`] in the source.
 fn fault(rest: &str, pages: &BTreeMap<String, Vec<String>>) -> Option<String> {
     let (page, rest) = rest.split_once(".md")?;
@@ -79,19 +91,26 @@ fn fault(rest: &str, pages: &BTreeMap<String, Vec<String>>) -> Option<String> {
 #[test]
 fn reference_to_a_decision_names_a_heading() {
     let pages = headings();
-    let mut references = 0;
-    let mut faults = Vec::new();
-    for path in sources() {
-        let text = one_line(&path);
-        let named =
-            text.split(PLACE).skip(1).filter(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
-        for rest in named {
-            references += 1;
-            faults.extend(fault(rest, &pages).map(|fault| format!("{}: {fault}", path.display())));
-        }
-    }
-    assert!(references > 20, "{references} references");
+    let references = references();
+    let fault =
+        |(path, rest): &(PathBuf, String)| Some(format!("{}: {}", path.display(), fault(rest, &pages)?));
+    let faults: Vec<_> = references.iter().filter_map(fault).collect();
+    assert!(references.len() > 20, "{} references", references.len());
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// A decision that no code names has lost its reader.
+#[test]
+fn decision_is_named_by_the_code_that_it_explains() {
+    let references = references();
+    let is_named = |page: &str, heading: &str| {
+        let name = format!("{page}.md, \"{heading}\"");
+        references.iter().any(|(_, rest)| rest.starts_with(&name))
+    };
+    for (page, headings) in headings() {
+        let unread: Vec<_> = headings.iter().filter(|heading| !is_named(&page, heading)).collect();
+        assert!(unread.is_empty(), "no code names these of {page}.md: {unread:?}");
+    }
 }
 
 #[test]

@@ -1,4 +1,6 @@
 //! What a visitor gets.
+//!
+//! Why: docs/decisions/pages.md, "A page is made for each visit and never cached".
 
 use shared::{key::KeyId, problem::Problem, response::Response, secret::MacKeys, time::UnixMillis};
 

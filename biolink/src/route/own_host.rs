@@ -1,4 +1,6 @@
 //! The addresses of a page on a host of its own.
+//!
+//! Why: docs/decisions/pages.md, "Any host that is not the service's own is a customer's".
 
 use crate::page::Slug;
 

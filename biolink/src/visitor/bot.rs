@@ -1,4 +1,6 @@
 //! Whether a program or a person made a request.
+//!
+//! Why: docs/decisions/analytics.md, "isbot's patterns are compiled to tables".
 
 mod literals;
 mod names;

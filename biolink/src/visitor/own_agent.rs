@@ -1,4 +1,6 @@
 //! The names under which the gateway itself sends requests to URLs of customers.
+//!
+//! Why: docs/decisions/webhooks.md, "A URL that leads back is not called, and its visits do not count".
 
 /// The name under which receivers of webhooks see the gateway.
 pub const WEBHOOKS_AGENT: &str = concat!("unified-tool-gateway/", env!("CARGO_PKG_VERSION"), " (webhooks)");

@@ -1,4 +1,6 @@
 //! The names of endpoints, events and deliveries.
+//!
+//! Why: docs/decisions/webhooks.md, "Receivers drop repeats by the id of each event".
 
 use shared::id;
 

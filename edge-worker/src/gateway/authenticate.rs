@@ -1,5 +1,7 @@
 //! Authentication by the key's text alone, or by the cookie of the console. The key's record and its meter decide the
 //! rest.
+//!
+//! Why: docs/decisions/keys.md, "A meter decides about a key that KV does not know".
 
 use shared::key::{self, VerifiedKey};
 use shared::problem::Problem;

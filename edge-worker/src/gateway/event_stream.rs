@@ -2,6 +2,8 @@
 //! off gets an event that says so.
 //!
 //! Why: docs/decisions/edge.md, "An event stream of unknown length is followed line by line".
+//!
+//! Why: docs/decisions/edge.md, "Other responses of unknown length are passed on as they are".
 
 use std::cell::Cell;
 

@@ -2,6 +2,8 @@
 //!
 //! KV is eventually consistent, and caches absence. So a missing record proves nothing, and a found
 //! one may be old: the key's meter is the authority on both.
+//!
+//! Why: docs/decisions/keys.md, "A write of KV that a client waits for ends after five seconds".
 
 use shared::key::{KeyId, KeyRecord, RecordError};
 use shared::problem::{Problem, codes};

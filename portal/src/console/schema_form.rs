@@ -1,6 +1,8 @@
 //! Fields that are made of the schemas of an OpenAPI description, when the console's page is rendered.
 //! So a form has every field of its schema. Their names are paths in the JSON of the request, which the
 //! script `forms.js` makes of them and fills them from.
+//!
+//! Why: docs/decisions/portal.md, "A form is a template that is made of the schema".
 
 use maud::{Markup, html};
 use serde_json::Value;

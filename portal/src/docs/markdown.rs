@@ -1,4 +1,6 @@
 //! HTML of the reference as Markdown, for agents and for people with an editor.
+//!
+//! Why: docs/decisions/portal.md, "Markdown of the reference is made from its HTML".
 
 use super::language::Language;
 use super::text::unescaped;

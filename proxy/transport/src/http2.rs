@@ -1,5 +1,7 @@
 //! HTTP/2 towards clients. Each stream is served as a connection with one HTTP/1.1 request, so that
 //! parsing, deadlines and responses are implemented once.
+//!
+//! Why: docs/decisions/proxy.md, "Each stream is served as a connection with one HTTP/1.1 request".
 
 mod close_reason;
 mod head;

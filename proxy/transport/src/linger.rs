@@ -1,5 +1,7 @@
 //! The lingering close of a connection. Closing a connection with unread bytes resets it, and a
 //! client that sends its whole body before it reads would not receive the response.
+//!
+//! Why: docs/decisions/proxy.md, "A refused upload ends in a lingering close".
 
 use std::time::Duration;
 

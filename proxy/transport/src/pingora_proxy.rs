@@ -2,6 +2,8 @@
 //! messages, and makes and keeps the HTTP/2 connections to upstreams. Those of HTTP/1.1 are the
 //! relay's, and read along by its parsers. The client's side is the same as before the relay: this is a downstream session of its own to
 //! Pingora, so that limits, timeouts and heads are what they are there.
+//!
+//! Why: docs/decisions/proxy.md, "HTTP/2 to tools is Pingora's".
 
 mod client_session;
 mod connection;

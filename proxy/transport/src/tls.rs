@@ -1,4 +1,6 @@
 //! TLS towards clients and towards upstreams.
+//!
+//! Why: docs/decisions/proxy.md, "Bodies over TLS are not encrypted by the kernel".
 
 mod error;
 mod handshake;

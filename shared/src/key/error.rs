@@ -1,4 +1,6 @@
 //! The errors of a key, and the problems that clients get for them.
+//!
+//! Why: docs/decisions/keys.md, "Errors of `shared` carry no text of keys, secrets or bodies".
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;

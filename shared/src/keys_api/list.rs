@@ -3,6 +3,8 @@
 //!
 //! An edge finds keys in SQL, and a proxy in memory. By which texts a key is found and sorted is decided
 //! here. Both compare them byte by byte.
+//!
+//! Why: docs/decisions/keys.md, "A list cursor is encrypted, not stored".
 
 use std::cmp::Ordering;
 

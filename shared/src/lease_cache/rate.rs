@@ -1,4 +1,6 @@
 //! The rate at which a key is used here, to size its leases.
+//!
+//! Why: docs/decisions/limits.md, "An isolate requests a lease only if its last calls were close".
 
 use crate::time::UnixMillis;
 

@@ -1,4 +1,6 @@
 //! The status of a key's quotas, and the rate-limit headers that show it to the client.
+//!
+//! Why: docs/decisions/limits.md, "`RateLimit` says what is certain at a place".
 
 use std::borrow::Cow;
 

@@ -1,4 +1,6 @@
 //! Paths in their segments.
+//!
+//! Why: docs/decisions/edge.md, "A path with percent-encoding is refused".
 
 use super::refusal::{malformed, unknown_route};
 use crate::problem::Problem;

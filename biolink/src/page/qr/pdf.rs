@@ -1,4 +1,6 @@
 //! A PDF of one square page (ISO 32000-1). It has four objects, which are no work for a library.
+//!
+//! Why: docs/decisions/pages.md, "A PDF is written by hand".
 
 use std::fmt::Write as _;
 

@@ -2,6 +2,8 @@
 //! report and administrators who list them wait for it; nothing else does.
 //!
 //! Why: docs/decisions/pages.md, "No report pushes out an unread one of another page".
+//!
+//! Why: docs/decisions/pages.md, "One object keeps all reports".
 
 use std::cell::{Cell, OnceCell};
 

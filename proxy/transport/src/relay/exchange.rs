@@ -1,5 +1,7 @@
 //! One call over two connections. The request and the response are transferred at the same time,
 //! each as fast as its receiver reads, and neither is held as a whole.
+//!
+//! Why: docs/decisions/proxy.md, "Only what was sent completes a transfer".
 
 mod down;
 mod download;
