@@ -11,6 +11,7 @@ mod layers;
 mod links;
 mod numbers;
 mod recipes;
+mod release;
 mod scripts;
 mod security;
 

@@ -93,7 +93,7 @@ fn every_page_of_the_reference_is_there_as_markdown() {
 fn changelog_has_a_feed() {
     let response = ask(&Edge::shared(), "GET", "/docs/changelog.atom");
     assert_eq!((response.status, response.header("content-type")), (200, Some("application/atom+xml")));
-    assert!(response.text().contains("<title>Unreleased</title>"));
+    assert!(response.text().contains("<title>0.1.0, 2026-11-28</title>"));
 }
 
 #[test]
