@@ -49,7 +49,15 @@ fn watched(workspace: &Path) -> Vec<PathBuf> {
     let of_git = ["HEAD", "logs/HEAD"]
         .into_iter()
         .filter_map(|file| git(workspace, &["rev-parse", "--git-path", file]));
-    let sources = ["proxy/src", "proxy/Cargo.toml", "shared/src", "Cargo.lock"].map(str::to_owned);
+    let sources = [
+        "proxy/src",
+        "proxy/Cargo.toml",
+        "proxy/config/src",
+        "proxy/transport/src",
+        "shared/src",
+        "Cargo.lock",
+    ]
+    .map(str::to_owned);
     of_git.chain(sources).map(|file| workspace.join(file)).filter(|file| file.exists()).collect()
 }
 

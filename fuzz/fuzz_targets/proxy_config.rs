@@ -2,8 +2,9 @@
 
 use std::{fs, path::Path, sync::LazyLock};
 
+use config::Config;
 use libfuzzer_sys::fuzz_target;
-use proxy::{check::findings, config::Config};
+use proxy::check::findings;
 use tempfile::NamedTempFile;
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";

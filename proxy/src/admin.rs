@@ -12,12 +12,12 @@ use shared::caller::bearer_token;
 use shared::headers::KEY_ID;
 use tokio::time::timeout;
 
-use crate::changes::ControlResponse;
-use crate::config::{FailedPart, ReloadReport};
 use crate::control::controller::{Controller, MAX_REQUEST, PATIENCE};
 use crate::observe::metrics::{Sources, open_metrics};
 use crate::state::{Mode, State};
 use crate::upstreams::{Ejection, Pool};
+use config::changes::ControlResponse;
+use config::{FailedPart, ReloadReport};
 use transport::clock::Monotonic;
 
 /// The HTTP application of the admin listener.

@@ -17,14 +17,12 @@ use shared::tool::Tool;
 
 use self::names::Unresolved;
 use crate::certificate::Validity;
-use crate::changes::Changes;
-use crate::config::{
-    AdminState, Callers, Config, DisabledUntil, PoolConfig, ServerConfig, show_duration as show,
-};
 use crate::direct;
 use crate::observe::access_log::LogFile;
 use crate::server::fd_limit::FileBudget;
 use crate::upgrade::{PrivateListener, SocketError, SocketKind};
+use config::changes::Changes;
+use config::{AdminState, Callers, Config, DisabledUntil, PoolConfig, ServerConfig, show_duration as show};
 
 /// Whether the proxy starts in spite of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use ::http::Uri;
 use clap::{Args, Subcommand};
 use shared::time::UnixMillis;
 
-use crate::changes::{Action, ControlRequest, ControlResponse, Target};
-use crate::config::{Config, Known, LoadError, parse_duration};
+use config::changes::{Action, ControlRequest, ControlResponse, Target};
+use config::{Config, Known, LoadError, parse_duration};
 use transport::clock::millis;
 
 pub use self::http::HttpError;

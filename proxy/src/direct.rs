@@ -37,11 +37,11 @@ use shared::tool::Tool;
 use shared::url::check_confidential;
 use tokio::sync::mpsc;
 
-use crate::config::{Authority, DirectConfig};
 use crate::sync_record::SyncRecord;
 use admin_attempts::AdminAttempts;
 pub use call_decision::Charged;
 pub(crate) use call_decision::{CallDecision, CallStep};
+use config::{Authority, DirectConfig};
 use count_clock::CountClock;
 pub use counter_event::CounterEvent;
 use documents::Documents;

@@ -14,9 +14,9 @@ use parking_lot::Mutex;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Config, LastGood, file};
-use crate::state_directory;
 use crate::upstreams::ResolvedNames;
+use config::state_directory;
+use config::{Config, LastGood, file};
 
 /// The last good state, in the form in which it is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

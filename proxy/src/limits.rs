@@ -17,7 +17,7 @@ use pingora_limits::rate::Rate;
 use shared::caller::network;
 use shared::key::KeyId;
 
-use crate::config::ClientConfig;
+use config::ClientConfig;
 
 /// The connections, calls and refusals of each address and key.
 pub struct ClientLimits {

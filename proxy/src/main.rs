@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use config::prices::{self, PriceFileError};
+use config::{Config, Known, LoadError};
 use mimalloc::MiMalloc;
 use proxy::check::{self, Severity};
-use proxy::config::prices::{self, PriceFileError};
-use proxy::config::{Config, Known, LoadError};
 use proxy::ctl::Ctl;
 use proxy::last_good::LastGoodFile;
 use proxy::observe::diagnostic_log;
@@ -132,12 +132,11 @@ fn check_parts(arguments: &Arguments, config: &Config) -> Result<(), LoadError> 
 fn run(arguments: Arguments) -> ExitCode {
     // Below `warn`, Pingora logs requests, keys included: never enable those. Our own level can
     // change at run time, so this filter does not limit it.
-    env_logger::Builder::new()
-        .filter_level(log::LevelFilter::Error)
-        .filter_module("proxy", log::LevelFilter::Debug)
-        .filter_module("transport", log::LevelFilter::Debug)
-        .format(diagnostic_log::write)
-        .init();
+    let mut log = env_logger::Builder::new();
+    for name in ["proxy", "config", "transport"] {
+        log.filter_module(name, log::LevelFilter::Debug);
+    }
+    log.filter_level(log::LevelFilter::Error).format(diagnostic_log::write).init();
     let last_good = LastGoodFile::of(&arguments.config, std::env::var_os("STATE_DIRECTORY").as_deref());
     let stored = last_good.read();
     let known = Known { last_good: &stored.last_good(), changing: &[] };

@@ -18,10 +18,10 @@ use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use crate::config::{Config, FailedPart, Known, LoadError, ReloadOutcome, ReloadReport};
 use crate::services::resolve;
 use crate::state::State;
 use crate::upstreams::{Pools, probe};
+use config::{Config, FailedPart, Known, LoadError, ReloadOutcome, ReloadReport};
 use transport::clock;
 
 pub(crate) use watch::FileWatch;

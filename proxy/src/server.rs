@@ -18,8 +18,6 @@ use self::fd_limit::FileBudget;
 use self::systemd::{Manager, Notifier};
 use crate::admin::Admin;
 use crate::certificate::CertificateWatch;
-use crate::changes::{ChangeError, Changes};
-use crate::config::{Callers, Config, Known};
 use crate::control::controller::Controller;
 use crate::control::service::ControlService;
 use crate::direct::{MeterService, StateSaver};
@@ -38,6 +36,8 @@ use crate::state::{EdgeMode, InitError, Mode, State};
 use crate::upgrade::{OldProcess, PrivateListener, SocketError, SocketKind, UpgradeService};
 use crate::upstreams::description_store::DescriptionStore;
 use crate::version;
+use config::changes::{ChangeError, Changes};
+use config::{Callers, Config, Known};
 use transport::downstream::Downstream;
 
 /// An error that prevents the proxy from starting, or of its log writer.

@@ -12,8 +12,8 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
-use crate::config::ServerConfig;
 use crate::state::State;
+use config::ServerConfig;
 use transport::clock::millis;
 use transport::drain::Phase;
 

@@ -12,8 +12,6 @@ use tokio::task::spawn_blocking;
 
 pub(crate) use mode::{EdgeMode, Mode};
 
-use crate::changes::Changes;
-use crate::config::{Config, ReloadReport};
 use crate::direct::StateError;
 use crate::last_good::{LastGoodFile, Stored};
 use crate::limits::ClientLimits;
@@ -23,6 +21,8 @@ use crate::observe::metrics::Metrics;
 use crate::tool_catalog::ToolCatalog;
 use crate::trace::SpanQueue;
 use crate::upstreams::{Pool, Pools, ResolvedNames};
+use config::changes::Changes;
+use config::{Config, ReloadReport};
 use transport::clock;
 use transport::drain::Drain;
 use transport::idle_clients::IdleClients;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use shared::catalog::{Catalog, ToolDescription};
 
-use crate::per_tool::PerTool;
 use crate::upstreams::Pools;
+use config::per_tool::PerTool;
 
 /// The last composed catalog. It is composed anew when a description has changed.
 #[derive(Default)]

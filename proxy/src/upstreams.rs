@@ -36,8 +36,8 @@ pub(crate) use series::{STATUS_CLASSES, Series};
 use shared::tool::Tool;
 pub(crate) use upstream::{Upstream, UpstreamPermit};
 
-use crate::config::Config;
-use crate::per_tool::PerTool;
+use config::Config;
+use config::per_tool::PerTool;
 
 /// One pool for each tool.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use redis::{
 };
 use tokio_rustls::rustls::crypto::ring;
 
-use crate::config::{ValkeyConfig, ValkeyKind};
+use config::{ValkeyConfig, ValkeyKind};
 
 /// Maximum time to connect, and to wait for the reply to one pipeline. Calls wait for up to 3 s.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(1);

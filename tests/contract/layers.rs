@@ -65,13 +65,14 @@ fn limiter_reaches_neither_tools_nor_routes() {
 }
 
 /// The crates of the product, and which of the others each may depend on.
-const CRATES: [(&str, &[&str]); 7] = [
+const CRATES: [(&str, &[&str]); 8] = [
     ("shared", &[]),
     ("biolink", &["shared"]),
     ("portal", &["shared", "biolink"]),
     ("edge-worker", &["shared", "biolink", "portal"]),
     ("proxy/transport", &["shared"]),
-    ("proxy", &["shared", "transport"]),
+    ("proxy/config", &["shared", "transport"]),
+    ("proxy", &["shared", "transport", "config"]),
     ("loadtest", &["shared"]),
 ];
 

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use shared::origin::RESPONSE_TIMEOUT_MS;
 use shared::tool::Tool;
 
-use crate::config::{
+use config::{
     AccessTarget, Authority, Callers, Config, EjectConfig, MeterAuthority, PoolConfig, show_duration as show,
 };
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use shared::tool::Tool;
 
-use crate::changes::{Action, AuditEntry, ChangeError, ControlRequest, ControlResponse, Target, tool};
-use crate::config::ReloadOutcome;
 use crate::reload::{Reloader, Trigger};
 use crate::state::State;
 use crate::upstreams::{Pools, Upstream, probe};
+use config::ReloadOutcome;
+use config::changes::{Action, AuditEntry, ChangeError, ControlRequest, ControlResponse, Target, tool};
 use transport::clock::{self, Monotonic};
 use transport::drain::Drain;
 

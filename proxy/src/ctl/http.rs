@@ -10,8 +10,8 @@ use serde::Deserialize;
 use tokio::runtime;
 use tokio::time::timeout;
 
-use crate::changes::{ControlRequest, ControlResponse};
 use crate::http_client::{ClientError, Connection};
+use config::changes::{ControlRequest, ControlResponse};
 
 /// An error of a request over HTTP.
 #[derive(Debug, thiserror::Error)]

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::Direct;
 use super::edge_connection::{Connection, EdgeError};
-use crate::config::{Authority, Config, FeedConfig};
+use config::{Authority, Config, FeedConfig};
 use transport::clock;
 
 /// The age of the local copy of the edge's feed.

@@ -18,7 +18,7 @@ use shared::route::KeysRoute;
 use shared::time::UnixMillis;
 
 use super::{Direct, KeyMoment, Reply, RequestScheme};
-use crate::config::DirectConfig;
+use config::DirectConfig;
 use transport::clock::Moment;
 use transport::hooks::Request;
 use transport::incoming::Incoming;

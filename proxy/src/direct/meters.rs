@@ -26,7 +26,7 @@ use tokio::sync::{mpsc, oneshot};
 use self::lease_caches::LeaseCaches;
 use self::queue::{LaneEnd, MeterQueue};
 use super::count_clock::CountClock;
-use crate::config::MeterAuthority;
+use config::MeterAuthority;
 pub(crate) use queue::FailureReason;
 pub(crate) use service::MeterService;
 

@@ -14,7 +14,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::{Direct, feed};
-use crate::config::Config;
+use config::Config;
 
 /// The background service of direct mode.
 pub struct StateSaver {

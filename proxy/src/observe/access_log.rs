@@ -14,7 +14,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use shared::problem::Code;
 
-use crate::config::{AccessDetail, AccessTarget, LogConfig, LogFields};
+use config::{AccessDetail, AccessTarget, LogConfig, LogFields};
 use transport::record::Aborted;
 
 pub use line::Line;
@@ -243,7 +243,7 @@ mod tests {
             detail,
             fields,
             level: log::LevelFilter::Off,
-            diagnostics: crate::config::DiagnosticFormat::Text,
+            diagnostics: config::DiagnosticFormat::Text,
         }
     }
 

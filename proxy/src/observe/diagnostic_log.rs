@@ -8,7 +8,7 @@ use env_logger::fmt::Formatter;
 use log::Record;
 use serde_json::json;
 
-use crate::config::{DiagnosticFormat, LogConfig};
+use config::{DiagnosticFormat, LogConfig};
 
 /// Whether records are JSON. The logger is made before the configuration is read, and outlives each.
 static IS_JSON: AtomicBool = AtomicBool::new(false);

@@ -34,12 +34,12 @@ use self::register::{Register, VariantCounters, signed};
 use self::tls::TlsMetrics;
 pub(crate) use self::traces::SpanLoss;
 use self::traces::TraceMetrics;
-use crate::config::{FailedPart, ReloadReport};
 use crate::direct::Direct;
-use crate::per_tool::PerTool;
 use crate::replay::{ReplayCache, UsedGrants};
 use crate::upstreams::{Pools, STATUS_CLASSES};
 use crate::version;
+use ::config::per_tool::PerTool;
+use ::config::{FailedPart, ReloadReport};
 use transport::tls::ServerTls;
 
 /// Every metric of the proxy.

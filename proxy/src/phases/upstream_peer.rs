@@ -5,10 +5,10 @@ use shared::time::UnixMillis;
 
 use super::{Gateway, outage, trail};
 use crate::call::{Call, Record};
-use crate::config::{DisabledUntil, PoolSettings};
 use crate::observe::metrics::LimitKind;
 use crate::state::State;
 use crate::upstreams::{QueueOutcome, QueuedCall, Upstream};
+use config::{DisabledUntil, PoolSettings};
 use transport::clock::Monotonic;
 use transport::hooks::{Attempt, Queued, Timeouts};
 

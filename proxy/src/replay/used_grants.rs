@@ -18,9 +18,9 @@ use shared::request_id::RequestId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
-use crate::config::ValkeyConfig;
 use crate::valkey::probe::{self, Purpose};
 use crate::valkey::{Connection, line, unused_key};
+use config::ValkeyConfig;
 
 /// Maximum time for the replies to one batch.
 const TIMEOUT: Duration = Duration::from_millis(250);

@@ -3,7 +3,7 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use transport::connect::ConnectionLimits;
 
-use crate::config::Config;
+use config::Config;
 
 /// The file descriptors of the process, as they are shared out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,10 +14,10 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::config::{AdminState, Config};
 use crate::state::{PoolsChange, State};
 use crate::upstreams::lookup::lookup;
 use crate::upstreams::{ResolvedNames, ResolvedServer, probe};
+use config::{AdminState, Config};
 
 /// The background task that resolves the names of the configuration every `resolve_interval`.
 pub(crate) struct Resolver {
@@ -192,9 +192,9 @@ mod tests {
     use tokio::task::JoinHandle;
 
     use super::*;
-    use crate::changes::Changes;
     use crate::last_good::LastGoodFile;
     use crate::upstreams::{Health, TriedSet};
+    use config::changes::Changes;
     use transport::clock::Monotonic;
 
     /// A server that passes every probe.

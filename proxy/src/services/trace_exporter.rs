@@ -12,7 +12,6 @@ use prost::Message as _;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use crate::config::{Config, OTLP_PATH, TracingConfig};
 use crate::http_client::{ClientError, Connection};
 use crate::observe::metrics::SpanLoss;
 use crate::state::State;
@@ -22,6 +21,7 @@ use crate::trace::otlp::{
     ResourceSpans, ScopeSpans, Span,
 };
 use crate::version;
+use config::{Config, OTLP_PATH, TracingConfig};
 
 /// Maximum number of calls in one request to the collector.
 const BATCH: usize = 512;

@@ -7,11 +7,11 @@ use arc_swap::ArcSwap;
 use shared::time::UnixMillis;
 use tokio::sync::mpsc;
 
-use crate::config::{Callers, GrantConfig};
 use crate::direct::{Direct, StateError};
 use crate::observe::refused_grants::RefusedGrants;
 use crate::replay::{ReplayCache, ReplayEntry, UsedGrants};
 use crate::sync_record::SyncRecord;
+use config::{Callers, GrantConfig};
 use transport::clock;
 
 /// The mode of the process. Only a restart changes it.

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use shared::request_id::RequestId;
 use shared::trace::{Span, SpanContext, SpanId, TRACEPARENT, TRACESTATE};
 
-use crate::config::TracingConfig;
 use crate::upstreams::UpstreamIndex;
+use config::TracingConfig;
 use transport::hooks::Cause;
 use transport::record::DialTimes;
 use transport::request_head::RawHead;

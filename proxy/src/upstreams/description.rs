@@ -112,9 +112,9 @@ mod tests {
     use shared::tool::Tool;
 
     use super::*;
-    use crate::config::PoolConfig;
     use crate::upstreams::ResolvedNames;
     use crate::upstreams::pool::tests::{at, config};
+    use config::PoolConfig;
 
     fn described_at(path: &str) -> PoolConfig {
         let mut config = config(1);

@@ -17,7 +17,7 @@ use rustix::fs::OFlags;
 use shared::catalog::MAX_DESCRIPTION;
 use shared::tool::Tool;
 
-use crate::state_directory;
+use config::state_directory;
 
 /// Maximum size of a file: a description, and the line with its path.
 const MAX_BYTES: usize = MAX_DESCRIPTION + 4 * 1024;

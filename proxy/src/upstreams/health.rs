@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use strum::IntoStaticStr;
 
-use crate::config::ProbeConfig;
+use config::ProbeConfig;
 
 /// The health of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]

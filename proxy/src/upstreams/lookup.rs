@@ -13,7 +13,7 @@ use hickory_resolver::{Resolver, TokioResolver};
 use tokio::net::lookup_host;
 
 use super::resolved_names::{ResolvedServer, ServiceRecord};
-use crate::config::{UpstreamConfig, is_name};
+use config::{UpstreamConfig, is_name};
 
 /// Looks up the servers of a name. `dns_servers` serve SRV records and the hosts that they name; if there
 /// is none, the system's do.

@@ -2,7 +2,7 @@
 //! with time as an argument.
 
 use super::ejection::{CallFailure, EjectReason, Ejection, EjectionEnd, Returned};
-use crate::config::EjectConfig;
+use config::EjectConfig;
 use transport::clock::{Monotonic, millis};
 
 /// The recent outcomes of an upstream's calls, and its ejection.

@@ -19,7 +19,7 @@ use super::queue::Queue;
 use super::response_times::{self, Speed, TimedResponse};
 use super::retry_budget::RetryBudget;
 use super::{Evidence, Health, ResolvedNames, Upstream, resolved_names};
-use crate::config::{AdminState, PoolConfig};
+use config::{AdminState, PoolConfig};
 use transport::clock::Monotonic;
 
 /// Maximum number of copies of calls in flight. Further calls are not copied.
@@ -316,7 +316,7 @@ pub(super) mod tests {
     use shared::tool::Tool;
 
     use super::*;
-    use crate::config::{PoolSettings, UpstreamConfig};
+    use config::{PoolSettings, UpstreamConfig};
 
     pub(in crate::upstreams) fn config(upstreams: u16) -> PoolConfig {
         let upstream = |port| UpstreamConfig {

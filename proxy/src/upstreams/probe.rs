@@ -13,9 +13,9 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::config::{AdminState, ProbeConfig, ProbeKind, show_duration};
 use crate::upstreams::description_store::DescriptionStore;
 use crate::upstreams::{Evidence, Health, Pool, Pools, Upstream};
+use config::{AdminState, ProbeConfig, ProbeKind, show_duration};
 use transport::clock::Monotonic;
 use transport::hooks::is_out_of_files;
 use transport::tls;

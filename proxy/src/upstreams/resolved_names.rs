@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{PoolConfig, UpstreamConfig};
+use config::{PoolConfig, UpstreamConfig};
 
 /// The last known servers of each name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,7 +125,7 @@ fn of_record(service: &UpstreamConfig, record: &ServiceRecord) -> UpstreamConfig
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::AdminState;
+    use config::AdminState;
 
     fn entry(host: &str) -> UpstreamConfig {
         UpstreamConfig {

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::config::EjectConfig;
+use config::EjectConfig;
 
 /// The last response times of an upstream, in microseconds: a ring buffer.
 #[derive(Clone, Copy, Debug, Default)]

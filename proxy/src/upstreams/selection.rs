@@ -8,7 +8,7 @@ use shared::key::KeyId;
 
 use super::upstream::Standing;
 use super::{Pool, Upstream, UpstreamPermit, balance};
-use crate::config::Balance;
+use config::Balance;
 use transport::clock::Monotonic;
 
 /// The upstreams of a pool that a call has tried, as a bit set. The call is not sent there again.
@@ -175,9 +175,9 @@ fn bit(index: UpstreamIndex) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{AdminState, PoolConfig, PoolSettings};
     use crate::upstreams::pool::tests::{at, config, fail, healthy};
     use crate::upstreams::{CallFailure, Evidence, ResolvedNames};
+    use config::{AdminState, PoolConfig, PoolSettings};
 
     fn select(pool: &Pool, tried: TriedSet, now: u64) -> Option<UpstreamIndex> {
         pool.select(KeyId::new([1; 12]), tried, at(now)).map(|(index, _)| index)

@@ -16,7 +16,7 @@ use super::health::{AtomicHealth, HealthState};
 use super::outlier::OutlierState;
 use super::response_times::{ResponseTimes, TimedResponse};
 use super::series::{Series, SeriesSlot};
-use crate::config::{PoolSettings, UpstreamConfig};
+use config::{PoolSettings, UpstreamConfig};
 use transport::clock::{Monotonic, millis};
 use transport::connect::{ConnectOptions, ConnectTarget, Connections};
 use transport::record::Aborted;

@@ -16,7 +16,7 @@ pub(crate) use self::fault::{Cost, Fault};
 use self::places::{Part, Places};
 pub(crate) use self::report::Purpose;
 use self::report::Report;
-use crate::config::{ValkeyConfig, ValkeyKind};
+use config::{ValkeyConfig, ValkeyKind};
 
 /// Maximum time of all questions together.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -199,7 +199,7 @@ fn dumped_configuration_has_every_key_with_a_default() {
         "log.file",
         "limits.prices",
     ];
-    let keys = proxy::config::Config::keys();
+    let keys = config::Config::keys();
     let absent: Vec<_> = keys.iter().filter(|key| !key.starts_with("pools.") && !has(key)).collect();
     let optional = |key: &&&String| {
         ["keys", "server.tls", "valkey", "tracing"].iter().any(|section| key.starts_with(section))

@@ -7,7 +7,7 @@ mod schema;
 
 use std::{fs, path::Path};
 
-use proxy::config::{Config, Faults};
+use config::{Config, Faults};
 use shared::tool::Tool;
 
 /// The folder of the files that the corpus names.

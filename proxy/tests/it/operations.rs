@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use proxy::config::Config;
+use config::Config;
 use serde_json::Value;
 use shared::{problem::codes, tool::Tool};
 

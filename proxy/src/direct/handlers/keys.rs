@@ -21,9 +21,9 @@ use shared::tier::Tier;
 use tokio::task::spawn_blocking;
 
 use super::Context;
-use crate::config::Authority;
 use crate::direct::authenticate;
 use crate::direct::key_admin::Unsaved;
+use config::Authority;
 use transport::clock;
 use transport::incoming::{BodyError, Incoming};
 

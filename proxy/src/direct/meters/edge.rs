@@ -11,9 +11,9 @@ use shared::origin_token::OriginToken;
 use tokio::time::timeout;
 
 use super::queue::{LaneEnd, MeterError, was_paused};
-use crate::config::{Authority, Config};
 use crate::direct::Direct;
 use crate::direct::edge_connection::Connection;
+use config::{Authority, Config};
 use transport::clock;
 
 /// Maximum time of one request. The edge responds after 3 seconds at the latest for a key whose record

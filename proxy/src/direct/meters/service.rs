@@ -13,9 +13,9 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::{Ends, Meters, Work, edge, exchange, valkey};
-use crate::config::{Config, MeterAuthority, ValkeyConfig};
 use crate::direct::Direct;
 use crate::valkey::probe::{self, Purpose};
+use config::{Config, MeterAuthority, ValkeyConfig};
 use transport::drain::{Drain, Phase, WorkKind};
 
 /// The interval at which due reports are looked for. A lease ends half a second earlier here than at

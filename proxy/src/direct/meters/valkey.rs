@@ -34,8 +34,8 @@ pub(super) use self::exchange::says_more_than_key;
 use self::exchange::{Exchange, Outcome, Server, failed};
 use self::group::Group;
 use super::queue::{Heard, Job, LaneEnd};
-use crate::config::ValkeyConfig;
 use crate::valkey::Connection;
+use config::ValkeyConfig;
 
 /// Maximum number of messages in one exchange.
 const MAX_BATCH: usize = 512;

@@ -13,7 +13,7 @@ use shared::trace::{SpanContext, TraceId};
 use super::buffer::LineBuffer;
 use crate::call::{Call, RefusedCall};
 use crate::client_request::ClientRequest;
-use crate::config::{LogField, LogFields};
+use config::{LogField, LogFields};
 use transport::record::Aborted;
 
 /// The fields of a line. Except for those of the client, their types exclude quotes and control characters.
@@ -202,8 +202,8 @@ mod tests {
     use shared::route::ToolCall;
 
     use super::*;
-    use crate::config::{AccessDetail, PoolConfig, PoolSettings};
     use crate::upstreams::{Pool, ResolvedNames};
+    use config::{AccessDetail, PoolConfig, PoolSettings};
 
     fn line(call: Option<&Call>) -> Line<'_> {
         Line {

@@ -3,7 +3,7 @@
 use prometheus::{Error, IntGauge};
 
 use super::register::{Register, VariantCounters, signed};
-use crate::config::{FailedPart, ReloadOutcome, ReloadReport};
+use config::{FailedPart, ReloadOutcome, ReloadReport};
 
 pub(crate) struct ConfigMetrics {
     pub(crate) reloads: VariantCounters<ReloadOutcome>,

@@ -6,8 +6,8 @@ use shared::tool::Tool;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::register::{Register, signed};
-use crate::config::AdminState;
 use crate::upstreams::{EjectReason, Ejection, FailureKind, Pool, Pools, STATUS_CLASSES, Series};
+use config::AdminState;
 use transport::clock::{self, Monotonic};
 use transport::record::Aborted;
 

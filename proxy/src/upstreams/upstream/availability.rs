@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use super::Upstream;
-use crate::config::{AdminState, PoolSettings, ProbeConfig};
 use crate::upstreams::ejection::{CallFailure, Ejection, Returned};
 use crate::upstreams::health::{Evidence, Health};
 use crate::upstreams::outlier::OutlierState;
+use config::{AdminState, PoolSettings, ProbeConfig};
 use transport::clock::Monotonic;
 
 /// The standing of an upstream that may get calls. Calls prefer the first one.

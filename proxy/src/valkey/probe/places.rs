@@ -6,8 +6,8 @@ use futures_util::future::join_all;
 use redis::{RedisConnectionInfo, RedisError, Value, from_redis_value};
 
 use super::fault::{Cost, Fault, TIMEOUT, is_denied, name, unreachable};
-use crate::config::{ValkeyConfig, ValkeyKind};
 use crate::valkey::{connect, user};
+use config::{ValkeyConfig, ValkeyKind};
 
 /// The servers that are used, and what is wrong with those that name them.
 pub(super) struct Places {

@@ -6,8 +6,8 @@ use redis::{Cmd, ErrorKind, Pipeline, RedisError, Value, from_redis_value};
 
 use super::fault::{Cost, Fault, TIMEOUT, is_denied, name, unreachable};
 use super::places::{Part, Place};
-use crate::config::{ValkeyConfig, ValkeyKind};
 use crate::valkey::{connect, unused_key, user};
+use config::{ValkeyConfig, ValkeyKind};
 
 /// The lowest major version of Redis that is supported. Each Valkey is later.
 const MIN_MAJOR: u32 = 7;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use proxy::config::Config;
+use config::Config;
 
 use super::{conf, parse, with};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use proxy::config::{Authority, Callers};
+use config::{Authority, Callers};
 use shared::{origin::RESPONSE_TIMEOUT_MS, tool::Tool};
 
 use super::{conf, parse};

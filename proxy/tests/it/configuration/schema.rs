@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use proxy::config::Config;
+use config::Config;
 use serde_json::{Value, json};
 use shared::tool::Tool;
 

@@ -10,8 +10,8 @@ use shared::time::UnixMillis;
 
 use super::super::queue::{Heard, MeterError, was_paused};
 use super::group::Group;
-use crate::config::{ValkeyConfig, ValkeyKind};
 use crate::valkey::{self, Connection, TIMEOUT};
+use config::{ValkeyConfig, ValkeyKind};
 
 /// Time after which an unused state is deleted, in seconds: a day and a minute, so that nothing of
 /// it matters.
@@ -104,7 +104,7 @@ impl Exchange {
         }
         let config = &self.server.config;
         let read =
-            groups.iter().map(|group| redis::cmd("GET").arg(config.meter(&group.id())).take()).collect();
+            groups.iter().map(|group| redis::cmd("GET").arg(meter(config, &group.id())).take()).collect();
         // After the states: in a cluster that moves a slot, only the first command of a pipeline follows it.
         let time = Some(redis::cmd("TIME"));
         let begun = Instant::now();
@@ -147,7 +147,7 @@ impl Exchange {
         (self.trip, ()) = (begun.elapsed(), self.heard.now());
         for ((mut group, next, _), (stored, reached)) in changes.into_iter().zip(stored) {
             let stored = stored.map_err(failed).and_then(Stored::parse);
-            let copied = self.server.config.check_replicas(reached);
+            let copied = check_replicas(&self.server.config, reached);
             match (stored, copied) {
                 (Ok(_), Err(error)) => {
                     // For example a master that was cut off while Sentinels chose another. The nodes
@@ -182,12 +182,12 @@ impl Exchange {
                 // the replies. An empty line says nothing.
                 let line = if line.is_empty() && config.replicas > 0 { b"\n".as_slice() } else { line };
                 let mut command = redis::cmd(name);
-                command.arg(script).arg(1).arg(config.meter(&group.id()));
+                command.arg(script).arg(1).arg(meter(config, &group.id()));
                 command.arg(&next.stamp).arg(&next.value).arg(ttl_s).arg(next.length).arg(line).take()
             });
             commands.collect::<Vec<Cmd>>()
         };
-        let wait = config.wait();
+        let wait = wait(config);
         let mut stored =
             self.connection.run(swap("EVALSHA", self.server.script.get_hash()), wait.clone()).await?;
         if stored.iter().any(|(stored, _)| stored.as_ref().is_err_and(is_script_missing)) {
@@ -268,20 +268,18 @@ fn number(value: Value) -> Result<u64, MeterError> {
     from_redis_value(value).map_err(MeterError::failed)
 }
 
-impl ValkeyConfig {
-    /// Returns the name of a meter's value. The part in braces chooses the slot in a cluster.
-    fn meter(&self, id: &KeyId) -> String {
-        format!("{}:{{{id}}}:meter", self.prefix)
-    }
+/// Returns the name of a meter's value. The part in braces chooses the slot in a cluster.
+fn meter(config: &ValkeyConfig, id: &KeyId) -> String {
+    format!("{}:{{{id}}}:meter", config.prefix)
+}
 
-    /// Returns the command that waits for replicas, if any are required.
-    fn wait(&self) -> Option<Cmd> {
-        (self.replicas > 0).then(|| redis::cmd("WAIT").arg(self.replicas).arg(WAIT_MS).take())
-    }
+/// Returns the command that waits for replicas, if any are required.
+fn wait(config: &ValkeyConfig) -> Option<Cmd> {
+    (config.replicas > 0).then(|| redis::cmd("WAIT").arg(config.replicas).arg(WAIT_MS).take())
+}
 
-    fn check_replicas(&self, reached: Option<Value>) -> Result<(), MeterError> {
-        let expected = u64::from(self.replicas);
-        let reached = reached.map_or(Ok(0), number)?;
-        if reached < expected { Err(MeterError::NotReplicated { reached, expected }) } else { Ok(()) }
-    }
+fn check_replicas(config: &ValkeyConfig, reached: Option<Value>) -> Result<(), MeterError> {
+    let expected = u64::from(config.replicas);
+    let reached = reached.map_or(Ok(0), number)?;
+    if reached < expected { Err(MeterError::NotReplicated { reached, expected }) } else { Ok(()) }
 }

@@ -11,7 +11,7 @@ use super::env::ReferenceError;
 
 /// An error in the value of a key. The reader adds the key and its position.
 #[derive(Debug, Error)]
-pub(crate) enum ValueError {
+pub enum ValueError {
     /// The value has another TOML type.
     #[error("must be {expected}, not {found}")]
     Type { expected: &'static str, found: String },

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use super::effective::Effective;
 use super::keys::Keys;
-use crate::config::last_good::LastGood;
+use crate::last_good::LastGood;
 
 /// One error: its position, its key, and what is expected.
 #[derive(Clone, Debug, PartialEq, Eq)]

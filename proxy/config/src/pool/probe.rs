@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::statuses::probe_statuses;
 use super::{TIMEOUT, is_path};
-use crate::config::reader::choice::choice;
-use crate::config::reader::{Entry, Section, ValueError, count, duration_in};
+use crate::reader::choice::choice;
+use crate::reader::{Entry, Section, ValueError, count, duration_in};
 
 /// The settings of health checks.
 #[derive(Clone, Debug)]

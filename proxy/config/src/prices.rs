@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn shipped_file_and_documented_example_are_valid() {
-        let shipped = load(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../conf/prices.toml"))).unwrap();
+        let shipped =
+            load(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../conf/prices.toml"))).unwrap();
         assert!(shipped.is_empty(), "a call costs nothing unless the operator says so");
         let text = "[image]\ngenerate = 40\n[narrate]\ncreate = { at_most = 600 }\n\"*\" = 1\n";
         let prices = parse(text).unwrap();

@@ -171,7 +171,7 @@ fn names() -> String {
 ///
 /// # Errors
 /// Returns an error if there is none.
-pub(crate) fn tool(name: &str) -> Result<Tool, ChangeError> {
+pub fn tool(name: &str) -> Result<Tool, ChangeError> {
     let found = Tool::ALL.into_iter().find(|tool| tool.as_str() == name);
     found.ok_or_else(|| ChangeError::UnknownTool { name: name.to_owned() })
 }
@@ -190,7 +190,7 @@ impl ControlRequest {
     ///
     /// # Errors
     /// Returns an error if the reason is too long, or the action cannot be persisted.
-    pub(crate) fn check(&self) -> Result<(), ChangeError> {
+    pub fn check(&self) -> Result<(), ChangeError> {
         if let Some(reason) = &self.reason {
             let length = reason.chars().count();
             if length > 200 || reason.chars().any(char::is_control) {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::config::reader::{Entry, ValueError, values};
+use crate::reader::{Entry, ValueError, values};
 
 /// One server of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -69,7 +69,7 @@ impl UpstreamConfig {
     }
 
     /// Returns true for a name of SRV records: `_service._protocol.name`.
-    pub(crate) fn is_srv_name(text: &str) -> bool {
+    pub fn is_srv_name(text: &str) -> bool {
         let is_label = |label: &str| {
             !label.is_empty() && label.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
         };

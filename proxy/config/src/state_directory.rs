@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Returns the place with the name of a configuration file and this suffix: in the state directory that
 /// systemd or the operator names, or else beside the configuration file.
-pub(crate) fn place(config: &Path, state_directory: Option<&OsStr>, suffix: &str) -> PathBuf {
+pub fn place(config: &Path, state_directory: Option<&OsStr>, suffix: &str) -> PathBuf {
     let mut name = config.file_name().unwrap_or_default().to_owned();
     name.push(suffix);
     // systemd separates several by colons.
@@ -23,7 +23,7 @@ pub(crate) fn place(config: &Path, state_directory: Option<&OsStr>, suffix: &str
 ///
 /// # Errors
 /// Returns an error if the file cannot be written. It is as before then.
-pub(crate) fn replace(path: &Path, parts: &[&str]) -> io::Result<()> {
+pub fn replace(path: &Path, parts: &[&str]) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     // During an upgrade two processes may write at the same time.
     new.push(format!(".new-{}", std::process::id()));

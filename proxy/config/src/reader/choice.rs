@@ -39,7 +39,7 @@ impl<T: Choice> ToToml for T {
 /// Implements [`Choice`] for enums.
 macro_rules! choices {
     ($($type:ty: $name:literal { $($word:literal => $value:expr),* $(,)? })*) => {
-        $(impl $crate::config::reader::choice::Choice for $type {
+        $(impl $crate::reader::choice::Choice for $type {
             const NAME: &'static str = $name;
             const WORDS: &'static [(&'static str, Self)] = &[$(($word, $value)),*];
         })*

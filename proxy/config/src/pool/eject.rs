@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::TIMEOUT;
 use super::statuses::error_statuses;
-use crate::config::reader::{Section, count, duration_in};
+use crate::reader::{Section, count, duration_in};
 
 /// The rules by which failed calls eject an upstream.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use super::ValueError;
 use super::effective::quoted;
 use super::env::{self, Lookup, ReferenceError};
 use super::fault::{FaultSink, SecretFile};
-use crate::config::Known;
+use crate::Known;
 
 /// The context of reading one file.
 #[derive(Clone, Copy)]

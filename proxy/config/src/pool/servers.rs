@@ -3,9 +3,9 @@
 
 use super::servers_file::parse;
 use super::upstream::{self, UpstreamConfig};
-use crate::config::last_good::Kept;
-use crate::config::reader::{Entry, ValueError};
-use crate::config::tls::{UpstreamTls, is_name};
+use crate::last_good::Kept;
+use crate::reader::{Entry, ValueError};
+use crate::tls::{UpstreamTls, is_name};
 
 /// Reads the servers of an array. Reports an error if it has none.
 pub(super) fn of_array(entry: &Entry<'_>, tls: &UpstreamTls) -> Vec<UpstreamConfig> {

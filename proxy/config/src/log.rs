@@ -84,7 +84,7 @@ macro_rules! log_fields {
 
         impl LogField {
             /// Returns the beginning of its member in a JSON object, with the comma before it.
-            pub(crate) const fn key(self) -> &'static str {
+            pub const fn key(self) -> &'static str {
                 match self { $(Self::$variant => concat!(",\"", $name, "\":"),)* }
             }
         }
@@ -186,27 +186,27 @@ impl LogFields {
     }
 
     /// Returns the set as bits. They are never 0.
-    pub(crate) const fn bits(self) -> u32 {
+    pub const fn bits(self) -> u32 {
         self.0
     }
 
     /// Returns the set of these bits. `None` if they are 0.
-    pub(crate) const fn from_bits(bits: u32) -> Option<Self> {
+    pub const fn from_bits(bits: u32) -> Option<Self> {
         if bits == 0 { None } else { Some(Self(bits)) }
     }
 
     /// Returns true if lines have the field.
-    pub(crate) const fn has(self, field: LogField) -> bool {
+    pub const fn has(self, field: LogField) -> bool {
         self.0 & 1 << field as u32 != 0
     }
 
     /// Returns true if lines have the caller's trace id, whether its call is exported or not.
-    pub(crate) const fn has_callers_trace(self) -> bool {
+    pub const fn has_callers_trace(self) -> bool {
         self.0 & CALLER_TRACE != 0
     }
 
     /// Returns true if lines say something of the client.
-    pub(crate) const fn has_client(self) -> bool {
+    pub const fn has_client(self) -> bool {
         self.0 & OF_CLIENT.0 != 0
     }
 }

@@ -8,7 +8,7 @@ use toml::de::DeTable;
 
 use super::UpstreamConfig;
 use super::upstream::{self, MAX};
-use crate::config::reader::part::text;
+use crate::reader::part::text;
 
 /// A group of servers in JSON. Its labels are ignored.
 #[derive(Deserialize)]

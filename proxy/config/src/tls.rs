@@ -205,6 +205,6 @@ fn authorities(entry: &Entry<'_>) -> Option<Authorities> {
 }
 
 /// Returns true if a certificate can have this name.
-pub(crate) fn is_name(name: &str) -> bool {
+pub fn is_name(name: &str) -> bool {
     ServerName::try_from(name).is_ok()
 }

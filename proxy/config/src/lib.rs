@@ -1,19 +1,26 @@
 //! The configuration of the proxy. A [`Config`] is always valid: a file becomes one, or a list of
 //! all its errors.
+//!
+//! **What belongs here**: what operators write, in a file or with `ctl`, how it is read and checked, and what is
+//! kept of it. **What does not**: whatever acts on it, which is in the crates above.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod callers;
+pub mod changes;
 mod choices;
-pub(crate) mod file;
+pub mod file;
 mod fixed;
 mod last_good;
 mod limits;
 mod log;
+pub mod per_tool;
 mod pool;
 pub mod prices;
 mod read;
 mod reader;
 mod report;
 mod sampler;
+pub mod state_directory;
 mod tls;
 mod tracing;
 
@@ -37,14 +44,14 @@ pub use pool::{
 pub(crate) use reader::effective::EffectiveValues;
 pub use reader::env::Lookup;
 pub use reader::fault::{FailedPart, Fault, Faults, Places, SecretFile};
-pub(crate) use reader::values::duration as parse_duration;
+pub use reader::values::duration as parse_duration;
 pub use reader::values::show as show_duration;
 pub use report::{ReloadOutcome, ReloadReport};
 use shared::secret::AdminSecret;
 use thiserror::Error;
 pub use tls::UpstreamTls;
-pub(crate) use tls::is_name;
-pub(crate) use tracing::OTLP_PATH;
+pub use tls::is_name;
+pub use tracing::OTLP_PATH;
 pub use tracing::TracingConfig;
 
 use crate::per_tool::PerTool;
@@ -218,7 +225,7 @@ impl Config {
     }
 
     /// Returns the keys whose value, or the content of whose file, is another than in `former`.
-    pub(crate) fn changed_keys(&self, former: &Self) -> BTreeSet<String> {
+    pub fn changed_keys(&self, former: &Self) -> BTreeSet<String> {
         let all = self.values.changed_keys(&former.values).cloned();
         let expiry = |config: &Self| config.server.tls.as_ref().map(ServerTls::expires_at);
         let tls = (expiry(self) != expiry(former)).then(|| "server.tls.certificate".to_owned());
@@ -264,7 +271,7 @@ mod tests {
 
     use super::*;
 
-    const SAMPLE: &str = include_str!("../../conf/proxy.toml");
+    const SAMPLE: &str = include_str!("../../../conf/proxy.toml");
     const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
     fn parse(text: &str) -> Result<Config, Faults> {

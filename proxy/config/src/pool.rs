@@ -74,7 +74,7 @@ pub enum DisabledUntil {
 
 impl DisabledUntil {
     /// Returns true if the tool is still disabled.
-    pub(crate) fn is_after(self, now: UnixMillis) -> bool {
+    pub fn is_after(self, now: UnixMillis) -> bool {
         match self {
             Self::Moment(until) => now < until,
             Self::FurtherNotice => true,

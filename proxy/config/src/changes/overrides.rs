@@ -8,8 +8,8 @@ use shared::time::UnixMillis;
 use shared::tool::Tool;
 
 use super::action::{Action, ChangeError, moment, tool};
-use crate::config::{AdminState, Config, DisabledUntil, PoolConfig, ServerValues, UpstreamConfig};
 use crate::per_tool::PerTool;
+use crate::{AdminState, Config, DisabledUntil, PoolConfig, ServerValues, UpstreamConfig};
 
 /// Values that replace those of the configuration. The form of the file of changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

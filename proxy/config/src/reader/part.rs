@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::{Entry, Section, ValueError};
-use crate::config::file;
-use crate::config::last_good::Kept;
+use crate::file;
+use crate::last_good::Kept;
 
 /// How the proxy does without the content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

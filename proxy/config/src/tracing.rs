@@ -12,7 +12,7 @@ use super::reader::{Entry, Section, ValueError, duration_in};
 use super::sampler::Sampler;
 
 /// The path of a collector's receiver of traces.
-pub(crate) const OTLP_PATH: &str = "/v1/traces";
+pub const OTLP_PATH: &str = "/v1/traces";
 
 /// The settings of traces.
 #[derive(Clone, Debug)]

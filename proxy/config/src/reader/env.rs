@@ -7,7 +7,7 @@ pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// An error of a reference to an environment variable.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub(crate) enum ReferenceError {
+pub enum ReferenceError {
     /// The closing brace is missing.
     #[error("`${{` is not closed by `}}`; write ${{NAME}} or ${{NAME:-default}}")]
     Unclosed,

@@ -24,7 +24,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// Returns an error if the file cannot be read, is of another kind, or is larger.
-pub(crate) fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     // Looked at before it is opened too, because to open a device can have an effect.
     check_kind(&fs::metadata(path)?)?;
     // Another kind may have taken its place: to open a FIFO would wait for a writer without the flag.

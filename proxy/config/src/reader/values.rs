@@ -11,7 +11,7 @@ const SIZE: &str = "a number with a unit, for example 64KiB, 10MiB or 1GiB";
 pub(crate) const DURATIONS: &str = "500ms, 2s, 5m or 1h";
 
 /// Parses a duration such as `500ms`, `2s`, `5m` or `1h`.
-pub(crate) fn duration(text: &str) -> Result<Duration, ValueError> {
+pub fn duration(text: &str) -> Result<Duration, ValueError> {
     let (number, unit) = split_unit(text);
     let scale = match unit {
         "ms" => 1,

@@ -1,6 +1,6 @@
 //! Lists of statuses.
 
-use crate::config::reader::{Entry, ValueError};
+use crate::reader::{Entry, ValueError};
 
 /// Parses the statuses of a passed probe: one, or an array of at least one.
 pub(super) fn probe_statuses(entry: &Entry<'_>) -> Result<Vec<u16>, ValueError> {

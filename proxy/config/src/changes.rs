@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 use shared::time::UnixMillis;
 use shared::tool::Tool;
 
-use crate::config::{self, Config, PoolConfig};
 use crate::per_tool::PerTool;
-pub(crate) use action::tool;
+use crate::{Config, PoolConfig, file};
+pub use action::tool;
 pub use action::{Action, ChangeError, ControlRequest, ControlResponse, Target};
 use overrides::{Overrides, Servers};
 
@@ -44,13 +44,13 @@ struct Inner {
 
 /// A change that was made.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct AuditEntry {
+pub struct AuditEntry {
     /// RFC 3339.
-    pub(crate) at: String,
+    pub at: String,
     /// The user and the process that asked for it, or the address.
-    pub(crate) by: String,
+    pub by: String,
     #[serde(flatten)]
-    pub(crate) request: ControlRequest,
+    pub request: ControlRequest,
 }
 
 /// Number of changes that are remembered.
@@ -99,7 +99,7 @@ impl Changes {
     ///
     /// # Errors
     /// Returns an error if the change is invalid, or cannot be stored. Nothing has changed then.
-    pub(crate) fn change(
+    pub fn change(
         &self,
         request: &ControlRequest,
         (config, identities): (&Config, &dyn Fn(Tool) -> Vec<String>),
@@ -137,7 +137,7 @@ impl Changes {
     }
 
     /// Remembers a change that was made.
-    pub(crate) fn remember(&self, entry: AuditEntry) {
+    pub fn remember(&self, entry: AuditEntry) {
         let recent = &mut self.inner.lock().recent;
         recent.truncate(MAX_RECENT - 1);
         recent.push_front(entry);
@@ -181,7 +181,7 @@ pub(crate) fn stored_at(config: &Config, file: &Path) -> Option<PathBuf> {
 
 /// Reads a file of changes. Without one there are none.
 fn read(file: &Path) -> Result<Overrides, ChangeError> {
-    let bytes = match config::file::read(file) {
+    let bytes = match file::read(file) {
         Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Overrides::default()),
         Err(error) => Err(error),
