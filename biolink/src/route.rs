@@ -1,9 +1,7 @@
 //! The routes of bio-link.
 
-#[macro_use]
-mod endpoints;
-
 mod admin;
+mod endpoint_path;
 mod malformed_id;
 mod own_host;
 mod pages;
@@ -22,7 +20,7 @@ use shared::{
 use crate::page::{ImageId, SourceId};
 
 pub use admin::{AdminCall, AdminEndpoint, AdminTarget};
-pub use endpoints::{EndpointCall, EndpointPath};
+pub use endpoint_path::{EndpointCall, EndpointPath};
 pub use own_host::address_on_own_host;
 pub use pages::{PagesCall, PagesEndpoint, PagesTarget};
 pub use pages_host::{PagesHost, ServedBy};
@@ -65,7 +63,7 @@ impl<'a> Place<'a> {
             Self::Admin(path) => path.call(method).map(Route::Admin),
             Self::PushProducts(id) => (method == Method::Post).then_some(Route::PushProducts(id)),
             Self::Image(id) => (method == Method::Get).then_some(Route::Image(id)),
-            Self::Visit(visit) => visit.with(method).map(Route::Visit),
+            Self::Visit(path) => path.visit(method).map(Route::Visit),
         }
     }
 }

@@ -42,14 +42,14 @@ use biolink::page::Slug;
 use biolink::pages_api::page_not_found;
 use biolink::route::{Route as BiolinkRoute, VisitEndpoint, address_on_own_host};
 use portal::endpoint::Endpoint;
-use portal::route::{ConsoleCall, Route, answered_as, corrected};
+use portal::route::{ConsoleCall, PortalRoute, Route, answered_as, corrected};
 use portal::session_access::{SessionAccess, sign_in_required};
 use portal::{console, site};
 use shared::key::VerifiedKey;
 use shared::problem::{Problem, codes};
 use shared::request::Head;
 use shared::response::Response;
-use shared::route::{KeysRoute, Target};
+use shared::route::{KeysRoute, SecretCall, ServiceRoute, Target};
 use shared::url::Address;
 use worker::{Context, Env};
 
@@ -202,23 +202,23 @@ async fn respond(
             boxed(assets::respond(context, asset)).await
         }
         Route::Session(call, named) => boxed(session::respond(context, call, named, access)).await,
-        Route::Health => Ok(Response::health()),
-        Route::Status => boxed(status::tools(context)).await,
-        Route::StatusPage => boxed(status::page(context)).await,
+        Route::Service(ServiceRoute::Health) => Ok(Response::health()),
+        Route::Service(ServiceRoute::Status) => boxed(status::tools(context)).await,
+        Route::Service(ServiceRoute::KeyChanges) => boxed(key_changes::handle(context, query, access)).await,
+        Route::Service(ServiceRoute::Meters) => boxed(meters::handle(context, access)).await,
+        Route::Portal(PortalRoute::StatusPage) => boxed(status::page(context)).await,
         Route::StatusHistory(route) => boxed(incidents::handle(context, route)).await,
         Route::Tools(route) => boxed(tools::read(context, route)).await,
-        Route::ToolsPage => boxed(tools::page(context)).await,
+        Route::Portal(PortalRoute::ToolsPage) => boxed(tools::page(context)).await,
         Route::Preflight(methods) => Ok(Response::preflight(methods)),
         Route::Site(route) => {
             let contact = context.bindings.security_contact.as_ref();
             site::respond(route, context.address.base, contact, context.request.now)
         }
-        Route::Preview => boxed(preview::handle(context, access)).await,
-        Route::Mcp => boxed(serve_mcp(context, query, access))
+        Route::Portal(PortalRoute::Preview) => boxed(preview::handle(context, access)).await,
+        Route::Portal(PortalRoute::Mcp) => boxed(serve_mcp(context, query, access))
             .await
             .map_err(|problem| mcp::challenged(context, problem)),
-        Route::KeyChanges => boxed(key_changes::handle(context, query, access)).await,
-        Route::Meters => boxed(meters::handle(context, access)).await,
     };
     response.map(|response| ClientResponse::Own(response.into_bytes()))
 }
@@ -351,13 +351,16 @@ async fn respond_keys(
         KeysRoute::RotateOwn => boxed(change_key::rotate_own(context, access)).await,
         KeysRoute::RevokeOwn => boxed(change_key::revoke_own(context, access)).await,
         KeysRoute::ListSecrets => boxed(secrets::list(context, access)).await,
-        KeysRoute::Secret(call) => boxed(secrets::change(context, call, access)).await,
+        KeysRoute::CreateSecret => boxed(secrets::change(context, SecretCall::Create, access)).await,
+        KeysRoute::ChangeSecret(id) => boxed(secrets::change(context, SecretCall::Change(id), access)).await,
+        KeysRoute::RevokeSecret(id) => boxed(secrets::change(context, SecretCall::Revoke(id), access)).await,
+        KeysRoute::RotateSecret(id) => boxed(secrets::change(context, SecretCall::Rotate(id), access)).await,
         KeysRoute::List => boxed(list_keys::handle(context, query)).await,
         KeysRoute::Read(id) => boxed(change_key::read(context, &id, query, access)).await,
         KeysRoute::Change(id) => boxed(change_key::patch(context, &id, access)).await,
         KeysRoute::Revoke(id) => boxed(change_key::revoke(context, &id, access)).await,
         KeysRoute::Rotate(id) => boxed(change_key::rotate(context, &id, access)).await,
-        KeysRoute::RevokeSecret(id, secret) => {
+        KeysRoute::RevokeSecretOf(id, secret) => {
             boxed(change_key::revoke_secret(context, &id, secret, access)).await
         }
     }

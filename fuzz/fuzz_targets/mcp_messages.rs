@@ -71,6 +71,6 @@ fn check_request(request: &ToolRequest, arguments: &Value) {
     assert_eq!((seen.as_str(), url.fragment()), (request.target.as_str(), None));
     if let Ok((route, target)) = Route::read(&request.method, &request.target) {
         assert_eq!(target.path, url.path());
-        assert!(!matches!(route, Route::Preflight(_) | Route::Mcp | Route::Console(_) | Route::Preview), "{route:?}");
+        assert!(!matches!(route, Route::Preflight(_) | Route::Portal(_) | Route::Console(_)), "{route:?}");
     }
 }

@@ -2,13 +2,12 @@
 //! from.
 
 use biolink::route::{self as biolink_route, AdminEndpoint, PagesEndpoint, VisitEndpoint, WebhooksEndpoint};
-use shared::catalog::CATALOG_PATH;
 use shared::method::Method;
-use shared::route::{CallMethod, KeysRoute, SecretCall, ToolsRoute};
+use shared::route::{CallMethod, KeysEndpoint, ServiceRoute, ToolsEndpoint};
 use shared::tool::Tool;
 
 use crate::asset::Asset;
-use crate::route::{ConsoleView, Route, SiteRoute, StatusEndpoint};
+use crate::route::{ConsoleView, PortalRoute, Route, SiteRoute, StatusEndpoint};
 use crate::session::SessionCall;
 
 /// One method on one path template.
@@ -16,44 +15,19 @@ use crate::session::SessionCall;
 #[allow(missing_docs, reason = "`Route` says what each one is")]
 pub enum Endpoint {
     CallTool(Tool, CallMethod),
-    IssueKey,
-    ReadOwnKey,
-    RotateOwnKey,
-    RevokeOwnKey,
-    ReadHistory,
-    ReadCalls,
-    ReadAlerts,
-    ListSecrets,
-    CreateSecret,
-    ChangeSecret,
-    RevokeSecret,
-    RotateSecret,
-    ListKeys,
-    ReadKey,
-    ChangeKey,
-    RevokeKey,
-    RotateKey,
-    RevokeKeySecret,
-    KeyChanges,
-    Meters,
-    Health,
-    Status,
+    Keys(KeysEndpoint),
+    Service(ServiceRoute),
+    StatusHistory(StatusEndpoint),
+    Tools(ToolsEndpoint),
     Asset(Asset),
     ProblemPage,
-    StatusPage,
-    StatusHistory(StatusEndpoint),
-    ListTools,
-    ReadTool,
-    ToolsOpenApi,
-    ToolsPage,
     Site(SiteRoute),
+    Portal(PortalRoute),
     Pages(PagesEndpoint),
     Webhooks(WebhooksEndpoint),
     Admin(AdminEndpoint),
     Console(ConsoleView),
-    Preview,
     Session(SessionCall),
-    Mcp,
     PushProducts,
     Image,
     Visit(VisitEndpoint),
@@ -65,41 +39,16 @@ impl Endpoint {
     pub fn of(route: &Route<'_>) -> Self {
         match route {
             Route::CallTool(call) => Self::CallTool(call.tool, call.method),
-            Route::Keys(KeysRoute::Issue) => Self::IssueKey,
-            Route::Keys(KeysRoute::ReadOwn) => Self::ReadOwnKey,
-            Route::Keys(KeysRoute::RotateOwn) => Self::RotateOwnKey,
-            Route::Keys(KeysRoute::RevokeOwn) => Self::RevokeOwnKey,
-            Route::Keys(KeysRoute::ReadHistory) => Self::ReadHistory,
-            Route::Keys(KeysRoute::ReadCalls) => Self::ReadCalls,
-            Route::Keys(KeysRoute::ReadAlerts) => Self::ReadAlerts,
-            Route::Keys(KeysRoute::ListSecrets) => Self::ListSecrets,
-            Route::Keys(KeysRoute::Secret(SecretCall::Create)) => Self::CreateSecret,
-            Route::Keys(KeysRoute::Secret(SecretCall::Change(_))) => Self::ChangeSecret,
-            Route::Keys(KeysRoute::Secret(SecretCall::Revoke(_))) => Self::RevokeSecret,
-            Route::Keys(KeysRoute::Secret(SecretCall::Rotate(_))) => Self::RotateSecret,
-            Route::Keys(KeysRoute::List) => Self::ListKeys,
-            Route::Keys(KeysRoute::Read(_)) => Self::ReadKey,
-            Route::Keys(KeysRoute::Change(_)) => Self::ChangeKey,
-            Route::Keys(KeysRoute::Revoke(_)) => Self::RevokeKey,
-            Route::Keys(KeysRoute::Rotate(_)) => Self::RotateKey,
-            Route::Keys(KeysRoute::RevokeSecret(..)) => Self::RevokeKeySecret,
-            Route::KeyChanges => Self::KeyChanges,
-            Route::Meters => Self::Meters,
-            Route::Health => Self::Health,
-            Route::Status => Self::Status,
+            Route::Keys(route) => Self::Keys(route.endpoint()),
+            Route::Service(route) => Self::Service(*route),
+            Route::StatusHistory(route) => Self::StatusHistory(route.endpoint()),
+            Route::Tools(route) => Self::Tools(route.endpoint()),
             Route::Asset(Asset::Problem(_)) => Self::ProblemPage,
             Route::Asset(asset) => Self::Asset(*asset),
-            Route::StatusPage => Self::StatusPage,
-            Route::StatusHistory(route) => Self::StatusHistory(route.endpoint()),
-            Route::Tools(ToolsRoute::List) => Self::ListTools,
-            Route::Tools(ToolsRoute::Read(_)) => Self::ReadTool,
-            Route::Tools(ToolsRoute::OpenApi) => Self::ToolsOpenApi,
-            Route::ToolsPage => Self::ToolsPage,
             Route::Site(route) => Self::Site(*route),
+            Route::Portal(route) => Self::Portal(*route),
             Route::Console(call) => Self::Console(call.view),
-            Route::Preview => Self::Preview,
             Route::Session(call, _) => Self::Session(*call),
-            Route::Mcp => Self::Mcp,
             Route::Biolink(biolink_route::Route::Pages(call)) => Self::Pages(call.endpoint),
             Route::Biolink(biolink_route::Route::Webhooks(call)) => Self::Webhooks(call.endpoint),
             Route::Biolink(biolink_route::Route::Admin(call)) => Self::Admin(call.endpoint),
@@ -113,40 +62,6 @@ impl Endpoint {
     /// Returns every endpoint once; the tools' first. `Preflight` lies on every path and is not
     /// among them.
     pub fn all() -> impl Iterator<Item = Self> {
-        const OTHERS: [Endpoint; 32] = [
-            Endpoint::IssueKey,
-            Endpoint::ReadOwnKey,
-            Endpoint::RotateOwnKey,
-            Endpoint::RevokeOwnKey,
-            Endpoint::ReadHistory,
-            Endpoint::ReadCalls,
-            Endpoint::ReadAlerts,
-            Endpoint::ListSecrets,
-            Endpoint::CreateSecret,
-            Endpoint::ChangeSecret,
-            Endpoint::RevokeSecret,
-            Endpoint::RotateSecret,
-            Endpoint::ListKeys,
-            Endpoint::ReadKey,
-            Endpoint::ChangeKey,
-            Endpoint::RevokeKey,
-            Endpoint::RotateKey,
-            Endpoint::RevokeKeySecret,
-            Endpoint::KeyChanges,
-            Endpoint::Meters,
-            Endpoint::Health,
-            Endpoint::Status,
-            Endpoint::ProblemPage,
-            Endpoint::StatusPage,
-            Endpoint::ListTools,
-            Endpoint::ReadTool,
-            Endpoint::ToolsOpenApi,
-            Endpoint::ToolsPage,
-            Endpoint::Preview,
-            Endpoint::Mcp,
-            Endpoint::PushProducts,
-            Endpoint::Image,
-        ];
         let calls = Tool::ALL
             .into_iter()
             .flat_map(|tool| [CallMethod::Get, CallMethod::Post].map(|method| Self::CallTool(tool, method)));
@@ -159,10 +74,16 @@ impl Endpoint {
             Asset::Problem(_) => None,
             asset => Some(Self::Asset(asset)),
         });
+        let keys = KeysEndpoint::ALL.into_iter().map(Self::Keys);
+        let service = ServiceRoute::ALL.into_iter().map(Self::Service);
+        let tools = ToolsEndpoint::ALL.into_iter().map(Self::Tools);
+        let status = StatusEndpoint::ALL.into_iter().map(Self::StatusHistory);
+        let own = PortalRoute::ALL.into_iter().map(Self::Portal);
         let site = SiteRoute::ALL.into_iter().map(Self::Site);
         let visits = VisitEndpoint::ALL.into_iter().map(Self::Visit);
-        let status = StatusEndpoint::ALL.into_iter().map(Self::StatusHistory);
-        let api = calls.chain(OTHERS).chain(status).chain(pages).chain(webhooks).chain(admin);
+        let others = [Self::ProblemPage, Self::PushProducts, Self::Image];
+        let gateway = calls.chain(keys).chain(service).chain(tools).chain(status);
+        let api = gateway.chain(own).chain(others).chain(pages).chain(webhooks).chain(admin);
         api.chain(assets).chain(console).chain(sessions).chain(site).chain(visits)
     }
 
@@ -170,45 +91,20 @@ impl Endpoint {
     pub const fn method(self) -> Method {
         match self {
             Self::CallTool(_, method) => method.method(),
-            Self::IssueKey
-            | Self::RotateOwnKey
-            | Self::CreateSecret
-            | Self::RotateSecret
-            | Self::RevokeKey
-            | Self::RotateKey
-            | Self::Meters
-            | Self::PushProducts
-            | Self::Preview
-            | Self::Mcp => Method::Post,
-            Self::RevokeOwnKey | Self::RevokeSecret | Self::RevokeKeySecret => Method::Delete,
-            Self::ChangeKey | Self::ChangeSecret => Method::Patch,
-            Self::Preflight => Method::Options,
+            Self::Keys(endpoint) => endpoint.method(),
+            Self::Service(route) => route.method(),
+            Self::StatusHistory(endpoint) => endpoint.method(),
+            Self::Tools(endpoint) => endpoint.method(),
+            Self::Site(route) => route.method(),
+            Self::Portal(route) => route.method(),
             Self::Pages(endpoint) => endpoint.method(),
             Self::Webhooks(endpoint) => endpoint.method(),
-            Self::Visit(endpoint) => endpoint.method(),
             Self::Admin(endpoint) => endpoint.method(),
             Self::Session(call) => call.method(),
-            Self::StatusHistory(endpoint) => endpoint.method(),
-            Self::ReadOwnKey
-            | Self::ReadHistory
-            | Self::ReadCalls
-            | Self::ReadAlerts
-            | Self::ListSecrets
-            | Self::ListKeys
-            | Self::ReadKey
-            | Self::KeyChanges
-            | Self::Image
-            | Self::Health
-            | Self::Status
-            | Self::Asset(_)
-            | Self::ProblemPage
-            | Self::StatusPage
-            | Self::ListTools
-            | Self::ReadTool
-            | Self::ToolsOpenApi
-            | Self::ToolsPage
-            | Self::Site(_)
-            | Self::Console(_) => Method::Get,
+            Self::Visit(endpoint) => endpoint.method(),
+            Self::PushProducts => Method::Post,
+            Self::Asset(_) | Self::ProblemPage | Self::Console(_) | Self::Image => Method::Get,
+            Self::Preflight => Method::Options,
         }
     }
 
@@ -217,38 +113,17 @@ impl Endpoint {
         let path = match self {
             Self::CallTool(tool, _) => return format!("/v1/{tool}/{{action}}"),
             Self::Console(view) => return format!("/console{}", view.api_path()),
-            Self::IssueKey => "/v1/keys/issue",
-            Self::ReadOwnKey | Self::RevokeOwnKey => "/v1/keys/me",
-            Self::RotateOwnKey => "/v1/keys/me/rotate",
-            Self::ReadHistory => "/v1/usage",
-            Self::ReadCalls => "/v1/usage/calls",
-            Self::ReadAlerts => "/v1/keys/me/alerts",
-            Self::ListSecrets | Self::CreateSecret => "/v1/keys/me/secrets",
-            Self::ChangeSecret | Self::RevokeSecret => "/v1/keys/me/secrets/{secret_id}",
-            Self::RotateSecret => "/v1/keys/me/secrets/{secret_id}/rotate",
-            Self::ListKeys => "/v1/keys",
-            Self::ReadKey | Self::ChangeKey => "/v1/keys/{id}",
-            Self::RevokeKey => "/v1/keys/{id}/revoke",
-            Self::RotateKey => "/v1/keys/{id}/rotate",
-            Self::RevokeKeySecret => "/v1/keys/{id}/secrets/{secret_id}",
-            Self::KeyChanges => "/internal/keys/changes",
-            Self::Meters => "/internal/meter",
-            Self::Health => "/healthz",
-            Self::Status => "/v1/status",
+            Self::Keys(endpoint) => endpoint.path(),
+            Self::Service(route) => route.path(),
+            Self::StatusHistory(endpoint) => endpoint.path(),
+            Self::Tools(endpoint) => endpoint.path(),
             Self::Asset(asset) => return asset.path().unwrap_or_default(),
             Self::ProblemPage => "/problems/{code}",
-            Self::StatusPage => "/status",
-            Self::StatusHistory(endpoint) => endpoint.path(),
-            Self::ListTools => "/tools",
-            Self::ReadTool => "/tools/{tool}",
-            Self::ToolsOpenApi => CATALOG_PATH,
-            Self::ToolsPage => "/docs/tools",
-            Self::Preview => "/console/preview",
             Self::Session(call) => return format!("/console{}", call.path()),
-            Self::Mcp => "/mcp",
             Self::PushProducts => "/hooks/products/{source_id}",
             Self::Image => "/i/{image_id}",
             Self::Site(route) => route.path(),
+            Self::Portal(route) => route.path(),
             Self::Pages(endpoint) => endpoint.path(),
             Self::Webhooks(endpoint) => endpoint.path(),
             Self::Admin(endpoint) => endpoint.path(),

@@ -3,9 +3,10 @@
 
 use biolink::route::{PagesEndpoint, WebhooksEndpoint};
 use shared::key::Scope;
+use shared::route::{KeysEndpoint, ServiceRoute};
 
 use crate::endpoint::Endpoint;
-use crate::route::StatusEndpoint;
+use crate::route::{PortalRoute, StatusEndpoint};
 use crate::session::SessionCall;
 
 /// The credential that a request needs.
@@ -50,45 +51,42 @@ impl Endpoint {
     pub const fn requires(self) -> Requirement {
         match self {
             Self::CallTool(tool, _) => Requirement::Scope(Scope::Tool(tool.label())),
-            // A key can read itself, and every message of MCP is a request of its own.
-            Self::ReadOwnKey | Self::Mcp => Requirement::AnySecret,
-            Self::ReadHistory | Self::ReadCalls | Self::ReadAlerts | Self::ListSecrets => {
-                Requirement::Scope(Scope::Keys)
-            }
-            Self::CreateSecret | Self::ChangeSecret | Self::RevokeSecret | Self::RotateSecret => {
-                Requirement::ScopesOfSecret
-            }
-            Self::RotateOwnKey | Self::RevokeOwnKey => Requirement::EveryScope,
-            Self::IssueKey
-            | Self::ListKeys
-            | Self::ReadKey
-            | Self::ChangeKey
-            | Self::RevokeKey
-            | Self::RotateKey
-            | Self::RevokeKeySecret
-            | Self::Admin(_) => Requirement::AdminSecret,
+            Self::Keys(endpoint) => of_keys(endpoint),
+            Self::Admin(_) => Requirement::AdminSecret,
             Self::StatusHistory(endpoint) => of_status(endpoint),
             Self::Session(call) => of_session(call),
-            Self::KeyChanges | Self::Meters => Requirement::GrantSecret,
+            Self::Service(ServiceRoute::KeyChanges | ServiceRoute::Meters) => Requirement::GrantSecret,
+            // Every message is a request of its own.
+            Self::Portal(PortalRoute::Mcp) => Requirement::AnySecret,
+            Self::Portal(PortalRoute::Preview) => Requirement::Scope(Scope::BiolinkRead),
             Self::Pages(endpoint) => Requirement::Scope(of_pages(endpoint)),
             Self::Webhooks(endpoint) => Requirement::Scope(of_webhooks(endpoint)),
-            Self::Preview => Requirement::Scope(Scope::BiolinkRead),
             Self::PushProducts => Requirement::Signature,
             // A view of the console needs what the read needs that it shows.
             Self::Console(_)
-            | Self::Health
-            | Self::Status
+            | Self::Service(ServiceRoute::Health | ServiceRoute::Status)
             | Self::Asset(_)
             | Self::ProblemPage
-            | Self::StatusPage
-            | Self::ListTools
-            | Self::ReadTool
-            | Self::ToolsOpenApi
-            | Self::ToolsPage
+            | Self::Portal(PortalRoute::StatusPage | PortalRoute::ToolsPage)
+            | Self::Tools(_)
             | Self::Site(_)
             | Self::Image
             | Self::Visit(_)
             | Self::Preflight => Requirement::Nothing,
+        }
+    }
+}
+
+const fn of_keys(endpoint: KeysEndpoint) -> Requirement {
+    use KeysEndpoint as E;
+    match endpoint {
+        // A key can read itself.
+        E::ReadOwn => Requirement::AnySecret,
+        E::ReadHistory | E::ReadCalls | E::ReadAlerts | E::ListSecrets => Requirement::Scope(Scope::Keys),
+        E::CreateSecret | E::ChangeSecret | E::RevokeSecret | E::RotateSecret => Requirement::ScopesOfSecret,
+        E::RotateOwn | E::RevokeOwn => Requirement::EveryScope,
+        E::Issue | E::List | E::Read | E::Change | E::Revoke | E::Rotate | E::RevokeSecretOf => {
+            Requirement::AdminSecret
         }
     }
 }

@@ -10,18 +10,20 @@ use biolink::route::{self as biolink_route, ServedBy};
 use shared::meter::SessionId;
 use shared::method::{Method, Methods};
 use shared::problem::Problem;
-use shared::route::{self as gateway, KeysRoute, Path, Segments, Target, ToolCall, ToolsRoute, on_path};
+use shared::route::{
+    self as gateway, EndpointRoute, KeysRoute, Path, Segments, ServiceRoute, Target, ToolCall, ToolsRoute,
+    on_path,
+};
 
 use crate::asset::Asset;
 use crate::docs_page::DocsPage;
 use crate::script::Script;
 use crate::session::{SessionCall, SessionPath};
 
+use console::view_of;
 pub use console::{ConsoleCall, ConsoleRead, ConsoleView};
-use console::{PREVIEW, biolink_view, keys_view};
 pub use corrected::{answered_as, corrected};
-pub use site::SiteRoute;
-use status::StatusPlace;
+pub use site::{PortalRoute, SiteRoute};
 pub use status::{STATUS_FEED_PATH, StatusEndpoint, StatusRoute};
 
 /// A request that the service accepts. A request is exactly one of these or a [`Problem`].
@@ -31,34 +33,22 @@ pub enum Route<'a> {
     CallTool(ToolCall<'a>),
     /// A request of the keys API.
     Keys(KeysRoute),
-    /// `GET /internal/keys/changes`
-    KeyChanges,
-    /// `POST /internal/meter`
-    Meters,
-    /// `GET /healthz`
-    Health,
-    /// `GET /v1/status`
-    Status,
+    /// A request for the state of the service, or of one part of it to another.
+    Service(ServiceRoute),
     /// A text that is the same for every client.
     Asset(Asset),
-    /// `GET /status`
-    StatusPage,
     /// A request for the status history or for incidents.
     StatusHistory(StatusRoute),
     /// A read of the catalog of the tools' actions.
     Tools(ToolsRoute),
-    /// `GET /docs/tools`
-    ToolsPage,
     /// A file of the host itself.
     Site(SiteRoute),
     /// A view of the console.
     Console(ConsoleCall<'a>),
-    /// `POST /console/preview`
-    Preview,
     /// A request for the sessions of the console, and the session that it names.
     Session(SessionCall, Option<SessionId>),
-    /// `POST /mcp`: a message of the Model Context Protocol.
-    Mcp,
+    /// A request for a page that is made for each request, or a service of the portal.
+    Portal(PortalRoute),
     /// A request for bio-link.
     Biolink(biolink_route::Route<'a>),
     /// `OPTIONS` on any path: the methods that the path takes, none if it is unknown.
@@ -97,10 +87,7 @@ impl<'a> Route<'a> {
             return on_path(method.parse().ok(), path.methods(), Self::Preflight, session);
         }
         match below {
-            Some(PREVIEW) => {
-                let is_post = |method: Method| (method == Method::Post).then_some(Self::Preview);
-                on_path(method.parse().ok(), Methods::of([Method::Post]), Self::Preflight, is_post)
-            }
+            Some(_) if path == PortalRoute::Preview.path() => Self::parse_api(method, path),
             Some(api_path) => Self::parse_view(method.parse::<Method>().ok(), api_path),
             None => Self::parse_api(method, path),
         }
@@ -137,10 +124,7 @@ impl<'a> Route<'a> {
         Ok(match gateway::Route::parse(method, path)? {
             gateway::Route::CallTool(call) => Self::CallTool(call),
             gateway::Route::Keys(route) => Self::Keys(route),
-            gateway::Route::KeyChanges => Self::KeyChanges,
-            gateway::Route::Meters => Self::Meters,
-            gateway::Route::Health => Self::Health,
-            gateway::Route::Status => Self::Status,
+            gateway::Route::Service(route) => Self::Service(route),
             gateway::Route::Tools(route) => Self::Tools(route),
             gateway::Route::Preflight(methods) => Self::Preflight(methods),
             gateway::Route::Other(method, path) => return Self::parse_other(method, path),
@@ -150,27 +134,30 @@ impl<'a> Route<'a> {
     // Not inlined: calls of tools would get a function of 8 KB, which a new isolate optimizes for long.
     #[inline(never)]
     fn parse_other(method: Option<Method>, path: Path<'a>) -> Result<Self, Problem> {
-        match StatusPlace::parse(path) {
-            Ok(None) => {}
-            Ok(Some(place)) => {
-                return on_path(method, place.methods(), Self::Preflight, |method| {
-                    Some(Self::StatusHistory(place.route(method)))
-                });
-            }
-            Err(_) if method == Some(Method::Options) => return Ok(Self::Preflight(Methods::NONE)),
-            Err(problem) => return Err(problem),
-        }
-        if let Some((route, accepted)) = own_route(path) {
-            let methods = Methods::of([accepted]).with_head();
-            return on_path(method, methods, Self::Preflight, |method| (method == accepted).then_some(route));
-        }
-        match biolink_route::Place::parse(path) {
-            Ok(place) => on_path(method, place.methods(), Self::Preflight, |method| {
-                place.route(method).map(Self::Biolink)
-            }),
+        match Self::find_other(method, path) {
             Err(_) if method == Some(Method::Options) => Ok(Self::Preflight(Methods::NONE)),
-            Err(problem) => Err(problem),
+            read => read,
         }
+    }
+
+    fn find_other(method: Option<Method>, path: Path<'a>) -> Result<Self, Problem> {
+        let segments = path.segments();
+        if let Some(route) = StatusRoute::find(segments, method, Self::Preflight, Self::StatusHistory)? {
+            return Ok(route);
+        }
+        if let Some(route) = PortalRoute::find(segments, method, Self::Preflight, Self::Portal)? {
+            return Ok(route);
+        }
+        if let Some(route) = SiteRoute::find(segments, method, Self::Preflight, Self::Site)? {
+            return Ok(route);
+        }
+        if let Some(asset) = asset(segments) {
+            let methods = Methods::of([Method::Get]).with_head();
+            return on_path(method, methods, Self::Preflight, |_| Some(Self::Asset(asset)));
+        }
+        let place = biolink_route::Place::parse(path)?;
+        let route = |method| place.route(method).map(Self::Biolink);
+        on_path(method, place.methods(), Self::Preflight, route)
     }
 
     /// Returns the host that serves it, where pages have one of their own.
@@ -187,36 +174,10 @@ impl<'a> From<ConsoleRead<'a>> for Route<'a> {
     fn from(read: ConsoleRead<'a>) -> Self {
         match read {
             ConsoleRead::Keys(route) => Self::Keys(route),
-            ConsoleRead::Status => Self::Status,
+            ConsoleRead::Status => Self::Service(ServiceRoute::Status),
             ConsoleRead::Incidents => Self::StatusHistory(StatusRoute::ListIncidents),
             ConsoleRead::Biolink(route) => Self::Biolink(route),
         }
-    }
-}
-
-/// Returns the view of a read of the API; `None` for a route without one.
-fn view_of<'a>(route: Route<'a>, path: &'a str) -> Option<ConsoleCall<'a>> {
-    let (view, read) = match route {
-        Route::Keys(route) => (keys_view(route)?, ConsoleRead::Keys(route)),
-        Route::Status => (ConsoleView::Status, ConsoleRead::Status),
-        Route::StatusHistory(StatusRoute::ListIncidents) => (ConsoleView::Incidents, ConsoleRead::Incidents),
-        Route::Biolink(route) => (biolink_view(&route)?, ConsoleRead::Biolink(route)),
-        _ => return None,
-    };
-    Some(ConsoleCall { view, path, read })
-}
-
-/// Returns the route of a path of the portal, and the one method that it takes.
-fn own_route<'a>(path: Path<'_>) -> Option<(Route<'a>, Method)> {
-    let get = |route| Some((route, Method::Get));
-    match path.segments() {
-        [Some("mcp"), None, ..] => Some((Route::Mcp, Method::Post)),
-        [Some("status"), None, ..] => get(Route::StatusPage),
-        [Some("docs"), Some("tools"), None, ..] => get(Route::ToolsPage),
-        [Some("robots.txt"), None, ..] => get(Route::Site(SiteRoute::Robots)),
-        [Some("favicon.ico"), None, ..] => get(Route::Site(SiteRoute::Favicon)),
-        [Some(".well-known"), Some("security.txt"), None, ..] => get(Route::Site(SiteRoute::SecurityTxt)),
-        segments => asset(segments).and_then(|asset| get(Route::Asset(asset))),
     }
 }
 

@@ -4,9 +4,11 @@
 
 use biolink::route::{self as biolink_route, PagesEndpoint, WebhooksEndpoint};
 use shared::problem::{Problem, codes};
-use shared::route::KeysRoute;
+use shared::route::KeysEndpoint;
 
-use crate::route::Route;
+use crate::endpoint::Endpoint;
+use crate::requirement::Requirement;
+use crate::route::{PortalRoute, Route};
 use crate::session::SessionCall;
 
 /// The right of a session of the console to a route.
@@ -25,9 +27,9 @@ impl SessionAccess {
     /// a secret, or ends the key or what it owns, outlasts a sign-out and needs the key.
     pub const fn of(route: &Route<'_>) -> Self {
         match route {
-            Route::CallTool(_) | Route::Mcp => Self::None,
+            Route::CallTool(_) | Route::Portal(PortalRoute::Mcp) => Self::None,
             Route::Session(call, _) => of_session(*call),
-            Route::Keys(route) => of_keys(*route),
+            Route::Keys(route) => of_keys(route.endpoint()),
             Route::Biolink(biolink_route::Route::Pages(call)) => of_pages(call.endpoint),
             Route::Biolink(biolink_route::Route::Webhooks(call)) => of_webhooks(call.endpoint),
             Route::Biolink(
@@ -36,18 +38,13 @@ impl SessionAccess {
                 | biolink_route::Route::Image(_)
                 | biolink_route::Route::Visit(_),
             )
-            | Route::KeyChanges
-            | Route::Meters
-            | Route::Health
-            | Route::Status
+            | Route::Service(_)
             | Route::Asset(_)
-            | Route::StatusPage
             | Route::StatusHistory(_)
             | Route::Tools(_)
-            | Route::ToolsPage
             | Route::Site(_)
+            | Route::Portal(PortalRoute::StatusPage | PortalRoute::ToolsPage | PortalRoute::Preview)
             | Route::Console(_)
-            | Route::Preview
             | Route::Preflight(_) => Self::Signs,
         }
     }
@@ -63,21 +60,11 @@ const fn of_session(call: SessionCall) -> SessionAccess {
     }
 }
 
-const fn of_keys(route: KeysRoute) -> SessionAccess {
-    match route {
-        KeysRoute::RotateOwn | KeysRoute::RevokeOwn | KeysRoute::Secret(_) => SessionAccess::KeyRequired,
-        KeysRoute::Issue
-        | KeysRoute::ReadOwn
-        | KeysRoute::ReadHistory
-        | KeysRoute::ReadCalls
-        | KeysRoute::ReadAlerts
-        | KeysRoute::ListSecrets
-        | KeysRoute::List
-        | KeysRoute::Read(_)
-        | KeysRoute::Change(_)
-        | KeysRoute::Revoke(_)
-        | KeysRoute::Rotate(_)
-        | KeysRoute::RevokeSecret(..) => SessionAccess::Signs,
+/// A change of what a key is needs the key: its secrets, or the key itself.
+const fn of_keys(endpoint: KeysEndpoint) -> SessionAccess {
+    match Endpoint::Keys(endpoint).requires() {
+        Requirement::ScopesOfSecret | Requirement::EveryScope => SessionAccess::KeyRequired,
+        _ => SessionAccess::Signs,
     }
 }
 

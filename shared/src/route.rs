@@ -1,24 +1,30 @@
 //! The one strict parser of method and path. Its result decides tool, limit and target; no other
 //! code parses the path.
 
+mod endpoints;
+mod keys_route;
 mod malformed_id;
+mod parameter;
 mod path;
-mod place;
 mod refusal;
 mod secret_call;
+mod service_route;
 mod target;
 mod tools_route;
 
+pub use endpoints::{Endpoint, EndpointRoute, Parameters, Template};
+pub use keys_route::{KeysEndpoint, KeysRoute};
 pub use malformed_id::malformed_id;
+pub use parameter::Parameter;
 pub use path::{Path, Segments};
-use place::Place;
+use refusal::malformed;
 pub use refusal::unknown_route;
 pub use secret_call::SecretCall;
+pub use service_route::ServiceRoute;
 pub use target::{MAX_TARGET, Target};
-pub use tools_route::ToolsRoute;
+pub use tools_route::{ToolsEndpoint, ToolsRoute};
 
 use crate::action::Action;
-use crate::key::{KeyId, SecretId};
 use crate::method::{Method, Methods};
 use crate::problem::{Problem, codes};
 use crate::tool::Tool;
@@ -78,14 +84,8 @@ pub enum Route<'a> {
     CallTool(ToolCall<'a>),
     /// A request of the keys API.
     Keys(KeysRoute),
-    /// `GET /internal/keys/changes`
-    KeyChanges,
-    /// `POST /internal/meter`
-    Meters,
-    /// `GET /healthz`
-    Health,
-    /// `GET /v1/status`
-    Status,
+    /// A request for the state of the service, or of one part of it to another.
+    Service(ServiceRoute),
     /// A read of the catalog of the tools' actions.
     Tools(ToolsRoute),
     /// `OPTIONS` on one of these: the methods that the path takes, none if it is malformed.
@@ -93,41 +93,6 @@ pub enum Route<'a> {
     /// A well-formed path of none of these, with the method if it is a known one. Another part of the
     /// service knows it, or nobody.
     Other(Option<Method>, Path<'a>),
-}
-
-/// A request of the keys API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeysRoute {
-    /// `POST /v1/keys/issue`
-    Issue,
-    /// `GET /v1/keys/me`
-    ReadOwn,
-    /// `POST /v1/keys/me/rotate`
-    RotateOwn,
-    /// `DELETE /v1/keys/me`
-    RevokeOwn,
-    /// `GET /v1/usage`
-    ReadHistory,
-    /// `GET /v1/usage/calls`
-    ReadCalls,
-    /// `GET /v1/keys/me/alerts`
-    ReadAlerts,
-    /// `GET /v1/keys/me/secrets`
-    ListSecrets,
-    /// A change of a secret below that.
-    Secret(SecretCall),
-    /// `GET /v1/keys`
-    List,
-    /// `GET /v1/keys/{id}`
-    Read(KeyId),
-    /// `PATCH /v1/keys/{id}`
-    Change(KeyId),
-    /// `POST /v1/keys/{id}/revoke`
-    Revoke(KeyId),
-    /// `POST /v1/keys/{id}/rotate`
-    Rotate(KeyId),
-    /// `DELETE /v1/keys/{id}/secrets/{secret_id}`
-    RevokeSecret(KeyId, SecretId),
 }
 
 impl<'a> Route<'a> {
@@ -155,14 +120,50 @@ impl<'a> Route<'a> {
     /// known one with another method. An `OPTIONS` is never refused.
     pub fn parse(method: &str, path: &'a str) -> Result<Self, Problem> {
         let method = method.parse::<Method>().ok();
-        match Path::parse(path).and_then(|path| Place::parse(path).map(|place| (path, place))) {
-            Ok((path, None)) => Ok(Self::Other(method, path)),
-            Ok((_, Some(place))) => {
-                on_path(method, place.methods(), Self::Preflight, |method| route_of(place, method))
-            }
+        match Path::parse(path).and_then(|path| Self::of(method, path)) {
             Err(_) if method == Some(Method::Options) => Ok(Self::Preflight(Methods::NONE)),
-            Err(problem) => Err(problem),
+            read => read,
         }
+    }
+
+    fn of(method: Option<Method>, path: Path<'a>) -> Result<Self, Problem> {
+        let segments = path.segments();
+        let known = match segments {
+            [Some("v1"), Some("keys" | "usage"), ..] => {
+                KeysRoute::find(segments, method, Self::Preflight, Self::Keys)?
+            }
+            [Some("tools"), ..] => ToolsRoute::find(segments, method, Self::Preflight, Self::Tools)?,
+            [Some("healthz" | "internal"), ..] | [Some("v1"), Some("status"), ..] => {
+                ServiceRoute::find(segments, method, Self::Preflight, Self::Service)?
+            }
+            _ => None,
+        };
+        if let Some(route) = known {
+            return Ok(route);
+        }
+        match segments {
+            // What lies below is the edge's alone.
+            [Some("v1"), Some("status"), ..] => Ok(Self::Other(method, path)),
+            [Some("v1"), Some("keys"), ..] | [Some("tools"), ..] => Err(unknown_route()),
+            [Some("v1"), Some(tool), Some(action), None, ..] => Self::call_tool(method, tool, action),
+            [Some("v1"), Some(tool), None, ..] if tool.parse::<Tool>().is_ok() => Err(Problem::new(
+                codes::ROUTE_UNKNOWN,
+                format!("the action is missing: call /v1/{tool}/{{action}}"),
+            )),
+            [Some("v1"), ..] => Err(unknown_route()),
+            _ => Ok(Self::Other(method, path)),
+        }
+    }
+
+    fn call_tool(method: Option<Method>, tool: &str, action: &'a str) -> Result<Self, Problem> {
+        let tool = Tool::read(tool)?;
+        let action = Action::parse(action).ok_or_else(|| malformed("an action has 1 to 64 characters"))?;
+        // Without `HEAD`: tools have `GET` and `POST` only (spec section 4.2).
+        let methods = Methods::of([Method::Get, Method::Post]);
+        on_path(method, methods, Self::Preflight, |method| {
+            let method = if method == Method::Post { CallMethod::Post } else { CallMethod::Get };
+            Some(Self::CallTool(ToolCall { method, tool, action }))
+        })
     }
 }
 
@@ -188,40 +189,6 @@ pub fn on_path<R>(
 fn not_allowed(methods: Methods) -> Problem {
     let allow = methods.allow();
     Problem::new(codes::METHOD_NOT_ALLOWED, format!("this path takes {allow}")).with_header("allow", allow)
-}
-
-/// Returns the route of a method, or `None` if the path does not take the method.
-fn route_of(place: Place<'_>, method: Method) -> Option<Route<'_>> {
-    let call = |method, tool, action| Route::CallTool(ToolCall { method, tool, action });
-    let keys = |route| Some(Route::Keys(route));
-    match (place, method) {
-        (Place::Tool(tool, action), Method::Get) => Some(call(CallMethod::Get, tool, action)),
-        (Place::Tool(tool, action), Method::Post) => Some(call(CallMethod::Post, tool, action)),
-        (Place::Own, Method::Get) => keys(KeysRoute::ReadOwn),
-        (Place::Own, Method::Delete) => keys(KeysRoute::RevokeOwn),
-        (Place::Usage, Method::Get) => keys(KeysRoute::ReadHistory),
-        (Place::Calls, Method::Get) => keys(KeysRoute::ReadCalls),
-        (Place::Alerts, Method::Get) => keys(KeysRoute::ReadAlerts),
-        (Place::OwnRotate, Method::Post) => keys(KeysRoute::RotateOwn),
-        (Place::Secrets, Method::Get) => keys(KeysRoute::ListSecrets),
-        (Place::Secrets, Method::Post) => keys(KeysRoute::Secret(SecretCall::Create)),
-        (Place::Secret(id), Method::Patch) => keys(KeysRoute::Secret(SecretCall::Change(id))),
-        (Place::Secret(id), Method::Delete) => keys(KeysRoute::Secret(SecretCall::Revoke(id))),
-        (Place::SecretRotate(id), Method::Post) => keys(KeysRoute::Secret(SecretCall::Rotate(id))),
-        (Place::Keys, Method::Get) => keys(KeysRoute::List),
-        (Place::Issue, Method::Post) => keys(KeysRoute::Issue),
-        (Place::Key(id), Method::Get) => keys(KeysRoute::Read(id)),
-        (Place::Key(id), Method::Patch) => keys(KeysRoute::Change(id)),
-        (Place::KeyRevoke(id), Method::Post) => keys(KeysRoute::Revoke(id)),
-        (Place::KeyRotate(id), Method::Post) => keys(KeysRoute::Rotate(id)),
-        (Place::KeySecret(id, secret), Method::Delete) => keys(KeysRoute::RevokeSecret(id, secret)),
-        (Place::KeyChanges, Method::Get) => Some(Route::KeyChanges),
-        (Place::Meters, Method::Post) => Some(Route::Meters),
-        (Place::Health, Method::Get) => Some(Route::Health),
-        (Place::Status, Method::Get) => Some(Route::Status),
-        (Place::Tools(route), Method::Get) => Some(Route::Tools(route)),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

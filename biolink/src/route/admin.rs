@@ -1,8 +1,8 @@
 //! The routes of the operator of bio-link pages.
 
-use shared::{key::KeyId, method::Method, route::Segments};
+use shared::{endpoints, key::KeyId, route::Segments};
 
-use super::endpoints::EndpointCall;
+use super::endpoint_path::EndpointCall;
 use crate::page::{PageId, Slug};
 
 /// A call of the operator.
@@ -62,7 +62,7 @@ fn page(name: &str) -> Option<AdminTarget<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use shared::{problem::Code, route::Path};
+    use shared::{method::Method, problem::Code, route::Path};
 
     use super::*;
     use crate::{

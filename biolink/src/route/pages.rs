@@ -1,9 +1,10 @@
 //! The routes of the bio-link REST API.
 
+use shared::endpoints;
 use shared::method::Method;
 use shared::route::Segments;
 
-use super::endpoints::EndpointCall;
+use super::endpoint_path::EndpointCall;
 use crate::page::{DomainId, ImageId, LinkId, PageId, SourceId};
 
 /// A call of the pages API.

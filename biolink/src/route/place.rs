@@ -7,9 +7,9 @@ use shared::{
 
 use super::{
     admin::{AdminEndpoint, AdminTarget},
-    endpoints::EndpointPath,
+    endpoint_path::EndpointPath,
     pages::{PagesEndpoint, PagesTarget},
-    visit::Visit,
+    visit::VisitPath,
     webhooks::{WebhooksEndpoint, WebhooksTarget},
 };
 use crate::page::{ImageId, SourceId};
@@ -23,7 +23,7 @@ pub enum Place<'a> {
     Admin(EndpointPath<AdminTarget<'a>>),
     PushProducts(SourceId),
     Image(ImageId),
-    Visit(Visit<'a>),
+    Visit(VisitPath<'a>),
 }
 
 impl<'a> Place<'a> {
@@ -45,7 +45,7 @@ impl<'a> Place<'a> {
                 SourceId::parse(source).map(Self::PushProducts)
             }
             [Some("i"), Some(image), None, ..] => ImageId::parse(image).map(Self::Image),
-            _ => Visit::parse(segments).map(Self::Visit),
+            _ => VisitPath::find(segments).map(Self::Visit),
         }
     }
 
@@ -57,7 +57,7 @@ impl<'a> Place<'a> {
             Self::Admin(path) => path.methods::<AdminEndpoint>(),
             Self::PushProducts(_) => Methods::of([Method::Post]),
             Self::Image(_) => Methods::of([Method::Get]),
-            Self::Visit(visit) => visit.methods(),
+            Self::Visit(path) => path.methods(),
         };
         methods.with_head()
     }

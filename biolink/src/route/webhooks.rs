@@ -1,9 +1,9 @@
 //! The routes of webhooks and their events.
 
-use shared::method::Method;
+use shared::endpoints;
 use shared::route::Segments;
 
-use super::endpoints::EndpointCall;
+use super::endpoint_path::EndpointCall;
 use crate::webhooks::{DeliveryId, EndpointId, EventId, WebhookKind};
 
 /// A call of the webhooks API.

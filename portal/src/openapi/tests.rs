@@ -10,6 +10,7 @@ use ::biolink::codes;
 use serde_json::{Map, json};
 use shared::method::Method;
 use shared::problem::{Code, MEDIA_TYPE};
+use shared::route::ServiceRoute;
 use shared::tool::Tool;
 
 use super::*;
@@ -58,44 +59,20 @@ pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 31] = [
 fn is_described(endpoint: Endpoint) -> bool {
     match endpoint {
         Endpoint::CallTool(..)
-        | Endpoint::IssueKey
-        | Endpoint::ReadOwnKey
-        | Endpoint::RotateOwnKey
-        | Endpoint::RevokeOwnKey
-        | Endpoint::ReadHistory
-        | Endpoint::ReadCalls
-        | Endpoint::ReadAlerts
-        | Endpoint::ListSecrets
-        | Endpoint::CreateSecret
-        | Endpoint::ChangeSecret
-        | Endpoint::RevokeSecret
-        | Endpoint::RotateSecret
-        | Endpoint::ListKeys
-        | Endpoint::ReadKey
-        | Endpoint::ChangeKey
-        | Endpoint::RevokeKey
-        | Endpoint::RotateKey
-        | Endpoint::RevokeKeySecret
-        | Endpoint::Health
-        | Endpoint::Status
+        | Endpoint::Keys(_)
+        | Endpoint::Service(ServiceRoute::Health | ServiceRoute::Status)
         | Endpoint::Asset(Asset::OpenApi | Asset::Docs(DocsPage::Start))
         | Endpoint::StatusHistory(_)
         | Endpoint::ProblemPage => true,
-        Endpoint::KeyChanges
-        | Endpoint::Meters
+        Endpoint::Service(ServiceRoute::KeyChanges | ServiceRoute::Meters)
         | Endpoint::Asset(_)
-        | Endpoint::Mcp
-        | Endpoint::StatusPage
-        | Endpoint::ListTools
-        | Endpoint::ReadTool
-        | Endpoint::ToolsOpenApi
-        | Endpoint::ToolsPage
+        | Endpoint::Tools(_)
         | Endpoint::Site(_)
+        | Endpoint::Portal(_)
         | Endpoint::Pages(_)
         | Endpoint::Webhooks(_)
         | Endpoint::Admin(_)
         | Endpoint::Console(_)
-        | Endpoint::Preview
         | Endpoint::PushProducts
         | Endpoint::Image
         | Endpoint::Visit(_)

@@ -1,9 +1,11 @@
 //! The views of the console: reads of the API that are shown as HTML.
 
 use biolink::route::{self as biolink_route, AdminEndpoint, PagesEndpoint, WebhooksEndpoint};
-use shared::route::KeysRoute;
+use shared::route::{KeysEndpoint, KeysRoute, ServiceRoute};
 use shared::status::incident::INCIDENTS_PATH;
 use strum::VariantArray;
+
+use super::{Route, StatusRoute};
 
 /// A read of the API that the console shows: `GET /console` and the path of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,9 +59,6 @@ pub enum ConsoleView {
     Reports,
 }
 
-/// The path below the console that shows what a body would make of a page.
-pub(super) const PREVIEW: &str = "/preview";
-
 impl<'a> ConsoleCall<'a> {
     /// Returns true for the target of the console or of one of its views, whose HTML is for pages of
     /// the same origin only.
@@ -75,46 +74,45 @@ impl<'a> ConsoleCall<'a> {
     }
 }
 
-pub(super) const fn keys_view(route: KeysRoute) -> Option<ConsoleView> {
-    match route {
-        KeysRoute::ReadOwn => Some(ConsoleView::OwnKey),
-        KeysRoute::ReadHistory => Some(ConsoleView::History),
-        KeysRoute::ReadCalls => Some(ConsoleView::Calls),
-        KeysRoute::ReadAlerts => Some(ConsoleView::Alerts),
-        KeysRoute::ListSecrets => Some(ConsoleView::Secrets),
-        KeysRoute::List => Some(ConsoleView::Keys),
-        KeysRoute::Read(_) => Some(ConsoleView::Key),
-        _ => None,
-    }
+/// Returns the view of a read of the API; `None` for a route without one.
+pub(super) fn view_of<'a>(route: Route<'a>, path: &'a str) -> Option<ConsoleCall<'a>> {
+    let (template, read) = match route {
+        Route::Keys(route) => (route.endpoint().path(), ConsoleRead::Keys(route)),
+        Route::Service(ServiceRoute::Status) => (ServiceRoute::Status.path(), ConsoleRead::Status),
+        Route::StatusHistory(StatusRoute::ListIncidents) => (INCIDENTS_PATH, ConsoleRead::Incidents),
+        Route::Biolink(route) => (biolink_path(&route)?, ConsoleRead::Biolink(route)),
+        _ => return None,
+    };
+    let view = ConsoleView::ALL.into_iter().find(|view| view.api_path() == template)?;
+    Some(ConsoleCall { view, path, read })
 }
 
-pub(super) fn biolink_view(read: &biolink_route::Route<'_>) -> Option<ConsoleView> {
-    let path = match read {
-        biolink_route::Route::Pages(call) => call.endpoint.path(),
-        biolink_route::Route::Webhooks(call) => call.endpoint.path(),
-        biolink_route::Route::Admin(call) => call.endpoint.path(),
+const fn biolink_path(read: &biolink_route::Route<'_>) -> Option<&'static str> {
+    match read {
+        biolink_route::Route::Pages(call) => Some(call.endpoint.path()),
+        biolink_route::Route::Webhooks(call) => Some(call.endpoint.path()),
+        biolink_route::Route::Admin(call) => Some(call.endpoint.path()),
         biolink_route::Route::PushProducts(_)
         | biolink_route::Route::Image(_)
-        | biolink_route::Route::Visit(_) => return None,
-    };
-    ConsoleView::ALL.into_iter().find(|view| view.api_path() == path)
+        | biolink_route::Route::Visit(_) => None,
+    }
 }
 
 impl ConsoleView {
     /// Every view once.
-    pub const ALL: [Self; 25] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the path of the read, with parameters in braces.
     pub const fn api_path(self) -> &'static str {
         match self {
-            Self::OwnKey => "/v1/keys/me",
-            Self::History => "/v1/usage",
-            Self::Calls => "/v1/usage/calls",
-            Self::Alerts => "/v1/keys/me/alerts",
-            Self::Secrets => "/v1/keys/me/secrets",
-            Self::Keys => "/v1/keys",
-            Self::Key => "/v1/keys/{id}",
-            Self::Status => "/v1/status",
+            Self::OwnKey => KeysEndpoint::ReadOwn.path(),
+            Self::History => KeysEndpoint::ReadHistory.path(),
+            Self::Calls => KeysEndpoint::ReadCalls.path(),
+            Self::Alerts => KeysEndpoint::ReadAlerts.path(),
+            Self::Secrets => KeysEndpoint::ListSecrets.path(),
+            Self::Keys => KeysEndpoint::List.path(),
+            Self::Key => KeysEndpoint::Read.path(),
+            Self::Status => ServiceRoute::Status.path(),
             Self::Incidents => INCIDENTS_PATH,
             Self::Account => PagesEndpoint::Account.path(),
             Self::Domains => PagesEndpoint::ListDomains.path(),

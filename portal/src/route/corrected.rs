@@ -3,7 +3,7 @@
 use biolink::page::Slug;
 use biolink::route::{Route as BiolinkRoute, address_on_own_host};
 
-use super::Route;
+use super::{PortalRoute, Route};
 
 /// Returns the address that a target means, if it is one that people open, with slashes or spaces at its
 /// end: `/ada/?a=b` and `/ada%20?a=b` mean `/ada?a=b`. The query stays. With `slug`, the target is one of
@@ -44,8 +44,7 @@ const fn is_opened(route: &Route<'_>) -> bool {
         route,
         Route::Biolink(BiolinkRoute::Visit(_))
             | Route::Asset(_)
-            | Route::StatusPage
-            | Route::ToolsPage
+            | Route::Portal(PortalRoute::StatusPage | PortalRoute::ToolsPage)
             | Route::Site(_)
     )
 }

@@ -1,28 +1,20 @@
-//! The files of a host beside its API and its pages.
+//! The portal's own routes, beside its texts.
 
-use strum::VariantArray;
+use shared::endpoints;
 
-/// A file that crawlers, browsers and security researchers look for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, VariantArray)]
-pub enum SiteRoute {
-    /// `GET /robots.txt`
-    Robots,
-    /// `GET /favicon.ico`
-    Favicon,
-    /// `GET /.well-known/security.txt`
-    SecurityTxt,
+endpoints! {
+    /// A file of the host itself that crawlers, browsers and security researchers look for.
+    SiteRoute
+    Robots: Get "/robots.txt",
+    Favicon: Get "/favicon.ico",
+    SecurityTxt: Get "/.well-known/security.txt",
 }
 
-impl SiteRoute {
-    /// Every route once.
-    pub const ALL: [Self; 3] = *Self::VARIANTS.as_array().unwrap();
-
-    /// Returns the path.
-    pub const fn path(self) -> &'static str {
-        match self {
-            Self::Robots => "/robots.txt",
-            Self::Favicon => "/favicon.ico",
-            Self::SecurityTxt => "/.well-known/security.txt",
-        }
-    }
+endpoints! {
+    /// A page that is made for each request, or a service of the portal.
+    PortalRoute
+    StatusPage: Get "/status",
+    ToolsPage: Get "/docs/tools",
+    Preview: Post "/console/preview",
+    Mcp: Post "/mcp",
 }

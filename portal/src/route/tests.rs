@@ -220,7 +220,7 @@ fn path_without_a_view_is_route_unknown() {
 
 #[test]
 fn preview_takes_post_alone() {
-    assert_eq!(Route::parse("POST", "/console/preview"), Ok(Route::Preview));
+    assert_eq!(Route::parse("POST", "/console/preview"), Ok(Route::Portal(PortalRoute::Preview)));
     assert_eq!(code("GET", "/console/preview"), Some(codes::METHOD_NOT_ALLOWED));
     assert!(ConsoleCall::is_console("/console/preview"));
 }

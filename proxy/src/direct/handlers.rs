@@ -14,7 +14,7 @@ use shared::idempotency::IDEMPOTENCY_KEY;
 use shared::problem::Problem;
 use shared::quota::QuotaStatus;
 use shared::request::Head;
-use shared::route::KeysRoute;
+use shared::route::{KeysRoute, SecretCall};
 use shared::time::UnixMillis;
 
 use super::{Direct, KeyMoment, Reply, RequestScheme};
@@ -146,14 +146,17 @@ impl<'a> OwnRequest<'a> {
             KeysRoute::RotateOwn => keys::rotate_own(context, incoming).await,
             KeysRoute::RevokeOwn => keys::revoke_own(context).await,
             KeysRoute::ListSecrets => secrets::list(context),
-            KeysRoute::Secret(call) => secrets::change(context, call, incoming).await,
+            KeysRoute::CreateSecret => secrets::change(context, SecretCall::Create, incoming).await,
+            KeysRoute::ChangeSecret(id) => secrets::change(context, SecretCall::Change(id), incoming).await,
+            KeysRoute::RevokeSecret(id) => secrets::change(context, SecretCall::Revoke(id), incoming).await,
+            KeysRoute::RotateSecret(id) => secrets::change(context, SecretCall::Rotate(id), incoming).await,
             KeysRoute::Issue => keys::issue(context, incoming).await,
             KeysRoute::List => keys::list(context),
             KeysRoute::Read(id) => keys::read(context, &id).await,
             KeysRoute::Change(id) => keys::patch(context, &id, incoming).await,
             KeysRoute::Revoke(id) => keys::revoke(context, &id).await,
             KeysRoute::Rotate(id) => keys::rotate(context, &id, incoming).await,
-            KeysRoute::RevokeSecret(id, secret) => keys::revoke_secret(context, &id, secret).await,
+            KeysRoute::RevokeSecretOf(id, secret) => keys::revoke_secret(context, &id, secret).await,
         };
         response.map(Reply::from)
     }

@@ -20,7 +20,7 @@ use shared::problem::{Problem, codes};
 use shared::proof::Proof;
 use shared::request_id::RequestId;
 use shared::response::Response;
-use shared::route::{Path, Route, Target, ToolCall, on_path};
+use shared::route::{Path, Route, ServiceRoute, Target, ToolCall, on_path};
 use shared::status::{AcceptedTypes, StatusReport};
 use shared::trace::{SpanContext, TRACEPARENT, TraceId};
 use shared::url::is_confidential;
@@ -87,12 +87,14 @@ fn decide<'a>(
             Found::Document(route) => return own_request(state, request, record, route, target),
             Found::Methods(methods) => Response::preflight(methods),
         },
-        Route::KeyChanges | Route::Meters => return Err(edges_only(&state.mode)),
-        Route::Health => {
+        Route::Service(ServiceRoute::KeyChanges | ServiceRoute::Meters) => {
+            return Err(edges_only(&state.mode));
+        }
+        Route::Service(ServiceRoute::Health) => {
             record.log.proof = probe_proof(state, raw);
             Response::health()
         }
-        Route::Status => {
+        Route::Service(ServiceRoute::Status) => {
             record.log.proof = probe_proof(state, raw);
             let accepts = (!state.mode.is_direct()).then(|| accepted_types(state));
             Response::json(StatusReport { accepts, ..status(state) }.to_json())

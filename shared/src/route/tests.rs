@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::key::SecretId;
+use crate::key::{KeyId, SecretId};
 use crate::problem::Code;
 use crate::request_id::RequestId;
 
@@ -117,7 +117,7 @@ proptest! {
 fn administrator_ends_a_secret_below_its_key() {
     let (key, id) = (KeyId::new([1; 12]), SecretId::new([7; 8]));
     let path = format!("/v1/keys/{key}/secrets/{id}");
-    assert_eq!(Route::parse("DELETE", &path), Ok(Route::Keys(KeysRoute::RevokeSecret(key, id))));
+    assert_eq!(Route::parse("DELETE", &path), Ok(Route::Keys(KeysRoute::RevokeSecretOf(key, id))));
     for (method, path, code) in [
         ("GET", path.as_str(), codes::METHOD_NOT_ALLOWED),
         ("DELETE", &format!("/v1/keys/{key}/secrets/{key}"), codes::ROUTE_UNKNOWN),
@@ -138,10 +138,10 @@ fn named_secrets_lie_below_the_own_key() {
         Err(problem) => Err(problem.code()),
     };
     assert_eq!(route("GET", ""), Ok(KeysRoute::ListSecrets));
-    assert_eq!(route("POST", ""), Ok(KeysRoute::Secret(SecretCall::Create)));
-    assert_eq!(route("PATCH", &format!("/{id}")), Ok(KeysRoute::Secret(SecretCall::Change(id))));
-    assert_eq!(route("DELETE", &format!("/{id}")), Ok(KeysRoute::Secret(SecretCall::Revoke(id))));
-    assert_eq!(route("POST", &format!("/{id}/rotate")), Ok(KeysRoute::Secret(SecretCall::Rotate(id))));
+    assert_eq!(route("POST", ""), Ok(KeysRoute::CreateSecret));
+    assert_eq!(route("PATCH", &format!("/{id}")), Ok(KeysRoute::ChangeSecret(id)));
+    assert_eq!(route("DELETE", &format!("/{id}")), Ok(KeysRoute::RevokeSecret(id)));
+    assert_eq!(route("POST", &format!("/{id}/rotate")), Ok(KeysRoute::RotateSecret(id)));
     assert_eq!(route("GET", &format!("/{id}")), Err(codes::METHOD_NOT_ALLOWED));
     for path in ["/sec_x", "/key_00000000000000000", &format!("/{id}/revoke"), &format!("/{id}/rotate/x")] {
         assert_eq!(route("POST", path), Err(codes::ROUTE_UNKNOWN), "{path}");

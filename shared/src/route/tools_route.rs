@@ -1,14 +1,13 @@
 //! Reads of the catalog.
 
+use crate::catalog::CATALOG_PATH;
+use crate::endpoints;
 use crate::tool::Tool;
 
-/// A read of the catalog of the tools' actions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ToolsRoute {
-    /// `GET /tools`
-    List,
-    /// `GET /tools/{tool}`
-    Read(Tool),
-    /// `GET /tools/openapi.json`
-    OpenApi,
+endpoints! {
+    /// A read of the catalog of the tools' actions.
+    ToolsRoute of ToolsEndpoint
+    List: Get "/tools",
+    Read(Tool): Get "/tools/{tool}",
+    OpenApi: Get CATALOG_PATH,
 }

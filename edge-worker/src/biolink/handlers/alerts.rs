@@ -6,6 +6,7 @@ use shared::key::{BiolinkPlan, KeyRecord, Scope, VerifiedKey};
 use shared::meter::Alert;
 use shared::problem::Problem;
 use shared::response::Response;
+use shared::route::KeysEndpoint;
 
 use crate::access_log::AccessRecord;
 use crate::biolink::webhooks_client;
@@ -21,7 +22,13 @@ pub(crate) async fn handle(
 ) -> Result<Response, Problem> {
     let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
-    let read = key_record::read_with(context, &key, SnapshotPart::Alerts, Endpoint::ReadAlerts, access);
+    let read = key_record::read_with(
+        context,
+        &key,
+        SnapshotPart::Alerts,
+        Endpoint::Keys(KeysEndpoint::ReadAlerts),
+        access,
+    );
     let (record, snapshot) = boxed(read).await?;
     let described = |alert: Alert| (alert.at, describe_alert(&AlertEvent::Key { id: record.id, alert }));
     let mut alerts: Vec<_> = snapshot.alerts.into_iter().map(described).collect();

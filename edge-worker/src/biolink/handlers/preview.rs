@@ -4,6 +4,7 @@
 use biolink::page::document::Locale;
 use biolink::pages_api::{plan_required, preview};
 use portal::endpoint::Endpoint;
+use portal::route::PortalRoute;
 use shared::problem::Problem;
 use shared::response::Response;
 
@@ -17,7 +18,7 @@ pub(crate) async fn handle(
     context: &RequestContext<'_>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    let record = boxed(key_record::read(context, Endpoint::Preview, access)).await?;
+    let record = boxed(key_record::read(context, Endpoint::Portal(PortalRoute::Preview), access)).await?;
     plan_required(record.biolink_plan)?;
     let body = boxed(read_body(context, true)).await?;
     let locale = Locale::preferred(context.request.header("accept-language"));

@@ -4,6 +4,7 @@ use portal::endpoint::Endpoint;
 use shared::keys_api::CallsRequest;
 use shared::problem::Problem;
 use shared::response::Response;
+use shared::route::KeysEndpoint;
 
 use crate::access_log::AccessRecord;
 use crate::context::RequestContext;
@@ -22,7 +23,8 @@ pub(crate) async fn handle(
     let request = outlined(|| CallsRequest::read(query))?;
     let part = SnapshotPart::Calls(request.filter());
     let (_, snapshot) =
-        boxed(key_record::read_with(context, &key, part, Endpoint::ReadCalls, access)).await?;
+        boxed(key_record::read_with(context, &key, part, Endpoint::Keys(KeysEndpoint::ReadCalls), access))
+            .await?;
     let response = outlined(|| request.response(&snapshot.calls.unwrap_or_default()));
     Ok(with_quota(response, &snapshot.response))
 }

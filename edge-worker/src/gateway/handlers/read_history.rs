@@ -4,6 +4,7 @@ use portal::endpoint::Endpoint;
 use shared::keys_api::HistoryRequest;
 use shared::problem::Problem;
 use shared::response::Response;
+use shared::route::KeysEndpoint;
 
 use crate::access_log::AccessRecord;
 use crate::context::RequestContext;
@@ -24,7 +25,8 @@ pub(crate) async fn handle(
     let since = request.since_kept(clock::now());
     let part = SnapshotPart::Hours { since };
     let (_, snapshot) =
-        boxed(key_record::read_with(context, &key, part, Endpoint::ReadHistory, access)).await?;
+        boxed(key_record::read_with(context, &key, part, Endpoint::Keys(KeysEndpoint::ReadHistory), access))
+            .await?;
     let response = outlined(|| request.response(&snapshot, clock::now()));
     Ok(with_quota(response, &snapshot.response))
 }

@@ -8,7 +8,7 @@ use shared::keys_api::{MAX_BODY, NewSecret, created_once, describe_secrets};
 use shared::meter::{Change, SecretChange};
 use shared::problem::Problem;
 use shared::response::Response;
-use shared::route::SecretCall;
+use shared::route::{KeysEndpoint, SecretCall};
 
 use super::change_key;
 use crate::access_log::AccessRecord;
@@ -22,7 +22,7 @@ pub(crate) async fn list(
     context: &RequestContext<'_>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    let record = key_record::read(context, Endpoint::ListSecrets, access).await?;
+    let record = key_record::read(context, Endpoint::Keys(KeysEndpoint::ListSecrets), access).await?;
     Ok(Response::json(describe_secrets(&record).to_string()))
 }
 

@@ -18,6 +18,7 @@ use serde_json::{Map, json};
 use shared::key::KeyId;
 use shared::problem::Code;
 use shared::request_id::RequestId;
+use shared::route::ServiceRoute;
 
 use super::*;
 use crate::asset::Asset;
@@ -92,21 +93,15 @@ fn document_and_router_have_the_same_operations() {
                 Endpoint::Asset(
                     Asset::Landing | Asset::LlmsTxt | Asset::ApiCatalog | Asset::Console | Asset::Script(_) | Asset::SearchIndex
                         | Asset::DocsMarkdown(_) | Asset::ChangelogFeed
-                ) | Endpoint::Mcp
-                    | Endpoint::StatusPage
+                ) | Endpoint::Portal(_)
                     | Endpoint::Site(_)
                     | Endpoint::Console(_)
-                    | Endpoint::Preview
                     | Endpoint::Session(_)
                     | Endpoint::Image
                     | Endpoint::Visit(_)
-                    | Endpoint::KeyChanges
-                    | Endpoint::Meters
+                    | Endpoint::Service(ServiceRoute::KeyChanges | ServiceRoute::Meters)
                     // The specification fixes what the gateway's document has.
-                    | Endpoint::ListTools
-                    | Endpoint::ReadTool
-                    | Endpoint::ToolsOpenApi
-                    | Endpoint::ToolsPage
+                    | Endpoint::Tools(_)
             );
         assert_eq!(count, usize::from(!is_hidden), "{method} {}", endpoint.path());
     }
