@@ -17,6 +17,7 @@ pub(crate) mod outline;
 pub(crate) mod promise;
 pub(crate) mod recent;
 pub(crate) mod sql;
+pub(crate) mod stored;
 pub(crate) mod streamed_response;
 pub(crate) mod task;
 pub(crate) mod transform_stream;

@@ -11,7 +11,7 @@ use tests::{
 };
 
 use super::{
-    pages::{issue, until, visit},
+    pages::{created, issue, until, visit},
     product_push::{standard, with_push},
     product_sync::{Store, rss},
     site::Site,
@@ -66,6 +66,28 @@ fn slug_object_restarted_after_a_claim_knows_it() {
     faults.set(PAGES_GET, Fate::Absent);
     faults.set_once(SLUG, Fate::Restart);
     assert_eq!(visit(&edge, "/ada").status, 200, "the slug knows its page");
+}
+
+/// It changes by the call, and by what has become of the tasks: they are settled together. What is due is
+/// only read.
+#[test]
+fn publication_writes_the_account_as_often_as_it_changes() {
+    let faults = Faults::start();
+    let edge = Edge::start_with_faults(NOWHERE, &faults);
+    let (key, id) = issue(&edge, None);
+    let hook = json!({"url": "https://hooks.example.com/", "events": ["page_published"]});
+    assert_eq!(Request::post("/webhooks", &hook).key(&key).send(edge.addr).status, 201);
+    let (page, _) = created(&edge, &key, &json!({"title": "Ada", "slug": "ada"}));
+    let account = Object::account(&edge, &id);
+    let tasks = || account.sql("SELECT json_array_length(j, '$.outbox') FROM state")[0][0].as_u64().unwrap();
+    until(|| tasks() == 0);
+    account.sql("CREATE TABLE written (at)");
+    account.sql("CREATE TRIGGER counted AFTER UPDATE ON state BEGIN INSERT INTO written VALUES (1); END");
+    let publish = Request::post(&format!("/pages/{page}/publish"), &json!({})).key(&key);
+    assert_eq!(publish.send(edge.addr).status, 200);
+    until(|| tasks() == 0);
+    assert_eq!(visit(&edge, "/ada").status, 200);
+    assert_eq!(account.sql("SELECT COUNT(*) FROM written")[0][0], 2);
 }
 
 /// The account has the page, and the client cannot know it.

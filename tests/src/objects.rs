@@ -63,6 +63,11 @@ impl<'a> Object<'a> {
         Self { edge, binding: "STATUS_HISTORY", name: "all" }
     }
 
+    /// Returns the object of an account.
+    pub const fn account(edge: &'a Edge, account: &'a str) -> Self {
+        Self { edge, binding: "ACCOUNT", name: account }
+    }
+
     /// Returns the object of a slug.
     pub const fn slug(edge: &'a Edge, slug: &'a str) -> Self {
         Self { edge, binding: "SLUG", name: slug }

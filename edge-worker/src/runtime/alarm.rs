@@ -29,6 +29,18 @@ pub(crate) async fn end(
     Response::empty()
 }
 
+/// Sets the alarm for a moment, unless it is set for an earlier one.
+///
+/// # Errors
+/// If the runtime fails to.
+pub(crate) async fn ensure(object: &ObjectState, at: UnixMillis) -> Result<()> {
+    let armed = object.storage().get_alarm().await?.and_then(|armed| u64::try_from(armed).ok());
+    if armed.is_some_and(|armed| armed <= at.0) {
+        return Ok(());
+    }
+    set(object, at).await
+}
+
 /// Sets the alarm for a moment.
 ///
 /// # Errors

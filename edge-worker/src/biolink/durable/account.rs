@@ -7,7 +7,6 @@
 
 mod tasks;
 
-use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use biolink::page::{IdSource, ImageId, PageId, Slug};
@@ -19,7 +18,6 @@ use biolink::webhooks::Subscriptions;
 use shared::json;
 use shared::key::KeyId;
 use shared::request_id::RequestId;
-use shared::time::UnixMillis;
 use worker::{
     DurableObject, Env, Request, Response, Result, SqlStorage, SqlStorageValue, State as ObjectState,
     durable_object, wasm_bindgen,
@@ -32,6 +30,7 @@ use crate::runtime::durable_rpc::RpcError;
 use crate::runtime::message::parse;
 use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::sql::{integer, number, rows, text};
+use crate::runtime::stored::{Rows, Store, Stored, row};
 use crate::runtime::{alarm, clock, log};
 
 const CREATE: &str =
@@ -39,8 +38,6 @@ const CREATE: &str =
     CREATE TABLE IF NOT EXISTS revision
         (page TEXT NOT NULL, number INTEGER NOT NULL, j TEXT NOT NULL, PRIMARY KEY (page, number)) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS reply (name TEXT PRIMARY KEY, at INTEGER NOT NULL, j TEXT NOT NULL) WITHOUT ROWID";
-const LOAD: &str = "SELECT j FROM state";
-const STORE: &str = "INSERT INTO state (k, j) VALUES (1, ?) ON CONFLICT (k) DO UPDATE SET j = excluded.j";
 const REVISION: &str = "SELECT j FROM revision WHERE page = ? AND number = ?";
 const PUT_REVISION: &str = "INSERT OR REPLACE INTO revision (page, number, j) VALUES (?, ?, ?)";
 const NUMBERS: &str = "SELECT number FROM revision WHERE page = ?";
@@ -50,6 +47,8 @@ const PUT_REPLY: &str = "INSERT OR REPLACE INTO reply (name, at, j) VALUES (?, ?
 const DROP_REPLIES: &str = "DELETE FROM reply WHERE at < ?";
 const ERASE: &str = "DELETE FROM revision; DELETE FROM reply";
 
+/// The key of the state. The column makes a number of it.
+const KEY: &str = "1";
 /// Suggestions for a slug that is taken.
 const MAX_SUGGESTIONS: usize = 3;
 
@@ -60,16 +59,30 @@ pub struct Account {
     object: ObjectState,
     env: Env,
     sql: SqlStorage,
-    /// The moment for which the alarm was last set.
-    armed: Cell<Option<UnixMillis>>,
-    /// `None` until the first message and after a failed write: the row is then read again.
-    state: RefCell<Option<State>>,
+    state: Stored<State>,
+}
+
+// An unreadable state is an error, because a new one would lose every page.
+impl Store for State {
+    const TABLE: &'static str = "state";
+
+    fn create(sql: &SqlStorage) -> Result<()> {
+        sql.exec(CREATE, None).map(drop)
+    }
+
+    fn load(rows: &Rows<'_>) -> Result<Self> {
+        outlined(|| rows.value(KEY))
+    }
+
+    fn texts(&self) -> Result<Vec<(&'static str, String)>> {
+        Ok(vec![outlined(|| row(KEY, self))?])
+    }
 }
 
 impl DurableObject for Account {
     fn new(object: ObjectState, env: Env) -> Self {
         let sql = object.storage().sql();
-        Self { object, env, sql, armed: Cell::new(None), state: RefCell::new(None) }
+        Self { state: Stored::new(object.storage().sql()), object, env, sql }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
@@ -78,11 +91,11 @@ impl DurableObject for Account {
             AccountMessage::Call(call) => boxed(self.call(call)).await,
             AccountMessage::Serve { account, slug } => outlined(|| self.serve(account, &slug)),
             AccountMessage::Suspended => {
-                outlined(|| self.read(|state| Ok(state.suspended_pages().as_str().to_owned())))
+                outlined(|| self.state.read(|state| Ok(state.suspended_pages().as_str().to_owned())))
             }
-            AccountMessage::ServeDomain { account, host } => {
-                outlined(|| self.read(|state| Ok(json::to_string(&state.domain_snapshot(account, &host))?)))
-            }
+            AccountMessage::ServeDomain { account, host } => outlined(|| {
+                self.state.read(|state| Ok(json::to_string(&state.domain_snapshot(account, &host))?))
+            }),
             AccountMessage::Names => outlined(|| self.names()),
             AccountMessage::ImageStored(image) => boxed(self.image_stored(image)).await,
             AccountMessage::Subscribe { account, subscriptions } => {
@@ -105,7 +118,6 @@ impl DurableObject for Account {
     async fn alarm(&self) -> Result<Response> {
         // The alarm has fired and is gone. With the old moment in memory, `arm` would take it for
         // set.
-        self.armed.set(None);
         if let Err(error) = boxed(self.deliver()).await {
             log::error("account outbox failed", None, &[("error", &error)]);
         }
@@ -156,7 +168,7 @@ impl Account {
 
     /// Handles one step of a call without waiting, so that no other call sees the state in between.
     fn step(&self, call: &Call, denied: &DeniedHosts) -> Result<Step> {
-        self.with_stored_state(|state| {
+        self.state.change(|state| {
             let needs = outlined(|| state.needs(call));
             let content = |at: Option<(PageId, u64)>| match at {
                 Some((page, number)) => outlined(|| self.content(page, number)),
@@ -179,7 +191,7 @@ impl Account {
 
     /// Returns the published snapshot of a slug as JSON, or `null`.
     fn serve(&self, account: KeyId, slug: &Slug) -> Result<String> {
-        self.read(|state| {
+        self.state.read(|state| {
             if !state.knows(slug) {
                 return Ok("null".to_owned());
             }
@@ -190,7 +202,7 @@ impl Account {
 
     /// Returns what the pages, their links and their products are called, as JSON.
     fn names(&self) -> Result<String> {
-        self.read(|state| {
+        self.state.read(|state| {
             let labels = state.labels(|page, number| self.content(page, number))?;
             Ok(json::to_string(&labels)?)
         })
@@ -198,21 +210,21 @@ impl Account {
 
     /// Takes in that the file of an image is stored. Returns `false` if it was deleted meanwhile.
     async fn image_stored(&self, image: ImageId) -> Result<String> {
-        let stored = self.with_state(|state| state.image_stored(&image, clock::now()))?;
+        let stored = self.state.change(|state| Ok(state.image_stored(&image, clock::now())))?;
         self.arm().await?;
         Ok(stored.to_string())
     }
 
     /// Takes in what the webhooks want. The stores of pages get to know it at once.
     async fn subscribe(&self, account: KeyId, subscriptions: Subscriptions) -> Result<String> {
-        self.with_state(|state| state.subscribe(account, subscriptions, clock::now()))?;
+        self.state.change(|state| Ok(state.subscribe(account, subscriptions, clock::now())))?;
         self.arm().await?;
         Ok("true".to_owned())
     }
 
     /// Returns what a page and its parts are called, as JSON, or `null`.
     fn card(&self, page: &PageId, base: &str) -> Result<String> {
-        self.read(|state| {
+        self.state.read(|state| {
             let card = state.card(page, base, |page, number| self.content(page, number))?;
             Ok(json::to_string(&card)?)
         })
@@ -220,20 +232,10 @@ impl Account {
 
     /// Returns a part of the export as JSON, or `null`.
     fn export(&self, after: Option<PageId>, base: &str) -> Result<String> {
-        self.read(|state| {
+        self.state.read(|state| {
             let part = state.export(after, base, |page, number| self.content(page, number))?;
             Ok(json::to_string(&part)?)
         })
-    }
-
-    /// Reads the state without a change.
-    fn read<T>(&self, read: impl FnOnce(&State) -> Result<T>) -> Result<T> {
-        let mut place = self.state.borrow_mut();
-        let state = match place.take() {
-            Some(state) => state,
-            None => self.load()?,
-        };
-        read(place.insert(state))
     }
 
     async fn claim(&self, call: &Call, slug: &Slug, message: SlugMessage) -> Result<ClaimOutcome, RpcError> {
@@ -259,44 +261,13 @@ impl Account {
 
     /// Sets the alarm for the next task.
     async fn arm(&self) -> Result<()> {
-        let next = self.state.borrow().as_ref().and_then(State::next_due);
         // Each set alarm is a write. A later task waits for the alarm of the earlier one, which
         // arms again.
-        let Some(next) = next.filter(|next| self.armed.get().is_none_or(|armed| *next < armed)) else {
-            return Ok(());
-        };
-        self.armed.set(Some(next));
-        alarm::set(&self.object, next).await
-    }
-
-    /// Changes the state, and stores it.
-    fn with_state<T>(&self, change: impl FnOnce(&mut State) -> T) -> Result<T> {
-        self.with_stored_state(|state| Ok(change(state)))
-    }
-
-    /// Changes the state, and stores it. An error leaves it as it was stored.
-    fn with_stored_state<T>(&self, change: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
-        let mut place = self.state.borrow_mut();
-        let mut state = match place.take() {
-            Some(state) => state,
-            None => self.load()?,
-        };
         // On an error the place stays empty, so that the next message reads what was stored. The
         // change may have stopped halfway.
-        let outcome = change(&mut state)?;
-        let stored = outlined(|| json::to_string(&state))?;
-        self.sql.exec(STORE, vec![stored.into()])?;
-        *place = Some(state);
-        Ok(outcome)
-    }
-
-    /// Returns the stored state. An unreadable one is an error, because a new one would lose every
-    /// page.
-    fn load(&self) -> Result<State> {
-        self.sql.exec(CREATE, None)?;
-        match rows(&self.sql, LOAD, Vec::new(), text)?.first() {
-            Some(stored) => outlined(|| parse(stored)),
-            None => Ok(State::default()),
+        match self.state.read(|state| Ok(state.next_due()))? {
+            Some(next) => alarm::ensure(&self.object, next).await,
+            None => Ok(()),
         }
     }
 

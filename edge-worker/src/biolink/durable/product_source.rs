@@ -22,8 +22,6 @@ mod download;
 mod give;
 mod push;
 
-use std::cell::RefCell;
-
 use biolink::product_sync::{Catalogue, RefreshReply, SourceMessage, SyncState, runs_body};
 use shared::json;
 use shared::time::UnixMillis;
@@ -35,12 +33,11 @@ use worker::{
 use crate::biolink::domains;
 use crate::runtime::message::parse;
 use crate::runtime::sql::{integer, rows, text};
+use crate::runtime::stored::{Rows, Store, Stored, row};
 use crate::runtime::{alarm, clock, log};
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS part (k TEXT PRIMARY KEY, j TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS push (id TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID";
-const LOAD: &str = "SELECT j FROM part WHERE k = ?";
-const STORE: &str = "INSERT INTO part (k, j) VALUES (?, ?) ON CONFLICT (k) DO UPDATE SET j = excluded.j";
 const ERASE: &str = "DELETE FROM part; DELETE FROM push";
 const PUSHED: &str = "SELECT id FROM push WHERE id = ?";
 const NOTE_PUSH: &str = "INSERT OR REPLACE INTO push (id, at) VALUES (?, ?)";
@@ -60,28 +57,42 @@ pub struct ProductSource {
     object: ObjectState,
     env: Env,
     sql: SqlStorage,
-    /// `None` until the first message and after a failure: the store is then read again.
-    parts: RefCell<Option<Parts>>,
+    parts: Stored<Parts>,
 }
 
 /// The stored state.
-#[derive(Clone, Default)]
 struct Parts {
     state: SyncState,
     catalogue: Catalogue,
 }
 
+impl Store for Parts {
+    const TABLE: &'static str = "part";
+
+    fn create(sql: &SqlStorage) -> Result<()> {
+        sql.exec(CREATE, None).map(drop)
+    }
+
+    fn load(rows: &Rows<'_>) -> Result<Self> {
+        Ok(Self { state: rows.value(STATE)?, catalogue: rows.value(CATALOGUE)? })
+    }
+
+    fn texts(&self) -> Result<Vec<(&'static str, String)>> {
+        Ok(vec![row(STATE, &self.state)?, row(CATALOGUE, &self.catalogue)?])
+    }
+}
+
 impl DurableObject for ProductSource {
     fn new(object: ObjectState, env: Env) -> Self {
         let sql = object.storage().sql();
-        Self { object, env, sql, parts: RefCell::new(None) }
+        Self { parts: Stored::new(object.storage().sql()), object, env, sql }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
         match self.handle(parse(&request.text().await?)?).await {
             Ok(reply) => Response::ok(reply),
             Err(error) => {
-                self.parts.replace(None);
+                self.parts.forget();
                 log::error("product source step failed", None, &[("error", &error)]);
                 Err(error)
             }
@@ -93,7 +104,7 @@ impl DurableObject for ProductSource {
     async fn alarm(&self) -> Result<Response> {
         let ran = self.run().await.map(|()| None);
         if ran.is_err() {
-            self.parts.replace(None);
+            self.parts.forget();
         }
         let events = ["product source alarm failed", "product source alarm not set"];
         alarm::end(&self.object, ran, RETRY_MS, events).await
@@ -149,7 +160,7 @@ impl ProductSource {
 
     /// Sets the alarm for what is due next.
     async fn arm(&self) -> Result<()> {
-        let next: Option<UnixMillis> = self.with(|parts| Ok(parts.state.next_due()))?;
+        let next: Option<UnixMillis> = self.parts.read(|parts| Ok(parts.state.next_due()))?;
         let Some(next) = next else { return Ok(()) };
         alarm::set(&self.object, next).await
     }
@@ -158,8 +169,8 @@ impl ProductSource {
     async fn erase(&self) -> Result<()> {
         self.sql.exec(CREATE, None)?;
         self.sql.exec(ERASE, None)?;
-        self.parts.replace(None);
         // Otherwise the alarm would wake an empty object for nothing.
+        self.parts.forget();
         self.object.storage().delete_alarm().await
     }
 
@@ -174,46 +185,12 @@ impl ProductSource {
     }
 
     fn read(&self, read: impl FnOnce(&Parts) -> String) -> Result<String> {
-        self.with(|parts| Ok(read(parts)))
+        self.parts.read(|parts| Ok(read(parts)))
     }
 
-    /// Changes what is stored, and stores it. A part that stays as it is is not written.
     fn change<T>(&self, change: impl FnOnce(&mut Parts) -> T) -> Result<T> {
-        self.with(|parts| {
             // A catalogue may be megabytes. Written at each step, it would cost more than the sync
             // itself.
-            let before = parts.clone();
-            let outcome = change(parts);
-            if before.state != parts.state {
-                self.store(STATE, json::to_string(&parts.state)?)?;
-            }
-            if before.catalogue != parts.catalogue {
-                self.store(CATALOGUE, json::to_string(&parts.catalogue)?)?;
-            }
-            Ok(outcome)
-        })
-    }
-
-    fn store(&self, part: &str, json: String) -> Result<()> {
-        self.sql.exec(STORE, vec![part.into(), json.into()]).map(drop)
-    }
-
-    fn with<T>(&self, step: impl FnOnce(&mut Parts) -> Result<T>) -> Result<T> {
-        let mut place = self.parts.borrow_mut();
-        let mut parts = match place.take() {
-            Some(parts) => parts,
-            None => self.load()?,
-        };
-        let outcome = step(&mut parts)?;
-        *place = Some(parts);
-        Ok(outcome)
-    }
-
-    fn load(&self) -> Result<Parts> {
-        self.sql.exec(CREATE, None)?;
-        let part = |name: &str| rows(&self.sql, LOAD, vec![name.into()], text);
-        let state = part(STATE)?.first().map(|stored| parse(stored)).transpose()?.unwrap_or_default();
-        let catalogue = part(CATALOGUE)?.first().map(|stored| parse(stored)).transpose()?.unwrap_or_default();
-        Ok(Parts { state, catalogue })
+        self.parts.change(|parts| Ok(change(parts)))
     }
 }

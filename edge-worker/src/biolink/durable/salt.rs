@@ -64,8 +64,8 @@ impl Salt {
             return Ok(known);
         }
         // Before it exists, so that none is left without an alarm.
-        self.arm(request).await?;
         // During the wait for the alarm another request may have drawn it.
+        alarm::ensure(&self.object, request.destroyed_at()).await?;
         if let Some(known) = rows(&self.sql, READ, vec![day()?], text)?.pop() {
             return Ok(known);
         }
@@ -82,20 +82,10 @@ impl Salt {
         for day in days {
             let request = SaltRequest { day: shared::time::UtcDay(day) };
             if request.is_current(clock::now()) {
-                return self.arm(request).await;
+                return alarm::ensure(&self.object, request.destroyed_at()).await;
             }
             self.sql.exec(DESTROY, vec![integer(day)?])?;
         }
         Ok(())
-    }
-
-    /// Sets the alarm for the end of a salt, unless an earlier one is due before.
-    async fn arm(&self, request: SaltRequest) -> Result<()> {
-        let due = request.destroyed_at();
-        let is_armed = |at: i64| u64::try_from(at).is_ok_and(|at| at <= due.0);
-        if self.object.storage().get_alarm().await?.is_some_and(is_armed) {
-            return Ok(());
-        }
-        alarm::set(&self.object, due).await
     }
 }

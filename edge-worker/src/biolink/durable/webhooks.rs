@@ -52,7 +52,6 @@ use biolink::page::PageId;
 use biolink::webhooks::EncryptionKeys;
 use biolink::webhooks_api::{Endpoints, WebhooksMessage};
 use serde::{Deserialize, Serialize};
-use shared::json;
 use shared::key::KeyId;
 use shared::time::UnixMillis;
 use worker::{
@@ -67,12 +66,10 @@ use self::in_flight::InFlight;
 use self::pages::PageTable;
 use crate::bindings;
 use crate::runtime::message::parse;
-use crate::runtime::sql::{rows, text};
+use crate::runtime::stored::{Rows, Store, Stored, row};
 use crate::runtime::{alarm, clock, log, recent};
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS state (k TEXT PRIMARY KEY, j TEXT NOT NULL) WITHOUT ROWID";
-const STORE: &str = "INSERT INTO state (k, j) VALUES (?, ?) ON CONFLICT (k) DO UPDATE SET j = excluded.j";
-const LOAD: &str = "SELECT j FROM state WHERE k = ?";
 const ERASE: &str = "DELETE FROM state";
 const COUNTERS: &str = "counters";
 const ENDPOINTS: &str = "endpoints";
@@ -93,17 +90,33 @@ pub struct Webhooks {
     in_flight: RefCell<InFlight>,
     /// Whether a run of the alarm has not ended.
     is_running: Cell<bool>,
-    /// The sequence of the last event, for readers that wait.
-    last_sequence: Cell<u64>,
-    /// `None` until the first message and after a failure: the store is then read again.
-    state: RefCell<Option<State>>,
+    state: Stored<State>,
 }
 
 /// The object's knowledge of its store.
-#[derive(Clone, Default)]
 struct State {
     counters: Counters,
     endpoints: Endpoints,
+}
+
+impl Store for State {
+    const TABLE: &'static str = "state";
+
+    fn create(sql: &SqlStorage) -> Result<()> {
+        sql.exec(CREATE, None)?;
+        EventTable(sql.clone()).create()?;
+        DeliveryTable(sql.clone()).create()?;
+        PageTable::new(sql.clone()).create()?;
+        AlertTable(sql.clone()).create()
+    }
+
+    fn load(rows: &Rows<'_>) -> Result<Self> {
+        Ok(Self { counters: rows.value(COUNTERS)?, endpoints: rows.value(ENDPOINTS)? })
+    }
+
+    fn texts(&self) -> Result<Vec<(&'static str, String)>> {
+        Ok(vec![row(COUNTERS, &self.counters)?, row(ENDPOINTS, &self.endpoints)?])
+    }
 }
 
 /// The object's counters, and its knowledge of the account.
@@ -134,8 +147,7 @@ impl DurableObject for Webhooks {
             alerts: AlertTable(storage.sql()),
             in_flight: RefCell::default(),
             is_running: Cell::new(false),
-            last_sequence: Cell::new(0),
-            state: RefCell::new(None),
+            state: Stored::new(storage.sql()),
             object,
             env,
         }
@@ -159,7 +171,7 @@ impl DurableObject for Webhooks {
         match handled {
             Ok(reply) => Response::ok(reply),
             Err(error) => {
-                self.state.replace(None);
+                self.state.forget();
                 log::error("webhooks step failed", None, &[("error", &error)]);
                 Err(error)
             }
@@ -176,7 +188,7 @@ impl DurableObject for Webhooks {
         let ran = self.run().await;
         self.is_running.set(false);
         if ran.is_err() {
-            self.state.replace(None);
+            self.state.forget();
         }
         alarm::end(&self.object, ran, RETRY_MS, ["webhooks alarm failed", "webhooks alarm not set"]).await
     }
@@ -185,14 +197,13 @@ impl DurableObject for Webhooks {
 impl Webhooks {
     /// Sets the alarm, unless it is set for an earlier moment.
     async fn wake(&self, at: UnixMillis) -> Result<()> {
-        let storage = self.object.storage();
-        let set = storage.get_alarm().await?.and_then(|set| u64::try_from(set).ok());
         // An alarm in the past is one that runs now, and that may have looked for work before this
         // came.
-        if set.is_some_and(|set| set <= at.0 && clock::now().0 <= set) {
-            return Ok(());
+        // One that is overdue is not waited for: the platform may have put it off.
+        if at <= clock::now() {
+            return alarm::set(&self.object, at).await;
         }
-        alarm::set(&self.object, at).await
+        alarm::ensure(&self.object, at).await
     }
 
     /// Drops the events of a deleted page.
@@ -212,7 +223,7 @@ impl Webhooks {
         self.alerts.erase()?;
         recent::erase(&self.sql)?;
         self.sql.exec(ERASE, None)?;
-        self.state.replace(None);
+        self.state.forget();
         Ok(DONE.to_owned())
     }
 
@@ -220,54 +231,12 @@ impl Webhooks {
         bindings::webhook_encryption(&self.env)
     }
 
-    /// Reads the state without a change.
     fn read<T>(&self, read: impl FnOnce(&State) -> Result<T>) -> Result<T> {
-        let mut place = self.state.borrow_mut();
-        let state = match place.take() {
-            Some(state) => state,
-            None => self.load()?,
-        };
-        read(place.insert(state))
+        self.state.read(read)
     }
 
-    /// Changes the state, and stores what has changed. An error leaves it as it was stored.
     fn change<T>(&self, change: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
-        let mut place = self.state.borrow_mut();
-        let before = match place.take() {
-            Some(state) => state,
-            None => self.load()?,
-        };
-        let mut state = before.clone();
-        let outcome = change(&mut state)?;
-        if state.counters != before.counters {
-            self.store(COUNTERS, json::to_string(&state.counters)?)?;
-        }
-        if state.endpoints != before.endpoints {
-            self.store(ENDPOINTS, json::to_string(&state.endpoints)?)?;
-        }
         // After the writes. A reader that waits would otherwise look before the event is there.
-        self.last_sequence.set(state.counters.sequence);
-        *place = Some(state);
-        Ok(outcome)
-    }
-
-    fn store(&self, name: &str, value: String) -> Result<()> {
-        self.sql.exec(STORE, vec![name.into(), value.into()]).map(drop)
-    }
-
-    fn load(&self) -> Result<State> {
-        self.sql.exec(CREATE, None)?;
-        self.events.create()?;
-        self.deliveries.create()?;
-        self.pages.create()?;
-        self.alerts.create()?;
-        let counters: Counters = self.stored(COUNTERS)?;
-        self.last_sequence.set(counters.sequence);
-        Ok(State { counters, endpoints: self.stored(ENDPOINTS)? })
-    }
-
-    fn stored<T: serde::de::DeserializeOwned + Default>(&self, name: &str) -> Result<T> {
-        let found = rows(&self.sql, LOAD, vec![name.into()], text)?;
-        found.first().map(|stored| parse(stored)).transpose().map(Option::unwrap_or_default)
+        self.state.change(change)
     }
 }

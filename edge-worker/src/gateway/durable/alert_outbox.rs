@@ -43,12 +43,9 @@ impl AlertOutbox {
         let Some(due) = next.filter(|_| self.needs_alarm(next)) else { return Ok(()) };
         // The pause here, because an alert that failed stays due: the alarm would run without end.
         let at = due.max(clock::now().plus(self.pause_ms()));
-        let set = object.storage().get_alarm().await?.and_then(|set| u64::try_from(set).ok());
         // The one alarm may be set for the record or for the end of the object. It arms again for
         // the rest.
-        if set.is_none_or(|set| at.0 < set) {
-            alarm::set(object, at).await?;
-        }
+        alarm::ensure(object, at).await?;
         self.armed.set(Some(due));
         Ok(())
     }

@@ -192,10 +192,10 @@ impl Meter {
             return self.object.storage().delete_all().await;
         }
         // An earlier alarm, for the record or an alert, arms again for this one when it runs.
-        if !self.is_expiry_armed.replace(true) && self.object.storage().get_alarm().await?.is_none() {
-            alarm::set(&self.object, clock::now().plus(wait)).await?;
+        if self.is_expiry_armed.replace(true) {
+            return Ok(());
         }
-        Ok(())
+        alarm::ensure(&self.object, clock::now().plus(wait)).await
     }
 
     /// Delivers the alerts that wait, with those that are due by now.

@@ -16,10 +16,12 @@ use crate::runtime::outline::boxed;
 use crate::runtime::{clock, entropy, log};
 
 impl Account {
-    /// Does what is due.
+    /// Does what is due. What has become of it is stored at the end, as one change: a task that is done
+    /// again is harmless.
     pub(super) async fn deliver(&self) -> Result<()> {
         // One that fails does not stop the others: a store that is down must not delay the rest.
-        for task in self.with_state(|state| state.due(clock::now()))? {
+        let mut ended = Vec::new();
+        for task in self.state.change(|state| Ok(state.due(clock::now())))? {
             if let Task::CheckDomain(id) = &task {
                 boxed(self.check_domain(id)).await?;
                 continue;
@@ -28,21 +30,24 @@ impl Account {
             if let Err(error) = &outcome {
                 log::error("account task failed", None, &[("error", error)]);
             }
-            self.with_state(|state| state.settle(&task, outcome.is_ok(), clock::now()))?;
+            ended.push((task, outcome.is_ok()));
         }
-        Ok(())
+        self.state.change(|state| {
+            ended.iter().for_each(|(task, is_done)| state.settle(task, *is_done, clock::now()));
+            Ok(())
+        })
     }
 
     /// Checks the proof of a domain. Nothing is to be done for an account that is not known: it has none.
     async fn check_domain(&self, id: &DomainId) -> Result<()> {
-        let Some(account) = self.read(|state| Ok(state.domain_account(id)))? else { return Ok(()) };
+        let Some(account) = self.state.read(|state| Ok(state.domain_account(id)))? else { return Ok(()) };
         let drawn: [u8; 8] = entropy::random()?;
         // 53 bits, which every JSON reader keeps.
         let claim = u64::from_be_bytes(drawn) >> 11;
-        let check = self.with_state(|state| state.check_domain(account, id, claim, clock::now()))?;
+        let check = self.state.change(|state| Ok(state.check_domain(account, id, claim, clock::now())))?;
         let Some(check) = check else { return Ok(()) };
         let proof = boxed(domains::check(&self.env, account, &check)).await;
-        self.with_state(|state| state.domain_checked(account, &check, proof, clock::now()))
+        self.state.change(|state| Ok(state.domain_checked(account, &check, proof, clock::now())))
     }
 
     async fn perform(&self, task: &Task) -> Result<()> {
@@ -53,7 +58,7 @@ impl Account {
             }
             Task::ConfigureSource { account, source } => {
                 // The source as it is now. A task that waited may be older than the last edit.
-                let found = self.state.borrow().as_ref().and_then(|state| state.source(source).cloned());
+                let found = self.state.read(|state| Ok(state.source(source).cloned()))?;
                 let message = match found {
                     Some(source) => SourceMessage::Configure { account: *account, source },
                     None => SourceMessage::Delete,
@@ -68,7 +73,7 @@ impl Account {
             Task::Subscribe { account, page } => {
                 // As of now, not of when the task was made: tasks that overtake each other end the
                 // same.
-                let kinds = self.read(|state| Ok(state.wanted(page)))?;
+                let kinds = self.state.read(|state| Ok(state.wanted(page)))?;
                 let message = StatsMessage::Subscribe { account: *account, page: *page, kinds };
                 stats_client::call(&bindings::stats(&self.env)?, page, &message).await?;
                 Ok(())
@@ -85,7 +90,7 @@ impl Account {
             // Made by `deliver`, which takes in how it ends.
             Task::CheckDomain(_) => Ok(()),
             Task::ServeDomain { account, host } => {
-                let snapshot = self.read(|state| Ok(state.domain_snapshot(*account, host)))?;
+                let snapshot = self.state.read(|state| Ok(state.domain_snapshot(*account, host)))?;
                 match snapshot {
                     Some(snapshot) => {
                         page_store::put_domain(&bindings::pages(&self.env)?, host, Some(&snapshot)).await
@@ -94,7 +99,7 @@ impl Account {
                 }
             }
             Task::EndDomain { account, host, .. } => {
-                let snapshot = self.read(|state| Ok(state.domain_snapshot(*account, host)))?;
+                let snapshot = self.state.read(|state| Ok(state.domain_snapshot(*account, host)))?;
                 page_store::put_domain(&bindings::pages(&self.env)?, host, snapshot.as_ref()).await
             }
             Task::Host { account, host, claim } => {
@@ -102,17 +107,15 @@ impl Account {
             }
             Task::DropImage(id) | Task::MarkImage(id) => self.settle_image(id).await,
             Task::Index { account, page } => {
-                let is_there = self.state.borrow().as_ref().is_some_and(|state| state.has(page));
+                let is_there = self.state.read(|state| Ok(state.has(page)))?;
                 page_store::index(&bindings::pages(&self.env)?, *page, is_there.then_some(*account)).await
             }
             Task::Snapshot { account, slug } => {
                 // What is live now. The task names the slug only, so a late one never publishes an
                 // old page.
-                let snapshot = {
-                    let place = self.state.borrow();
-                    let Some(state) = place.as_ref() else { return Err("the account is not loaded".into()) };
-                    state.snapshot(*account, slug, |page, number| self.content(page, number))?
-                };
+                let snapshot = self.state.read(|state| {
+                    state.snapshot(*account, slug, |page, number| self.content(page, number))
+                })?;
                 page_store::put(&bindings::pages(&self.env)?, slug, snapshot.as_ref()).await
             }
         }
@@ -120,9 +123,9 @@ impl Account {
 
     /// Does with the file of an image what the account wants now.
     async fn settle_image(&self, id: &ImageId) -> Result<()> {
-        let fate = self.with_state(|state| {
+        let fate = self.state.change(|state| {
             state.forget_lost_images(clock::now());
-            state.image_fate(id)
+            Ok(state.image_fate(id))
         })?;
         let (bucket, name) = (bindings::images(&self.env)?, id.to_string());
         match fate {

@@ -15,7 +15,7 @@ impl ProductSource {
     /// page was edited a moment ago: then the alarm gives them.
     pub(super) async fn push(&self, request: &PushRequest) -> Result<PushReply> {
         let now = clock::now();
-        let found = self.with(|parts| {
+        let found = self.parts.read(|parts| {
             let source = parts.state.source().map(|(account, source)| (account, source.clone()));
             let PriceRules { currency, numbers } = parts.state.price_rules(&parts.catalogue);
             let currency = currency.map(str::to_owned);

@@ -115,7 +115,7 @@ impl Webhooks {
         // Before `record`, whose failure must not leave it marked.
         self.in_flight.borrow_mut().end(&delivery);
         if let Err(error) = self.record(&delivery, EndedAttempt { at, result, response }) {
-            self.state.replace(None);
+            self.state.forget();
             log::error("delivery not recorded", None, &[("delivery", &delivery.id), ("error", &error)]);
         }
     }
