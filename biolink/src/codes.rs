@@ -215,6 +215,9 @@ pub fn parse(slug: &str) -> Option<Code> {
 
 #[cfg(test)]
 mod tests {
+    use shared::problem::Problem;
+    use shared::request_id::RequestId;
+
     use super::*;
 
     #[test]
@@ -223,5 +226,19 @@ mod tests {
             assert_eq!(parse(code.as_str()), Some(code), "two codes share {}", code.as_str());
         }
         assert!(TABLE.is_sorted_by_key(|code| code.status()));
+    }
+
+    #[test]
+    fn problem_of_every_code_says_whether_to_retry() {
+        for code in all() {
+            let rendered = Problem::new(code, "why").render(&RequestId([7; 16]));
+            let body: serde_json::Value = serde_json::from_str(&rendered.body).unwrap();
+            let expected = match (code.as_str(), code.status()) {
+                ("revision-mismatch", _) => "after_read",
+                ("request-timeout" | "idempotency-conflict", _) | (_, 429 | 500 | 503) => "later",
+                _ => "never",
+            };
+            assert_eq!(body["retry"], expected, "{code:?}");
+        }
     }
 }

@@ -168,7 +168,8 @@ impl Problem {
         }
         // Writing to memory cannot fail, and a text always serialises.
         let _written = serde_json::to_writer(&mut text, &self.detail);
-        let _written = write!(text, r#","code":"{code}","request_id":"{request_id}""#);
+        let retry = self.code.retry().as_str();
+        let _written = write!(text, r#","code":"{code}","request_id":"{request_id}","retry":"{retry}""#);
         for (name, value) in &self.members {
             for part in [r#",""#, name, r#"":"#, value] {
                 text.extend_from_slice(part.as_bytes());
@@ -200,6 +201,7 @@ mod tests {
             assert_eq!(body["code"], code.as_str());
             assert_eq!(rendered.header("x-gateway-problem"), Some(code.as_str()));
             assert_eq!(body["request_id"], "07".repeat(16));
+            assert_eq!(body["retry"], code.retry().as_str());
             assert_eq!(body["type"].as_str().map(|uri| uri.ends_with(code.as_str())), Some(true));
             assert_eq!((&body["title"], &body["detail"]), (&code.title().into(), &"why, \"so\"?".into()));
         }

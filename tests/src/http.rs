@@ -146,13 +146,20 @@ impl Response {
         body["code"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Asserts that the response is a well-formed problem. Returns its code.
+    /// Asserts that the response is a well-formed problem, which says whether to retry as the table of codes does.
+    /// Returns its code.
     pub fn problem(&self) -> String {
         assert_eq!(self.header("content-type"), Some("application/problem+json"), "{self:?}");
         let body = self.json();
         assert_eq!(body["status"], self.status);
         assert_eq!(body["request_id"].as_str(), self.header("x-request-id"));
         let code = body["code"].as_str().expect("a code").to_owned();
+        let retry = body["retry"].as_str().expect("whether to retry");
+        match shared::problem::codes::parse(&code) {
+            Some(known) => assert_eq!(retry, known.retry().as_str(), "{code}"),
+            // Those of bio-link, whose table has a test of its own.
+            None => assert!(["never", "later", "after_read"].contains(&retry), "{code}"),
+        }
         assert_eq!(self.header("x-gateway-problem"), Some(code.as_str()), "the edge charges nothing for it");
         code
     }

@@ -35,6 +35,17 @@ pub enum Retry {
     AfterRead,
 }
 
+impl Retry {
+    /// Returns the value of the member `retry` of a problem.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::Later => "later",
+            Self::AfterRead => "after_read",
+        }
+    }
+}
+
 /// Defines a table of codes: a constant for each row, and `TABLE` with all of them, by rising status.
 #[macro_export]
 macro_rules! problem_codes {

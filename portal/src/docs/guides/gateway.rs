@@ -95,7 +95,7 @@ pub(super) fn errors(source: &Source<'_>) -> Markup {
             " with the header " code { "X-Gateway-Problem" } ", which no tool can send. An error without that header is the tool's own."
         }
         ul {
-            li { "Switch on " code { "code" } ". The texts may change." }
+            li { "Switch on " code { "code" } ". The texts may change. " code { "retry" } " says whether to send the request again: " code { "never" } ", " code { "later" } " or " code { "after_read" } "." }
             li { "Some are worth a " a href="/docs/retries" { "second attempt" } "." }
             li { "If you ask for help, give the " code { "request_id" } "." }
             @if source.host == Host::Edge {
@@ -114,10 +114,11 @@ pub(super) fn retries() -> Markup {
             li { "Retry 429 and 503 after " code { "Retry-After" } " seconds. A tool that cannot be reached is always a 503." }
             li { "Without that header wait a second, and twice as long after each further attempt. Give up after a few." }
             li { "Cap the wait: when the day or the month is used up, " code { "Retry-After" } " is hours. Beyond 61 seconds the samples return the problem, whose code is in " code { "X-Gateway-Problem" } "." }
-            li { "Libraries that retry follow " code { "Retry-After" } " too, many without a limit. Set theirs: " code { "maxRetryAfter" } " of got and ky, " code { "--retry-max-time" } " of curl, " code { "respect_retry_after_header=False" } " with a backoff of your own in urllib3 and requests, a " code { "Backoff" } " of your own in go-retryablehttp." }
-            li { "Do not retry other statuses: the same request is refused again." }
+            li { "The member " code { "retry" } " of the problem says it for each code: " code { "later" } " with 429, 500 and 503, " code { "never" } " for what is refused again, and " code { "after_read" } " if you have to read the page anew." }
             li { "A GET can always be sent again. A POST may happen twice, unless " a href="/docs/idempotency" { "its request has a name" } ". " code { "tool-timeout" } " and " code { "tool-unavailable" } " say whether the tool may have executed it." }
         }
+        p { "Libraries that retry follow " code { "Retry-After" } " too, many without a limit. Set theirs:" }
+        (tables::retrying_libraries())
         (written([
             include_str!("code/retry.sh"),
             include_str!("code/retry.mjs"),

@@ -51,6 +51,75 @@ pub(super) fn tiers() -> Markup {
     }
 }
 
+/// Libraries that retry by themselves: whether they wait as `Retry-After` says, for how long at most if nothing is set,
+/// and what to set.
+const LIBRARIES: [[&str; 4]; 13] = [
+    ["curl `--retry`", "yes", "none", "`--retry-max-time 61`"],
+    [
+        "got",
+        "yes",
+        "the timeout of the request, if it has one; beyond it the error is thrown",
+        "`retry: { maxRetryAfter: 61_000 }`",
+    ],
+    [
+        "ky",
+        "yes",
+        "none",
+        "`retry: { maxRetryAfter: 61_000 }`; some versions wait so long and send too early, so set `limit` too",
+    ],
+    [
+        "axios-retry 4",
+        "yes, or longer if its own delay is",
+        "none",
+        "a `retryCondition` that refuses a longer `Retry-After`",
+    ],
+    ["fetch, axios", "no, they do not retry", "", ""],
+    [
+        "urllib3",
+        "yes, three times if nothing is set",
+        "6 hours in new versions, none before",
+        "`Retry(retry_after_max=61)`, or `respect_retry_after_header=False`",
+    ],
+    [
+        "requests",
+        "no, it does not retry; with `HTTPAdapter(max_retries=Retry(…))` as urllib3",
+        "as urllib3",
+        "as urllib3",
+    ],
+    ["tenacity", "no, unless your `wait` reads it", "none", "`stop_after_delay(61)`"],
+    ["backoff", "no; `backoff.runtime` does if your `value` reads it", "none", "`max_time=61`"],
+    [
+        "reqwest-retry",
+        "no, it waits by its policy",
+        "that of the policy",
+        "`ExponentialBackoff::builder().retry_bounds(…)`",
+    ],
+    ["go-retryablehttp", "yes", "none: `RetryWaitMax` is not for it", "a `Backoff` of your own"],
+    ["resty 2", "no, unless `SetRetryAfter` reads it", "`RetryMaxWaitTime`, 2 s", "`SetRetryMaxWaitTime`"],
+    [
+        "clients of openapi-generator",
+        "Python as urllib3, by which it sends; TypeScript, Rust and Go do not retry",
+        "as urllib3",
+        "`configuration.retries` in Python",
+    ],
+];
+
+pub(super) fn retrying_libraries() -> Markup {
+    html! {
+        table {
+            thead { tr { th scope="col" { "Library" } th scope="col" { "Waits as told" } th scope="col" { "At most" } th scope="col" { "Setting" } } }
+            tbody {
+                @for [library, waits, most, setting] in LIBRARIES {
+                    tr {
+                        th scope="row" { (inline(library)) }
+                        @for cell in [waits, most, setting] { td { (inline(cell)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
 pub(super) fn headers(description: &Description) -> Markup {
     html! {
         table {
