@@ -86,4 +86,24 @@ mod tests {
         assert_eq!(Via::of_query(Some("a=b&via=qr&via=flyer")), Via::parse("flyer"));
         assert_eq!(Via::of_query(Some("via=&xvia=flyer")), None);
     }
+
+    #[test]
+    fn name_is_suggested_for_what_people_type() {
+        for (typed, suggested) in [
+            ("Flyer Mai", Some("flyer-mai")),
+            ("  Schaufenster / Nord  ", Some("schaufenster-nord")),
+            ("caf\u{e9} 2", Some("caf-2")),
+            ("a_b-c", Some("a_b-c")),
+            ("Plakat am Bahnhof Zoo links", Some("plakat-am-bahnhof-zoo-li")),
+            ("Plakat am Bahnhof Zoologi scher", Some("plakat-am-bahnhof-zoolog")),
+            ("Plakat am Bahnhofs Nordx y", Some("plakat-am-bahnhofs-nordx")),
+            ("\u{96ea}", None),
+            ("!", None),
+            ("QR", None),
+            ("", None),
+        ] {
+            let found = Via::suggested(typed).map(|via| via.to_string());
+            assert_eq!(found.as_deref(), suggested, "{typed}");
+        }
+    }
 }

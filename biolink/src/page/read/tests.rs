@@ -57,6 +57,65 @@ fn full() -> Value {
     })
 }
 
+/// What means one amount only is read, and any other is answered with what would be right.
+#[test]
+fn amount_is_read_as_people_type_it() {
+    let page = |amount: &str| {
+        let price = json!({"amount": amount, "currency": "EUR"});
+        json!({"title": "Ada", "products": {"items": [
+            {"title": "Mug", "url": "https://shop.example.com/mug", "price": price}]}})
+    };
+    for (typed, amount) in [
+        ("9.90", "9.90"),
+        ("9,90", "9.90"),
+        (" 9,9 ", "9.9"),
+        ("0,5", "0.5"),
+        ("1500", "1500"),
+        ("1.299", "1.299"),
+        ("123456789.123", "123456789.123"),
+    ] {
+        let read = read(page(typed)).unwrap();
+        let price = read.document.products.items[0].price.as_ref().unwrap();
+        assert_eq!(price.amount, amount, "{typed}");
+    }
+    for typed in [
+        "1,299",
+        "1.299,00",
+        "1,299.00",
+        "9,",
+        "9.",
+        ",90",
+        ".9",
+        "-1",
+        "09",
+        "9 90",
+        "\u{663}",
+        "9\u{20ac}",
+        "",
+    ] {
+        let faults = faults(page(typed));
+        let expected = "must be a string such as \"1500.00\": digits, with a point before the decimals";
+        let pointer = "#/products/items/0/price/amount";
+        assert_eq!(faults, [(pointer.to_owned(), expected.to_owned())], "{typed}");
+    }
+}
+
+#[test]
+fn typed_name_and_handle_are_answered_with_what_would_be_right() {
+    let code = json!({"title": "Ada", "codes": [{"via": "Flyer Mai"}]});
+    let found = faults(code);
+    assert!(found[0].0 == "#/codes/0/via" && found[0].1.contains("`flyer-mai` would do"), "{found:?}");
+    let links = |url: &str| json!({"title": "Ada", "links": [{"title": "N", "url": url}]});
+    let read = read(links("site.de/x")).unwrap();
+    assert_eq!(read.document.links[0].url.as_deref(), Some("https://site.de/x"));
+    let found = faults(links("@ada"));
+    assert_eq!(
+        (found[0].0.as_str(), found[0].1.contains("instagram.com/ada")),
+        ("#/links/0/url", true),
+        "{found:?}"
+    );
+}
+
 #[test]
 fn full_page_is_read_and_normalized() {
     let page = read(full()).unwrap();
