@@ -1,5 +1,7 @@
 // Where a browser puts the parts of a bio-link page, what it prints, and the icon that it takes.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import { createPage, TYPICAL } from "./parts/biolink.mjs";
 import { startChromium } from "./parts/chromium.mjs";
@@ -7,6 +9,7 @@ import { startEdge } from "./parts/edge.mjs";
 import { image, startImages } from "./parts/images.mjs";
 import { openPage } from "./parts/page.mjs";
 
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const ARABIC = "كتاب النجوم!";
 const ENGLISH = "English summary!";
 
@@ -39,7 +42,28 @@ const links = (slug, locale) => ({
   status: "published",
 });
 
+/** A host that nothing answers for: the image never loads. */
+const BROKEN = "https://none.example.com/broken.png";
+const LONG = "A description that goes on and on, much longer than a card of two columns has room for, with the whole story of how it is made.";
+
+const cards = (preset, layout) => ({
+  slug: `cards-${preset}-${layout}`,
+  title: "Shop",
+  theme: { preset },
+  products: {
+    layout,
+    items: [
+      product({ title: "Honey, raw, 250 g", description: LONG, image: { url: BROKEN, alt: "A jar of honey" }, sale_price: null }),
+      product({ title: "On sale", description: "Short", image: { url: BROKEN, alt: "Another picture, said in other words" } }),
+      product({ title: "Sold out", description: LONG, availability: "out_of_stock" }),
+    ],
+  },
+  status: "published",
+});
+const CARDS = ["minimal", "ocean", "slate", "sunset"].flatMap((preset) => ["grid", "list"].map((layout) => cards(preset, layout)));
+
 const PAGES = [
+  ...CARDS,
   TYPICAL,
   shop("grid", "grid"),
   shop("list", "list"),
@@ -137,6 +161,73 @@ for (const layout of ["grid", "list"]) {
     await page.close();
   });
 }
+
+/** What a visitor sees of the three products. */
+const seenOf = (page) =>
+  page.evaluate(() =>
+    [...document.querySelectorAll(".products .link")].map((card) => {
+      const style = (selector) => (selector ? card.querySelector(selector) : card) && getComputedStyle(selector ? card.querySelector(selector) : card);
+      const about = card.querySelector(".about");
+      return {
+        text: style().color,
+        price: style(".cost b")?.color ?? style(".cost").color,
+        before: style(".cost s")?.textDecorationLine,
+        image: [style("img").opacity, style("img").filter],
+        lines: about.clientHeight / Number.parseFloat(getComputedStyle(about).lineHeight),
+        isCut: about.scrollHeight > about.clientHeight,
+      };
+    }),
+  );
+
+for (const { slug, products } of CARDS) {
+  for (const colorScheme of ["light", "dark"]) {
+    for (const width of [360, 1280]) {
+      test(`${slug} in ${colorScheme} at ${width} px shows what is sold out, on sale and missing`, async () => {
+        const page = await open(slug, { viewport: { width, height: 900 }, colorScheme });
+        const [usual, sale, out] = await seenOf(page);
+        const seen = JSON.stringify({ usual, sale, out });
+        for (const { lines } of [usual, sale, out]) assert.ok(lines < 2.1, seen);
+        if (products.layout === "grid") assert.ok(usual.isCut && out.isCut, seen);
+        assert.ok(!sale.isCut, seen);
+        assert.equal(usual.price, usual.text);
+        assert.ok(sale.price !== sale.text && sale.before === "line-through", seen);
+        assert.ok(out.text !== usual.text && out.price === out.text, seen);
+        assert.deepEqual([usual.image, out.image], [["1", "none"], ["0.45", "grayscale(1)"]]);
+        // It looks the same with other words: they are not seen.
+        const broken = page.locator(".products img").first();
+        assert.equal(await broken.evaluate((shown) => shown.complete && shown.naturalWidth), 0);
+        await broken.scrollIntoViewIfNeeded();
+        const box = await broken.boundingBox();
+        // Without the edges, through which what is below shines.
+        const [x, y, side] = [box.x + 10, box.y + 10, box.width - 20].map(Math.floor);
+        const shot = () => page.screenshot({ clip: { x, y, width: side, height: side } });
+        const first = await shot();
+        await broken.evaluate((shown) => Object.assign(shown, { alt: "Other words, and more of them" }));
+        assert.ok(first.equals(await shot()), "a broken image shows its words");
+        await page.evaluate(AXE);
+        const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+        assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), []);
+        await page.close();
+      });
+    }
+  }
+}
+
+test("number and its unit are never on two lines", async () => {
+  const page = await open("cards-slate-grid", { viewport: { width: 320, height: 720 } });
+  for (let width = 320; width <= 480; width += 4) {
+    await page.setViewportSize({ width, height: 720 });
+    const lines = await page.evaluate(() => {
+      const title = document.querySelector(".products .link div").firstChild;
+      const range = document.createRange();
+      range.setStart(title, title.data.indexOf("250"));
+      range.setEnd(title, title.data.trimEnd().length);
+      return [range.toString(), new Set([...range.getClientRects()].map(({ top }) => top)).size];
+    });
+    assert.deepEqual(lines, ["250\u00a0g", 1], `at ${width} px`);
+  }
+  await page.close();
+});
 
 test("printed page has the addresses of its links and its code, in black on white", async () => {
   const page = await open(TYPICAL.slug, { colorScheme: "dark" });

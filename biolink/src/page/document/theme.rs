@@ -154,6 +154,19 @@ impl Colors {
         self.card.tinted(self.accent, self.fg, 24)
     }
 
+    /// Returns the color of text that steps back on a card: as near to the card as can be read, and no nearer than
+    /// 40 %.
+    pub fn muted(&self) -> Color {
+        let behind = [self.card, self.soft()];
+        let mixes = (0..=102).rev().map(|share| self.fg.mixed(self.card, share));
+        { mixes }.find(|mix| behind.iter().all(|behind| mix.contrast(*behind) >= AA_TEXT)).unwrap_or(self.fg)
+    }
+
+    /// Returns the color of a price that is lower for a while: the accent, as far as it can be read on a card.
+    pub fn sale(&self) -> Color {
+        self.accent.nearest_readable(&[self.card, self.soft()]).unwrap_or(self.fg)
+    }
+
     /// Returns the share of the background in hundredths that lies over a picture, so that text can be
     /// read whatever the picture shows: at least 55.
     pub fn veil(&self) -> u16 {
@@ -355,6 +368,31 @@ mod tests {
         for preset in Preset::ALL {
             for colors in [preset.light(), preset.dark()] {
                 assert_eq!(colors.check(), Ok(()), "{preset:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn quiet_and_loud_texts_of_products_can_be_read() {
+        let own = |fg: &str, card: &str, accent: &str| {
+            let color = |text| Color::parse(text);
+            let light =
+                Palette { fg: color(fg), card: color(card), accent: color(accent), ..Palette::default() };
+            Theme { light, ..Theme::default() }.light()
+        };
+        let owns = [
+            own("#000", "#fff", "#ff0"),
+            own("#767676", "#fff", "#767676"),
+            own("#fff", "#777", "#888"),
+            own("#123", "#9ab", "#c33"),
+        ];
+        let presets = Preset::ALL.into_iter().flat_map(|preset| [preset.light(), preset.dark()]);
+        for colors in presets.chain(owns) {
+            for behind in
+                [colors.card, colors.soft()].into_iter().filter(|on| colors.fg.contrast(*on) >= AA_TEXT)
+            {
+                let ratios = [colors.muted(), colors.sale()].map(|color| color.contrast(behind));
+                assert!(ratios.iter().all(|ratio| *ratio >= AA_TEXT), "{colors:?}: {ratios:?}");
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The links of a page, and the profiles above them.
 
-use std::iter;
+use std::{borrow::Cow, iter};
 
 use maud::{Markup, html};
 
@@ -100,8 +100,8 @@ fn anchor(link: &Link, address: &str, view: &PageView<'_>) -> Markup {
 
 fn text_of(link: &Link) -> Markup {
     html! {
-        (link.title)
-        @if let Some(description) = &link.description { " " span { (description) } }
+        (bound(&link.title))
+        @if let Some(description) = &link.description { " " span { (bound(description)) } }
     }
 }
 
@@ -119,8 +119,50 @@ fn icon(platform: Platform) -> Markup {
     }
 }
 
+/// Returns a text whose numbers stay on one line with what they count: `250 g`.
+pub(super) fn bound(text: &str) -> Cow<'_, str> {
+    let ends_number = |before: &str| before.ends_with(|c: char| c.is_ascii_digit());
+    let is_unit = |word: &str| {
+        let word = word.trim_end_matches(['.', ',', ';', ')']);
+        matches!(word.chars().count(), 1 | 2)
+            && word.chars().all(|c| c.is_alphabetic() || "%°€$£¥₹".contains(c))
+    };
+    let mut words = text.split(' ').peekable();
+    let mut bound = String::new();
+    while let Some(word) = words.next() {
+        bound.push_str(word);
+        match words.peek() {
+            Some(next) if ends_number(word) && is_unit(next) => bound.push('\u{a0}'),
+            Some(_) => bound.push(' '),
+            None => {}
+        }
+    }
+    if bound == text { text.into() } else { bound.into() }
+}
+
 /// Returns an address as people read it: without its scheme.
 pub(super) fn shown_address(url: &str) -> &str {
     let rest = url.split_once("://").map(|(_, rest)| rest);
     rest.or_else(|| url.split_once(':').map(|(_, rest)| rest)).unwrap_or(url).trim_end_matches('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_and_its_unit_are_bound() {
+        for (text, expected) in [
+            ("Honey 250 g", "Honey 250~g"),
+            ("250 g", "250~g"),
+            ("Tea, 1.5 kg (2 x 750 g).", "Tea, 1.5~kg (2~x 750~g)."),
+            ("Zu 50 % und 20 °C", "Zu 50~% und 20~°C"),
+            ("Chapter 12 begins", "Chapter 12 begins"),
+            ("A 1", "A 1"),
+            ("two  spaces 7", "two  spaces 7"),
+            ("", ""),
+        ] {
+            assert_eq!(bound(text).replace('\u{a0}', "~"), expected);
+        }
+    }
 }

@@ -2,7 +2,12 @@
 
 use maud::{Markup, html};
 
-use super::{PageView, links::shown_address, money, words::Words};
+use super::{
+    PageView,
+    links::{bound, shown_address},
+    money,
+    words::Words,
+};
 use crate::page::{
     PartId,
     document::{Availability, Image, Layout, Locale, Price, Product},
@@ -28,14 +33,15 @@ fn entry(item: &Product, view: &PageView<'_>, words: &Words) -> Markup {
     let body = html! {
         @if let Some(image) = &item.image { (picture(image)) }
         div {
-            (item.title)
-            @if let Some(description) = &item.description { " " span { (description) } }
+            (bound(&item.title))
+            @if let Some(description) = &item.description { " " span.about { (bound(description)) } }
             @if let Some(price) = &item.price { " " (cost(price, item, view, words)) }
             @if let Some(note) = note(item.availability, words) { " " span { (note) } }
         }
     };
+    let is_out = item.availability == Availability::OutOfStock;
     html! {
-        @if item.url.is_allowed() { a.link rel="nofollow" data-to=(shown_address(item.url.as_str())) href={ (view.path) "/p/" (item.id.shortest_in_path(view.document.product_ids())) } { (body) } } @else { div.link { (body) } }
+        @if item.url.is_allowed() { a.link.out[is_out] rel="nofollow" data-to=(shown_address(item.url.as_str())) href={ (view.path) "/p/" (item.id.shortest_in_path(view.document.product_ids())) } { (body) } } @else { div.link.out[is_out] { (body) } }
     }
 }
 
@@ -57,7 +63,9 @@ fn cost(price: &Price, item: &Product, view: &PageView<'_>, words: &Words) -> Ma
     };
     html! {
         span.cost {
-            (before) (amount(sale.unwrap_or(price), locale)) (after)
+            @if let Some(sale) = sale { b { (before) (amount(sale, locale)) (after) } } @else {
+                (before) (amount(price, locale)) (after)
+            }
             @if sale.is_some() { " " s { i { (words.was) " " } (amount(price, locale)) } }
         }
     }

@@ -12,13 +12,21 @@ const PRINT: &str = include_str!("print.css");
 /// Returns the text of the `style` element of a page with this body.
 pub(super) fn style(theme: &Theme, body: &str) -> String {
     let mut style = String::with_capacity(STYLE.len() + PRINT.len() + 1_200);
+    let has_products = body.contains("class=\"products");
+    let write = |style: &mut String, colors: &Colors| {
+        write_colors(style, colors);
+        if has_products {
+            // Writing to a `String` cannot fail.
+            let _written = write!(style, ":root{{--m:{};--p:{}}}", colors.muted(), colors.sale());
+        }
+    };
     match theme.mode {
-        Mode::Light => write_colors(&mut style, &theme.light()),
-        Mode::Dark => write_colors(&mut style, &theme.dark()),
+        Mode::Light => write(&mut style, &theme.light()),
+        Mode::Dark => write(&mut style, &theme.dark()),
         Mode::Auto => {
-            write_colors(&mut style, &theme.light());
+            write(&mut style, &theme.light());
             style.push_str("@media(prefers-color-scheme:dark){");
-            write_colors(&mut style, &theme.dark());
+            write(&mut style, &theme.dark());
             style.push('}');
         }
     }
