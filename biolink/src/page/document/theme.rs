@@ -268,7 +268,7 @@ pub enum Font {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Buttons {
-    /// In the color of the card with a bit of the accent.
+    /// In the color of the card: with a bit of the accent, where a plain background would be much like it.
     #[default]
     Soft,
     /// In the accent.
@@ -326,11 +326,11 @@ impl Preset {
         match self {
             Self::Minimal => colors([0xfa_fa_f9, 0x1c_19_17, 0xff_ff_ff, 0x1d_4e_d8, 0xe7_e5_e4]),
             Self::Paper => colors([0xfb_f7_ef, 0x29_22_18, 0xff_fd_f8, 0x8a_3f_0f, 0xf1_e3_c8]),
-            Self::Ocean => colors([0xec_f8_fb, 0x0b_2b_3a, 0xff_ff_ff, 0x0b_5f_80, 0xa8_dc_f0]),
+            Self::Ocean => colors([0xdd_f1_f9, 0x0b_2b_3a, 0xff_ff_ff, 0x0b_5f_80, 0x93_d2_ee]),
             Self::Forest => colors([0xf1_f7_ef, 0x17_2b_1a, 0xff_ff_ff, 0x1f_66_2e, 0xcf_e6_c9]),
             Self::Sunset => colors([0xff_f4_ee, 0x3a_17_12, 0xff_ff_ff, 0xb0_2a_14, 0xff_b8_9a]),
             Self::Lavender => colors([0xf6_f3_fd, 0x2a_1f_42, 0xff_ff_ff, 0x5b_34_b0, 0xd9_c6_fb]),
-            Self::Slate => colors([0xf1_f5_f9, 0x0f_17_2a, 0xff_ff_ff, 0x33_41_55, 0xcb_d5_e1]),
+            Self::Slate => colors([0xf1_f5_f9, 0x0f_17_2a, 0xff_ff_ff, 0x03_69_a1, 0xcb_d5_e1]),
             Self::Contrast => colors([0xff_ff_ff, 0x00_00_00, 0xff_ff_ff, 0x00_00_00, 0xff_ff_ff]),
         }
     }
@@ -339,11 +339,11 @@ impl Preset {
         match self {
             Self::Minimal => colors([0x0c_0a_09, 0xfa_fa_f9, 0x1c_19_17, 0x93_c5_fd, 0x29_25_24]),
             Self::Paper => colors([0x1d_18_11, 0xf7_ef_e2, 0x2a_23_19, 0xf0_b4_83, 0x3a_2c_18]),
-            Self::Ocean => colors([0x07_1a_24, 0xe3_f4_fa, 0x0f_2a_38, 0x7f_d3_f0, 0x0c_48_66]),
+            Self::Ocean => colors([0x07_1a_24, 0xe3_f4_fa, 0x17_42_5a, 0x7f_d3_f0, 0x0a_2f_45]),
             Self::Forest => colors([0x0d_18_0f, 0xe6_f3_e7, 0x17_28_1a, 0x8f_d6_9c, 0x1d_46_25]),
             Self::Sunset => colors([0x1f_0d_0a, 0xff_ec_e5, 0x31_17_12, 0xff_a4_8c, 0x74_25_1a]),
             Self::Lavender => colors([0x15_10_22, 0xf0_ea_fd, 0x22_1a_36, 0xc4_ae_fb, 0x3f_2a_72]),
-            Self::Slate => colors([0x0f_17_2a, 0xf1_f5_f9, 0x1e_29_3b, 0xcb_d5_e1, 0x33_41_55]),
+            Self::Slate => colors([0x0b_11_20, 0xf1_f5_f9, 0x24_30_47, 0x7d_d3_fc, 0x17_20_33]),
             Self::Contrast => colors([0x00_00_00, 0xff_ff_ff, 0x00_00_00, 0xff_ff_ff, 0x00_00_00]),
         }
     }
@@ -368,6 +368,25 @@ mod tests {
         for preset in Preset::ALL {
             for colors in [preset.light(), preset.dark()] {
                 assert_eq!(colors.check(), Ok(()), "{preset:?}");
+            }
+        }
+    }
+
+    /// A card that is lighter than one end of a gradient and darker than the other looks like a stain, unless it has
+    /// a shadow, or links are filled.
+    #[test]
+    fn card_is_lighter_than_all_of_the_gradient_behind() {
+        for preset in Preset::ALL {
+            let Look { buttons, background, .. } = preset.look();
+            let is_bare = matches!(buttons, Buttons::Soft | Buttons::Outline);
+            for colors in [preset.light(), preset.dark()] {
+                for behind in [colors.bg, colors.end]
+                    .into_iter()
+                    .filter(|_| is_bare && background == Background::Gradient)
+                {
+                    let (card, behind) = (colors.card.contrast(Color::BLACK), behind.contrast(Color::BLACK));
+                    assert!(card / behind > 1.08, "{preset:?}: {:.3}", card / behind);
+                }
             }
         }
     }

@@ -58,6 +58,8 @@ pub(super) fn style(theme: &Theme, body: &str) -> String {
         }
     }
     style.push_str(match look.buttons {
+        // A tint on a gradient of the same color is a stain.
+        Buttons::Soft if look.background == Background::Gradient => "",
         Buttons::Soft => SOFT,
         Buttons::Filled => FILLED,
         Buttons::Outline => OUTLINE,
