@@ -113,7 +113,10 @@ fn logo_of_a_qr_code_is_an_image_of_the_account() {
     let slug = unique("logo");
     let page = create(&edge, &key, &json!({"title": "Ada", "slug": slug, "status": "published"}));
     assert_eq!(page.status, 201, "{}", page.text());
-    let code = |form: &str, logo: &str| visit(&edge, &format!("/{slug}/qr.{form}?logo={logo}"));
+    let code = |form: &str, logo: &str| {
+        let asked = Request::get(&format!("/{slug}/qr.{form}?logo={logo}"));
+        asked.header("Accept", "application/json").send(edge.addr)
+    };
     for form in ["svg", "png", "pdf"] {
         let plain = visit(&edge, &format!("/{slug}/qr.{form}?ecc=H"));
         let shown = code(form, &id(&image));

@@ -68,6 +68,28 @@ fn ada(slug: &str) -> Value {
 }
 
 #[test]
+fn page_without_a_locale_has_the_language_of_the_request() {
+    let edge = Edge::shared();
+    let (key, _) = issue(&edge, None);
+    let create = |languages: &str| {
+        let price = json!({"amount": "1899.00", "currency": "EUR"});
+        let item = json!({"title": "Lampa", "url": "https://shop.example.com/1", "price": price});
+        let body = json!({"title": "Sklep", "status": "published", "products": {"items": [item]}});
+        let created =
+            Request::post("/pages", &body).key(&key).header("Accept-Language", languages).send(edge.addr);
+        assert_eq!(created.status, 201, "{}", created.text());
+        created.json()
+    };
+    let page = create("pl-PL,pl;q=0.9,en-US;q=0.8");
+    assert_eq!(page["locale"], "pl-PL");
+    let shown = visit(&edge, &format!("/{}", page["slug"].as_str().unwrap())).text();
+    for expected in ["<html lang=\"pl-PL\"", "Zgłoś tę stronę", "1899,00\u{a0}€"] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    assert_eq!(create("*")["locale"], "pl-PL", "as the other page");
+}
+
+#[test]
 fn page_is_created_visited_changed_and_deleted() {
     let edge = Edge::shared();
     let (key, _) = issue(&edge, None);
