@@ -11,10 +11,11 @@ use std::fmt::Write as _;
 use qrcode::{Color as Module, EcLevel, QrCode};
 
 use logo::Icon;
+use options::invalid;
 pub use options::{Correction, LogoName, QrOptions};
-use picture::{Bitmap, Picture};
+use picture::Picture;
 
-use crate::{codes, page::document::Color};
+use crate::page::document::Color;
 use shared::{problem::Problem, response::Response};
 
 /// The least size of a module in pixels. Cameras and screens blur smaller ones.
@@ -219,9 +220,11 @@ impl<'a> Modules<'a> {
         let icon = match logo {
             Logo::Icon(icon) => icon,
             Logo::Picture(picture) => {
-                let placed = picture.placed(0.0, *modules as f64).map(|length| length * module as f64);
-                let [x, y, width, height] = placed.map(|length| length.round() as usize);
-                let bitmap = picture.bitmap(options.bg)?.scaled(width.max(1), height.max(1));
+                // The margin is three quarters of a module on each side.
+                let square = modules * module;
+                let (width, height) = picture.fitted(square - module * 3 / 2);
+                let (x, y) = ((square - width) / 2, (square - height) / 2);
+                let bitmap = picture.bitmap(options.bg)?.scaled(width, height);
                 return Ok(png::encode_with(options.size, colors, lines, (corner + x, corner + y), &bitmap));
             }
         };
@@ -245,10 +248,6 @@ fn dark_runs(row: &[Module]) -> impl Iterator<Item = (usize, usize)> {
         x += run.len();
         (run.first() == Some(&Module::Dark)).then_some((start, run.len()))
     })
-}
-
-fn invalid(detail: &str) -> Problem {
-    Problem::new(codes::FIELDS_INVALID, detail.to_owned())
 }
 
 #[cfg(test)]

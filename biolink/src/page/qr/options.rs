@@ -3,10 +3,12 @@
 use percent_encoding::percent_decode_str;
 use shared::problem::Problem;
 
-use super::invalid;
-use crate::page::{
-    ImageId, ImageUrl, Via,
-    document::{Color, Platform},
+use crate::{
+    codes,
+    page::{
+        ImageId, ImageUrl, Via,
+        document::{Color, Platform},
+    },
 };
 
 /// The look of a code.
@@ -149,4 +151,9 @@ fn correction(value: &str) -> Result<Correction, Problem> {
 /// A color with or without `#`, which would end the query if it were not encoded.
 fn color(value: &str, expected: &str) -> Result<Color, Problem> {
     Color::parse(&format!("#{}", value.trim_start_matches('#'))).ok_or_else(|| invalid(expected))
+}
+
+/// Returns the refusal of a code.
+pub(super) fn invalid(detail: &str) -> Problem {
+    Problem::new(codes::FIELDS_INVALID, detail.to_owned())
 }

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::Bitmap;
+use super::picture::Bitmap;
 
 /// Returns the operators that draw the image of a page at a place, whose units are modules and whose origin is
 /// `height` below.

@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use shared::problem::Problem;
 
-use super::{invalid, logo::PADDING};
+use super::{logo::PADDING, options::invalid};
 use crate::page::{
     document::Color,
     image_file::{Dimensions, dimensions},
@@ -60,6 +60,12 @@ impl<'a> Picture<'a> {
         let longest = self.width.max(self.height) as f64;
         let (width, height) = (self.width as f64 / longest * side, self.height as f64 / longest * side);
         [at + (side - width) / 2.0, at + (side - height) / 2.0, width, height]
+    }
+
+    /// Returns the largest width and height of the image in a square of `side` pixels.
+    pub(super) fn fitted(&self, side: usize) -> (usize, usize) {
+        let longest = self.width.max(self.height).max(1);
+        [self.width, self.height].map(|length| (length * side / longest).max(1)).into()
     }
 
     /// Returns the pixels over a background.

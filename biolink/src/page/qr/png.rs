@@ -1,7 +1,7 @@
 //! A PNG (W3C Recommendation, third edition) of two colors, or of those of an image. `png` writes all of the format,
 //! which costs the worker more than what is needed here: three chunks around what `fdeflate` compresses.
 
-use super::Bitmap;
+use super::picture::Bitmap;
 use crate::page::document::Color;
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";

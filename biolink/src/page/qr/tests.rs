@@ -171,10 +171,10 @@ fn uploaded_logo_has_its_colors_ratio_and_place() {
     let wide = image(300, 100, |x, _| if x < 150 { [220, 30, 30, 255] } else { [10, 60, 200, 128] });
     let options = with_image("size=1024&bg=ffffff&fg=112233");
     let png = qr_png(ADDRESS, &options, Some(&wide)).unwrap().body;
-    assert_eq!(color_at(&png, 512 - 60, 512), [220, 30, 30]);
+    assert_eq!(color_at(&png, 512 - 40, 512), [220, 30, 30]);
     // 10 + 245 * (127/255), 60 + 195 * (127/255) and 200 + 55 * (127/255).
-    assert_eq!(color_at(&png, 512 + 60, 512), [132, 157, 227], "half clear over white");
-    assert_eq!(color_at(&png, 512 - 60, 512 - 70), [255; 3], "a third as high as wide");
+    assert_eq!(color_at(&png, 512 + 40, 512), [132, 157, 227], "half clear over white");
+    assert_eq!(color_at(&png, 512 - 40, 512 - 50), [255; 3], "a third as high as wide");
     assert_eq!(color_at(&png, 8, 8), [255; 3]);
     let svg = qr_svg(ADDRESS, &options, Some(&wide)).unwrap();
     let policy = svg.header("content-security-policy");
