@@ -108,6 +108,8 @@ impl<'a> TimeColumn<'a> {
 
     fn step(&mut self) -> Result<u32, SegmentError> {
         let coded = self.reader.number()?;
+        // Zigzag: events arrive slightly out of order, and a small step back must not take ten
+        // bytes.
         let delta = (coded >> 1).cast_signed() ^ -(coded & 1).cast_signed();
         self.second = self.second.checked_add_signed(delta).ok_or(SegmentError::InvalidValue)?;
         // The counter has a minute for each of the day, and a later one would be the first.
@@ -162,6 +164,7 @@ impl<'a> VisitorColumn<'a> {
             [] => Err(SegmentError::CutOff),
             [0] => Ok(Self::None),
             [1, visitors @ ..] => {
+                // Exactly: bytes too many mean that the number of rows is not that of this column.
                 let visitors = Reader(visitors).exactly(rows.saturating_mul(size_of::<VisitorBytes>()))?;
                 Ok(Self::Each(visitors.as_chunks().0))
             }
@@ -195,6 +198,7 @@ impl<'a> DictionaryColumn<'a> {
                 reader.end()?;
                 Codes::One
             }
+            // Unpacked here, so that the counter has one loop for all widths below a byte.
             bits @ 1..8 => Codes::Narrow(unpack(reader, bits, rows)?.into()),
             8 => Codes::Narrow(reader.exactly(rows)?.into()),
             _ => Codes::Wide(reader.exactly(rows.saturating_mul(2))?.as_chunks().0),
@@ -255,6 +259,7 @@ pub(super) fn encode_times(seconds: &[u32]) -> Vec<u8> {
 /// Writes a kind column.
 pub(super) fn encode_kinds(kinds: &[u8]) -> Vec<u8> {
     match kinds.split_first() {
+        // A segment often has views alone.
         Some((first, rest)) if rest.iter().all(|kind| kind == first) => vec![1, *first],
         _ => {
             let mut bytes = vec![2];
@@ -303,6 +308,7 @@ const fn code_bits(values: usize) -> u32 {
     match values {
         0 | 1 => 0,
         2 => 1,
+        // No width of three bits: a code must not lie across two bytes.
         3..=4 => 2,
         5..=16 => 4,
         17..=256 => 8,

@@ -81,6 +81,8 @@ where
     }
     let event = occurrence.event(request.at);
     if occurrence.kind == EventKind::Confirm {
+        // A confirmation is no view: with the values of one, each view would count twice in each
+        // dimension.
         return (Event { visitor: occurrence.number, ..event }, !opts_out(header));
     }
     let utm = Utm::read(request.query);
@@ -127,6 +129,7 @@ fn ignored<'a, H: Fn(&str) -> Option<&'a str> + Copy>(
     request: &Request<'a, H>,
     agent: &Agent,
 ) -> String {
+    // Programs that check links send it, and no visitor.
     if request.method == "HEAD" {
         return "head".to_owned();
     }
@@ -150,8 +153,11 @@ fn is_embedded<'a, H: Fn(&str) -> Option<&'a str> + Copy>(kind: EventKind, reque
     if request.method == "POST" {
         let origin = header("origin").map(|origin| origin.split_once("://").map_or(origin, |(_, host)| host));
         let host = origin.map(|origin| origin.rsplit_once(':').map_or(origin, |(host, _)| host));
+        // A ping without an origin is of a browser that does not send one, and counts.
         return host.is_some_and(|host| request.own_host.is_none_or(|own| !own.eq_ignore_ascii_case(host)));
     }
+    // The image of a confirmation is meant to be embedded. Browsers without the header are
+    // believed.
     kind != EventKind::Confirm && header("sec-fetch-dest").is_some_and(|to| to != "document")
 }
 

@@ -94,6 +94,8 @@ impl Segment {
         let second = (event.at.since(self.day.start()) / 1000).min(SECONDS_OF_DAY - 1);
         self.seconds.push(u32::try_from(second).unwrap_or(0));
         self.kinds.push(event.kind.code() | if event.is_counted() { 0 } else { IGNORED });
+        // A number of more than six bytes would be cut off when it is stored, and be another one
+        // when it is read.
         self.visitors.push(event.visitor & MAX_VISITOR);
         for (dictionary, value) in self.dimensions.iter_mut().zip(&event.values) {
             dictionary.push(value);
@@ -131,6 +133,7 @@ impl Segment {
 
     /// Returns the number of counted events of a kind.
     pub fn count(&self, kind: EventKind) -> usize {
+        // Ignored events have another code, so they are left out.
         self.kinds.iter().filter(|&&code| code == kind.code()).count()
     }
 
@@ -149,6 +152,7 @@ impl Segment {
     /// second of the day and the visitor, if it returns one.
     pub fn attribute<'a>(&mut self, find: impl Fn(u32, u64) -> Option<&'a Origin>) {
         let has_channel = |row: &usize| self.value(Dimension::Channel, *row).is_some_and(|it| !it.is_empty());
+        // Collected first: the rows are changed below.
         let clicks: Vec<_> = self.rows_of(EventKind::Click).filter(|row| !has_channel(row)).collect();
         for row in clicks {
             let seconds = self.seconds.get(row).zip(self.visitors.get(row));
@@ -254,10 +258,13 @@ impl Segment {
         let rows =
             usize::try_from(rows).ok().filter(|rows| *rows <= bytes.len()).ok_or(SegmentError::CutOff)?;
         let (time, kind, visitor) = (reader.text()?, reader.text()?, reader.text()?);
+        // A column of form 0 is empty in each row, which is what an older sender means by leaving
+        // it out.
         let mut dimensions = [const { Vec::new() }; Dimension::COUNT].map(|_: Vec<u8>| vec![0]);
         for column in dimensions.iter_mut().take(count) {
             *column = reader.text()?.to_vec();
         }
+        // Bytes that are left mean that the text is of another form.
         reader.end()?;
         let columns =
             Columns { time: time.to_vec(), kind: kind.to_vec(), visitor: visitor.to_vec(), dimensions };

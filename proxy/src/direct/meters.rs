@@ -104,6 +104,8 @@ impl Meters {
     ) -> MeterStep {
         let now = self.now();
         let (step, tier, secret_id) = self.caches.with(key, now, |cache| {
+            // Before the decision: a limit that was lowered or a key that was revoked counts from
+            // this call on.
             learn(cache, key, record);
             let step = cache.call_priced(key, tool, units, now);
             (step, cache.tier(key), cache.secret_id(key))
@@ -168,7 +170,11 @@ impl Meters {
         });
         let message = Message::Read(self.with_record(&request));
         let reply = self.queue.send(key.id, message, Instant::now()).await;
+        // A reply of another kind is one to another message. What it says must not be shown for
+        // this key.
         let Ok((_, Reply::Read(snapshot))) = reply else { return Err(unavailable()) };
+        // The read carried what the cache had to report, which would be sent again without the
+        // response.
         self.with(key, |cache, now| cache.handle_response(&request, sent, &snapshot.response, now));
         match snapshot.response.verdict {
             Verdict::Refuse(fault) => Err(fault.into()),
@@ -241,6 +247,7 @@ pub(super) fn unavailable() -> Problem {
 fn learn(cache: &mut LeaseCache, key: &VerifiedKey, record: Option<&KeyRecord>) {
     let known = cache.record().map(|record| record.version);
     match record {
+        // The cache may have learned a newer one from its meter than this proxy has read.
         Some(record) if known.is_none_or(|known| known < record.version) => cache.learn(record.clone()),
         None if known.is_none() && !key.is_named => cache.learn(KeyRecord::provisional(key)),
         Some(_) | None => {}

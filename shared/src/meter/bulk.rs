@@ -160,6 +160,8 @@ impl BulkRequest {
     /// Returns an error if it is not one.
     pub fn from_json(text: &[u8]) -> Result<Self, BulkError> {
         #[derive(Deserialize)]
+        // Fields are read apart and checked by `new`, so that no request with another key's message
+        // exists.
         struct Written {
             asks: Vec<WrittenAsk>,
         }
@@ -249,6 +251,8 @@ impl BulkReplies {
     pub fn from_json(text: &[u8], asks: usize) -> Result<Self, BulkError> {
         let read: Self = read(text)?;
         match read.replies.len() {
+            // Replies belong to asks by their order alone. One too few, and each key after it gets
+            // another's verdict.
             count if count == asks => Ok(read),
             count => Err(BulkError::Replies { count, expected: asks }),
         }
@@ -270,6 +274,8 @@ impl From<Reply> for BulkReply {
     fn from(reply: Reply) -> Self {
         Self::Reply(match reply {
             Reply::Ask(mut response) => {
+                // The holder's name and address are of no use outside, and must not lie in the
+                // memory of each proxy.
                 response.record = response.record.map(|record| record.public());
                 Reply::Ask(response)
             }

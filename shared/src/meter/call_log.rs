@@ -82,6 +82,8 @@ impl CallLog {
     ) -> impl Iterator<Item = CallRow> + use<> {
         let arrived = Arrived { record, since: oldest(now), now };
         self.failed.dropped = self.failed.dropped.saturating_add(batch.dropped);
+        // All failures are kept, and only a sample of the others: they are what the log is read
+        // for.
         self.failed.add(&batch.failed, 1, &arrived);
         self.succeeded.add(&batch.succeeded, batch.one_of(), &arrived);
         let failed = self.failed.take_full().map(|row| CallRow { number: row.number * 2, ..row });
@@ -117,6 +119,8 @@ impl Tail {
         if self.calls.len() < Self::FULL {
             return None;
         }
+        // The number of the row must outlive what it counts, or the next row would overwrite the
+        // first.
         let Self { rows, calls, dropped } = std::mem::take(self);
         self.rows = rows.saturating_add(1);
         Some(CallRow { number: rows, calls, dropped })

@@ -109,6 +109,7 @@ impl Message {
     /// Returns the text of a [`Message::InSession`] with a message that is written already, so that the worker needs no
     /// copy of it.
     pub fn in_session(session: SessionId, message: &str) -> String {
+        // A session's text has nothing to escape, and the message is JSON already.
         format!(r#"{{"in_session":{{"session":"{session}","message":{message}}}}}"#)
     }
 
@@ -124,6 +125,8 @@ impl Message {
             | Self::Attempt(_)
             | Self::Session(_)
             | Self::InSession { .. } => true,
+            // A request for a call or a lease changes what is left, and must be stored before its
+            // reply.
             Self::Ask(request) => !request.want && request.rate == 0,
             Self::Change { .. } | Self::Stored { .. } | Self::Issue(_) => false,
         }

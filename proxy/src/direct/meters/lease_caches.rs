@@ -58,6 +58,7 @@ impl LeaseCaches {
         step: impl FnOnce(&mut LeaseCache) -> T,
     ) -> T {
         self.shard(&key.id, |shard| {
+            // Before the entry, or the new one would be among those that are evicted.
             shard.make_room(&key.id, now);
             let entry = match shard.entries.entry(key.id) {
                 hash_map::Entry::Occupied(entry) => entry.into_mut(),
@@ -65,6 +66,8 @@ impl LeaseCaches {
             };
             (entry.key, entry.used_at) = (*key, now);
             let result = step(&mut entry.cache);
+            // After each step, whatever it was: one that left something to report without a moment
+            // would keep it until the key calls again.
             entry.schedule(&mut shard.due);
             result
         })
@@ -114,6 +117,7 @@ impl LeaseCaches {
     }
 
     fn shard<T>(&self, id: &KeyId, work: impl FnOnce(&mut Shard) -> T) -> T {
+        // Ids are random, so each byte spreads keys evenly.
         let [.., place] = *id.as_bytes();
         match self.shards.get(usize::from(place)) {
             Some(shard) => work(&mut shard.lock()),
@@ -147,6 +151,8 @@ impl Shard {
         entries.retain(|id, entry| {
             let kept = keep(entry);
             if !kept && let Some(at) = entry.due {
+                // The set would grow with each cache that is evicted, and find none when its turn
+                // comes.
                 due.remove(&(at, *id));
             }
             kept
@@ -177,6 +183,8 @@ impl Entry {
     fn schedule(&mut self, all: &mut BTreeSet<(UnixMillis, KeyId)>) {
         let Some(at) = self.cache.flush_at() else { return };
         if self.due.is_none_or(|due| at < due) {
+            // One entry for each cache: a second one would stay in the set after the cache has
+            // gone.
             if let Some(due) = self.due.replace(at) {
                 all.remove(&(due, self.key.id));
             }

@@ -80,12 +80,15 @@ pub(super) async fn work(config: ValkeyConfig, lane: LaneEnd, connected: mpsc::U
         };
         tokio::select! {
             received = jobs.recv_many(&mut batch, MAX_BATCH) => match received {
+                // All senders are gone, so the process exits.
                 0 => return,
                 _ => batch.drain(..).for_each(|job| lane.add(job)),
             },
             Some(outcome) = lane.exchanges.next() => lane.end(outcome),
             () = gathered => {}
         }
+        // After each event and not only after the time: with nothing in flight, a message goes out
+        // at once.
         lane.begin().await;
     }
 }
@@ -122,11 +125,13 @@ impl Lane {
 
     /// Begins what is due.
     async fn begin(&mut self) {
+        // First: these callers have waited the longest.
         let again = mem::take(&mut self.conflicts);
         self.send(again).await;
         if self.exchanges.is_empty() || self.begun.elapsed() >= GATHER {
             let groups = self.ready.drain().filter_map(|(id, jobs)| Group::new(id, jobs)).collect::<Vec<_>>();
             for group in &groups {
+                // Before the exchange: what comes meanwhile for the same key waits for its end.
                 self.busy.insert(group.id(), Vec::new());
             }
             self.begun = Instant::now();
@@ -147,6 +152,7 @@ impl Lane {
             }
             Err(error) => {
                 for group in groups {
+                    // Or the key would wait for the end of an exchange that has not begun.
                     self.free(&group.id());
                     group.fail(&error);
                 }

@@ -46,6 +46,7 @@ impl ResponseSender {
         match &mut self.state {
             State::Head(respond, _) => respond.poll_reset(context).map(|_reason| ()),
             State::Body(sending) => sending.poll_reset(context),
+            // h2 has no stream left to ask. Pending would wait for a reset that cannot come.
             State::Done | State::Failed => Poll::Ready(()),
         }
     }
@@ -57,9 +58,12 @@ impl ResponseSender {
             match self.poll_take(context, rest) {
                 Poll::Ready(Ok(more)) => taken += more,
                 Poll::Ready(Err(error)) => {
+                    // What follows would be sent as if nothing was missing.
                     self.state = State::Failed;
                     return Poll::Ready(Err(error));
                 }
+                // Bytes that were taken must be reported. The waker stays registered, and the next
+                // write asks again.
                 Poll::Pending => return if taken > 0 { Poll::Ready(Ok(taken)) } else { Poll::Pending },
             }
         }
@@ -92,6 +96,8 @@ impl ResponseSender {
         if let State::Body(sending) = &mut self.state {
             match sending.finish() {
                 Ok(()) if sending.is_done() => self.state = State::Done,
+                // A length or a last chunk is still missing: the body stays open, and the stream is
+                // reset when it is dropped.
                 Ok(()) => {}
                 Err(_) => self.state = State::Failed,
             }
@@ -104,6 +110,7 @@ impl ResponseSender {
                 let taken = head::take(head, bytes);
                 if head::is_complete(head) {
                     self.send_head()?;
+                // A response whose head never ends would be collected without bound.
                 } else if head.len() > head::MAX_HEAD {
                     return Poll::Ready(Err(malformed("the head of the response is too large")));
                 }
@@ -123,6 +130,7 @@ impl ResponseSender {
 
     /// Sends the head.
     fn send_head(&mut self) -> io::Result<()> {
+        // Failed until the end: an error on the way must leave no half of a head to go on with.
         let State::Head(mut respond, head) = std::mem::replace(&mut self.state, State::Failed) else {
             return Ok(());
         };

@@ -104,7 +104,9 @@ impl Sending {
             Next::Size(size, over) => {
                 match (first, char::from(first).to_digit(16)) {
                     (b'\n', _) if *size == 0 => self.next = Next::Trailers(0),
+                    // Two more for the line end behind the chunk, which is not sent.
                     (b'\n', _) => self.next = Next::Chunk(size.saturating_add(2)),
+                    // Digits of an extension are none of the size (RFC 9112, section 7.1.1).
                     (_, Some(digit)) if !*over => *size = size.saturating_mul(16) + u64::from(digit),
                     _ => *over = true,
                 }
@@ -174,6 +176,8 @@ fn poll_send(
         }
     };
     let now = bytes.get(..wanted.min(capacity)).unwrap_or(bytes);
+    // With the last bytes: an empty frame for the end alone would cost each response one more
+    // frame.
     let end = ends && now.len() as u64 == left;
     send.send_data(Bytes::copy_from_slice(now), end).map_err(io::Error::other)?;
     Poll::Ready(Ok(now.len()))

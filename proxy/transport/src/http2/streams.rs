@@ -78,6 +78,7 @@ impl Streams {
     /// many.
     pub(super) fn open(self: &Arc<Self>, bytes: usize) -> Option<StreamSlot> {
         self.opened.fetch_add(1, Ordering::Relaxed);
+        // Made before the bytes are held, so that a refusal releases it too.
         let slot = StreamSlot {
             in_flight: InFlight::new(self),
             is_reset: AtomicBool::new(false),
@@ -140,6 +141,7 @@ impl Streams {
             false => UNVERIFIED_BYTES,
         };
         let more = |held: usize| held.checked_add(bytes).filter(|held| *held <= max);
+        // One step: two streams that look first and add then would both pass.
         let added = self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
         if !added {
             self.record_exceeded(Limit::Http2HeldBytes);

@@ -139,6 +139,7 @@ impl FrameReader {
     fn frame(&mut self, header: [u8; HEADER]) -> Next {
         let [a, b, c, kind, flags, d, e, f, g] = header;
         let length = usize::try_from(u32::from_be_bytes([0, a, b, c])).unwrap_or(usize::MAX);
+        // The highest bit is reserved and ignored (RFC 9113, section 4.1).
         let stream = u32::from_be_bytes([d & 0x7f, e, f, g]);
         let fragment = Fragment { stream, length, padding: 0, is_last: flags & FLAG_END_HEADERS != 0 };
         match kind {
@@ -155,6 +156,7 @@ impl FrameReader {
                     false => Next::block(priority, fragment),
                 }
             }
+            // It has neither padding nor priority (RFC 9113, section 6.10).
             CONTINUATION => Next::Fragment(fragment),
             _ => Next::skipped(length),
         }
@@ -166,12 +168,16 @@ impl FrameReader {
         if fragment.length > 0 {
             return;
         }
+        // Padding stands behind the block and is none of it.
         self.next = Next::skipped(fragment.padding);
         if fragment.is_last {
+            // A client opens streams with growing numbers (RFC 9113, section 5.1.1).
             let is_trailers = fragment.stream <= self.newest;
             if is_trailers && self.blocks.has_pseudo() {
                 self.malformed.add(fragment.stream);
             }
+            // Only once the block has ended, or the continuation of a request would pass for
+            // trailers.
             self.newest = self.newest.max(fragment.stream);
         }
     }

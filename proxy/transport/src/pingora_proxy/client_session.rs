@@ -89,6 +89,8 @@ impl<P: Phases> Session for ClientSession<P> {
 
     async fn response_duplex_vec(&mut self, tasks: Vec<HttpTask>) -> Result<bool> {
         let taken = self.with(|exchange| exchange.take_response(tasks)).ok_or_else(aborted)?;
+        // A response that failed is written as far as it came, and the error is returned after
+        // that.
         let is_over = *taken.as_ref().unwrap_or(&false);
         poll_fn(|context| {
             let polled = self.with(|exchange| exchange.poll_response(context, is_over));
@@ -128,6 +130,7 @@ impl<P: Phases> Session for ClientSession<P> {
     async fn shutdown(&mut self, _code: u32, _context: &str) {}
 
     fn is_body_done(&mut self) -> bool {
+        // Without the exchange nothing more can come.
         self.with(|exchange| exchange.is_body_done()).unwrap_or(true)
     }
 
@@ -143,6 +146,8 @@ impl<P: Phases> Session for ClientSession<P> {
     }
 
     async fn read_body_or_idle(&mut self, no_body_expected: bool) -> Result<Option<Bytes>> {
+        // Pingora calls this while it waits for the response: the body must go on meanwhile, or a
+        // server that reads all of it before it responds would never do so.
         if !no_body_expected && !self.is_body_done() {
             return self.read_body_bytes().await;
         }

@@ -184,6 +184,8 @@ impl<P: Phases> Exchange<P> {
     pub(super) fn poll_unwatched(&mut self, context: &mut Context<'_>) -> Poll<ExchangeError> {
         let Some(forward) = self.forward.as_ref().filter(|_| !self.is_watched) else { return Poll::Pending };
         let closed = match forward.is_running {
+            // While an attempt runs, what the client sends belongs to the upload, so nothing may be
+            // read here.
             true => self.client.poll_closed_unread(context, forward.must_finish()),
             false if self.outcome.is_some() || forward.refusal.is_some() => Poll::Pending,
             false => self.client.poll_closed(context, false),
@@ -196,8 +198,10 @@ impl<P: Phases> Exchange<P> {
 
     /// Waits until the client leaves or a timeout expires, while the upstream responds.
     pub(super) fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        // Pingora has polled the session in this turn, so nothing else need look for the client.
         self.is_watched = true;
         let is_over = self.forward.as_ref().is_none_or(|forward| forward.download.is_over);
+        // A client that has the whole response may close, which is no failure.
         let must_finish = is_over || self.forward.as_ref().is_some_and(Forward::must_finish);
         if self.client.poll_closed(context, must_finish).is_ready() {
             self.fail_client();
@@ -269,6 +273,7 @@ impl<P: Phases> Exchange<P> {
         let Self { phases, client, record, call, forward, outcome, .. } = self;
         let (Some(forward), Some(call)) = (forward, call) else { return false };
         forward.is_running = false;
+        // The deadline of this attempt must not end the next one.
         forward.deadline.disarm();
         let (status, sent) = (forward.download.status, forward.download.sent_bytes());
         if status != 0 {
@@ -286,6 +291,8 @@ impl<P: Phases> Exchange<P> {
         let is_processed = forward.is_http2 && was_processed(record, forward.request.is_idempotent);
         let failed = FailedAttempt {
             error,
+            // A connection that was idle may have been closed by the server before it read
+            // anything, so the request is sent again. Not if it was surely received.
             was_idle: forward.was_idle && !is_processed,
             is_replayable: forward.upload.is_replayable(),
         };
@@ -310,6 +317,7 @@ impl<P: Phases> Exchange<P> {
         let mut request = forward.request;
         if forward.upload.is_begun {
             client.unread(forward.upload.leftover());
+            // What the upload has read is no longer on the connection, so only the rest is drained.
             request = request.after_read(forward.upload.body.is_over());
         }
         *outcome = Some(refuse(phases, client, call, record, &problem, request).await);
@@ -317,6 +325,7 @@ impl<P: Phases> Exchange<P> {
 
     /// Logs the request.
     pub(super) fn log(&mut self) {
+        // A request has one line, whoever ends it.
         if std::mem::replace(&mut self.is_logged, true) {
             return;
         }
@@ -337,6 +346,7 @@ impl<P: Phases> Exchange<P> {
     /// Does the same for an exchange that cannot be retried.
     pub(super) fn fail_finally(&mut self, error: ExchangeError) {
         if let Some(forward) = &mut self.forward {
+            // Without what was kept, the call counts as not replayable.
             forward.upload.kept = None;
         }
         self.fail(error);
@@ -349,6 +359,8 @@ impl<P: Phases> Exchange<P> {
         };
         // Bytes beyond the body are the next request's.
         self.client.unread(upload.leftover());
+        // If the upstream responded early, the rest of the body is still on the connection, and
+        // would be read as the next request.
         let is_whole = upload.body.is_over() && download.delimiter != BodyDelimiter::Close;
         let next = Next::after_response(download.close, is_whole, request.max_body);
         Outcome { status: download.status, sent: download.sent_bytes(), next }

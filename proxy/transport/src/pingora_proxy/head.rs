@@ -74,13 +74,17 @@ fn write_request<P: Phases>(
 ) -> Result<RequestHeader> {
     let method = Method::from_bytes(raw.method.as_bytes()).or_err(ErrorType::InvalidHTTPHeader, "method")?;
     let mut header = RequestHeader::build(method, b"/", Some(16))?;
+    // Whatever the client speaks: a proxy sends its own version (RFC 9112, section 2.3).
     header.set_version(Version::HTTP_11);
     let mut writer =
         RequestWriter { header, raw, bytes, copies: BytesMut::with_capacity(COPIES), fault: None };
+    // The framing follows, from here alone: a second length would let a server read one request as
+    // two (RFC 9112, section 11.2).
     phases.upstream_request_filter(call, record, &mut writer);
     match body_header(raw, body) {
         BodyHeader::None => {}
         BodyHeader::ContentLength(length) => writer.write_header_fmt("content-length", length),
+        // The coding is that of this hop, whatever the client has sent (RFC 9112, section 6.1).
         BodyHeader::Chunked => writer.write_header("transfer-encoding", b"chunked"),
     }
     writer.fault.map_or(Ok(writer.header), Err)
@@ -158,6 +162,7 @@ impl RequestWriter<'_, '_> {
 
     fn note(&mut self, result: Result<()>) {
         if let Err(error) = result {
+            // The first fault names the cause; the others follow from it.
             self.fault.get_or_insert(error);
         }
     }
@@ -191,6 +196,7 @@ impl UpstreamRequest for RequestWriter<'_, '_> {
         // Only then, because a tool must get the query as the client has written it.
         let set = set.or_else(|_| self.header.set_raw_path(escape(&target).as_bytes()));
         self.note(set);
+        // Slices of the head, without a copy: most headers are passed on as they are.
         for (name, value) in forwarded(self.raw).filter(|(name, _)| keep(name)) {
             self.append(self.bytes.slice_ref(name.as_bytes()), self.bytes.slice_ref(value));
         }

@@ -20,6 +20,7 @@ pub(super) struct Group {
 impl Group {
     /// Returns the group of the messages for which someone waits; `None` if there are none.
     pub(super) fn new(id: KeyId, jobs: Vec<Job>) -> Option<Self> {
+        // A call that gave up got a refusal, and must not be counted after that.
         let waited = jobs.into_iter().filter(|job| !job.is_abandoned());
         let (messages, waiters): (Vec<_>, Vec<_>) = waited.map(|job| (job.message, job.waiter)).unzip();
         let group = Self { id, ask: Ask::new(fastrand::u64(..), messages), waiters, found: None };
