@@ -54,12 +54,16 @@ pub fn decode(text: &[u8], bytes: &mut [u8]) -> Option<()> {
         rest = tail;
         let mut value = 0u64;
         for &digit in digits {
+            // Eleven digits can be more than eight bytes. Wrapped, two texts would mean the same
+            // bytes.
             value = value.checked_mul(62)?.checked_add(u64::from(digit_value(digit)?))?;
         }
         for byte in block.iter_mut().rev() {
             *byte = (value & 0xff) as u8;
             value >>= 8;
         }
+        // The same for shorter blocks: each value has one text, and a changed one is another value
+        // or none.
         if value != 0 {
             return None;
         }

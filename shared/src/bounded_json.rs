@@ -140,6 +140,7 @@ impl BoundedJson {
         fill: impl FnOnce(&mut Self) -> Result<(), E>,
     ) -> Result<(), E> {
         self.begin()?;
+        // Whoever reads it calls itself for each level.
         if self.levels == self.bounds.levels {
             return Err(Full::Levels.into());
         }
@@ -170,10 +171,12 @@ impl BoundedJson {
 
     /// Writes what has no other value in it.
     fn plain<T: serde::Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Full> {
+        // Written through, because escapes can make a text six times as long.
         serde_json::to_writer(Unbuffered(self), value).map_err(|_| Full::Bytes)
     }
 
     fn push(&mut self, bytes: &[u8]) -> Result<(), Full> {
+        // Before it is added, so that the text never grows beyond its bound.
         if bytes.len() > self.bounds.bytes - self.text.len() {
             return Err(Full::Bytes);
         }

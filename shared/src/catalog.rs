@@ -53,6 +53,8 @@ impl Catalog {
             paths.extend(description.paths.clone());
             schemas.extend(description.schemas.clone());
         }
+        // Last, because it is the gateway's own. The schemas of tools have a prefix and cannot have
+        // this name.
         schemas.insert("Problem".to_owned(), problem_schema());
         Self(json!({
             "openapi": "3.1.0",
@@ -78,6 +80,7 @@ impl Catalog {
 
     /// Reads what a proxy composed. Returns `None` if it is no description, or longer than all tools' together.
     pub fn from_json(text: &str) -> Option<Self> {
+        // Before it is parsed: a document of JSON takes many times its size in memory.
         if text.len() > MAX_COMPOSED {
             return None;
         }

@@ -130,6 +130,7 @@ impl Fields {
         })?;
         let mut inner = Self::of(members);
         let value = read(&mut inner);
+        // A value of faulty members must not be used, though it is there.
         self.absorb(&pointer(name), inner).then_some(value)
     }
 
@@ -246,6 +247,7 @@ impl Fields {
 
     /// Returns every error, those of unknown members among them.
     fn into_errors(mut self) -> Vec<FieldError> {
+        // What nobody has taken is unknown. Ignored, a misspelled field would seem to be set.
         for name in std::mem::take(&mut self.members).into_iter().map(|(name, _)| name) {
             let detail = self.unknown(&name);
             self.add_error(&name, detail);
@@ -331,6 +333,7 @@ pub fn line(value: &Value, limit: usize) -> Result<String, LineError> {
     if text.chars().any(char::is_control) {
         return Err(LineError::ControlCharacter);
     }
+    // After the bounds, which are about what was sent.
     match text.trim() {
         "" => Err(LineError::Empty),
         text => Ok(text.to_owned()),
@@ -352,6 +355,7 @@ const fn kind(value: &Value) -> &'static str {
 /// Returns `camelCase` and `kebab-case` as `snake_case`, cut to 64 characters.
 fn snake_case(name: &str) -> String {
     let mut snake = String::new();
+    // The distance to each known name takes time by the square of the length.
     for c in name.chars().take(64) {
         if c.is_ascii_uppercase() && !snake.is_empty() && !snake.ends_with('_') {
             snake.push('_');
@@ -370,6 +374,7 @@ fn pointer(name: &str) -> String {
             '~' => pointer.push_str("~0"),
             '/' => pointer.push_str("~1"),
             c if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') => pointer.push(c),
+            // The name is the client's own, and must not bring control characters into a problem.
             _ => pointer.push('?'),
         }
     }
@@ -409,6 +414,8 @@ impl<'de> Visitor<'de> for MembersVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<UniqueMembers, A::Error> {
         let mut members = Map::new();
         while let Some((name, UniqueValue(value))) = access.next_entry::<String, UniqueValue>()? {
+            // Programs differ on which of two members counts (RFC 8259, section 4), so a check in
+            // front of the gateway could see another value.
             if members.insert(name, value).is_some() {
                 return Err(A::Error::custom("a member twice"));
             }

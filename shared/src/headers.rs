@@ -84,12 +84,15 @@ pub fn is_event_stream(content_type: &str) -> bool {
 /// may be sent, so that a page can read why a request was refused. `Allow` names the methods that
 /// the path takes, if it is known, and `Accept-Patch` the types of a `PATCH` (RFC 5789, section 3.1).
 pub fn preflight(methods: Methods) -> Vec<Header> {
+    // A path that nobody knows has no methods, and an empty `Allow` would say that it has none at
+    // all.
     let allow = (!methods.is_empty()).then(|| ("allow".into(), methods.allow().into()));
     let patch = methods.contains(Method::Patch).then_some(header(ACCEPT_PATCH));
     let every = Method::ALL.map(Method::as_str).join(", ");
     let headers = [
         ("access-control-allow-methods".into(), every.into()),
         header(("access-control-allow-headers", ALLOWED_HEADERS)),
+        // Browsers ask before each call otherwise, and each question costs a round trip.
         header(("access-control-max-age", "86400")),
     ];
     allow.into_iter().chain(patch).chain(headers).collect()

@@ -42,6 +42,7 @@ const fn digit(value: u8) -> u8 {
 const fn value(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
+        // Lower case alone, so that an id has one text.
         b'a'..=b'f' => Some(digit - b'a' + 10),
         _ => None,
     }

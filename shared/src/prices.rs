@@ -108,6 +108,7 @@ impl Price {
     /// assert_eq!(price.cost(Some("61")), Cost { units: 60, reported: Some(61) });
     /// ```
     pub fn cost(self, reported: Option<&str>) -> Cost {
+        // Digits alone: a sign or a point is no number of units, and `parse` would take `+5`.
         let digits = reported.map(str::trim).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
         let units = digits.and_then(|text| text.parse::<u64>().ok());
         let most = self.most();
@@ -154,6 +155,7 @@ impl Prices {
     pub fn of(&self, tool: Tool, action: Action<'_>) -> Price {
         let Some((_, actions)) = self.0.iter().find(|(own, _)| *own == tool) else { return Price::FREE };
         let named = |name: &str| actions.iter().find(|(own, _)| own == name).map(|(_, price)| *price);
+        // The exact name first, whatever the order in the list.
         named(action.as_str()).or_else(|| named(ANY_ACTION)).unwrap_or(Price::FREE)
     }
 
@@ -206,6 +208,7 @@ fn read_price(value: &Value) -> Option<Price> {
     };
     match value.as_object() {
         None => units(value).map(Price::Fixed),
+        // A second member would be a condition that nobody reads.
         Some(members) if members.len() == 1 => members.get(AT_MOST).and_then(units).map(Price::AtMost),
         Some(_) => None,
     }

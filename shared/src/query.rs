@@ -43,6 +43,8 @@ pub fn parameters_with_lists(
         match found.iter_mut().find(|(other, _)| *other == name) {
             Some((_, values)) if is_list(name) => *values = format!("{values},{value}").into(),
             Some(_) => {
+                // Programs differ on which of two counts, so a check and a use could see another
+                // one.
                 return Err(faulty(format!("the parameter `{}` of the query comes twice", shown(name))));
             }
             None => found.push((name, value)),

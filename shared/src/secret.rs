@@ -73,6 +73,7 @@ impl MacKey {
     }
 
     fn run(&self, parts: &[&[u8]]) -> Hmac<Sha256> {
+        // The key is prepared once. Each signature begins with a copy of that state.
         let mut mac = self.0.clone();
         for part in parts {
             mac.update(part);
@@ -106,6 +107,7 @@ impl MacKeys {
         let mut values = text.split(',').map(Self::parse_one);
         let current = values.next().unwrap_or(Err(SecretError::Empty))?;
         let previous = values.next().transpose()?;
+        // With one version for two keys, nobody could tell which one has signed.
         let twice = previous.as_ref().is_some_and(|(version, _)| *version == current.0);
         if twice || values.next().is_some() {
             return Err(SecretError::BadList);

@@ -25,6 +25,7 @@ impl<'a> Address<'a> {
             "http" => false,
             _ => return None,
         };
+        // Each of the three ends it (RFC 3986, section 3.2).
         let authority = rest.split(['/', '?', '#']).next().filter(|authority| !authority.is_empty())?;
         let (base, target) = url.split_at_checked(scheme.len() + "://".len() + authority.len())?;
         let target = if target.is_empty() { "/" } else { target };
@@ -41,6 +42,7 @@ impl<'a> Address<'a> {
     /// Returns the host, without a port.
     pub fn host(&self) -> &'a str {
         match self.authority.rsplit_once(':') {
+            // Without a port, what follows the last colon of an IPv6 address ends with a bracket.
             Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
             _ => self.authority,
         }

@@ -136,6 +136,7 @@ pub fn read_push(
         return Ok((Some(format!("standard {}", short(id))), own(&request.body, rules)?));
     }
     if let Some(signature) = request.header(SHOPIFY_SIGNATURE) {
+        // Before the body is read: nothing of an unsigned text is parsed.
         check(SHOPIFY_SIGNATURE, signature, secret, &request.body)?;
         return Ok((name("shopify", SHOPIFY_ID), shopify(request, settings, rules.currency)?));
     }
@@ -149,11 +150,13 @@ pub fn read_push(
 /// Checks the HMAC-SHA256 of a body under a secret, both as a shop has them.
 fn check(header: &'static str, signature: &str, secret: &str, body: &str) -> Result<(), PushError> {
     let expected = MacKey::from_bytes(secret.as_bytes()).sign(&[body.as_bytes()]);
+    // Text that is no Base64 is a signature of nothing, and fails below like any other.
     let given = STANDARD.decode(signature.trim()).unwrap_or_default();
     if equal(&expected, &given) { Ok(()) } else { Err(PushError::Mismatch { header }) }
 }
 
 fn own(body: &str, rules: PriceRules<'_>) -> Result<Pushed, PushError> {
+    // A signed push without a body says that something changed.
     if body.trim().is_empty() {
         return Ok(Pushed::Ping);
     }

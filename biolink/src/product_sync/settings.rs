@@ -74,6 +74,7 @@ impl SourceSettings {
         let order = fields.nullable("sort", parse_order).unwrap_or_default();
         let max_items = fields.nullable("max_items", parse_count).unwrap_or(MAX_ITEMS);
         let push = fields.nullable_object("push", |push| {
+            // What a read has shown may be sent back.
             push.ignore(&["url", "secret", "sealed"]);
             push.nullable("enabled", |value| {
                 value.as_bool().ok_or_else(|| TypeError::new("true or false", value))
@@ -83,6 +84,7 @@ impl SourceSettings {
             || url.as_deref().is_some_and(|url| {
                 url.split(['?', '#']).next().is_some_and(|path| path.ends_with("/products.json"))
             });
+        // Found here and not at each run: no price could be shown.
         if is_shopify && currency.is_none() {
             fields.add_error(
                 "currency",

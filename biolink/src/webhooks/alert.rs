@@ -77,6 +77,7 @@ impl AlertEvent {
     pub fn id(&self) -> String {
         match self {
             Self::Key { id, alert } => alert.id(*id),
+            // By the day: a circuit that opens and closes would send an alert each time.
             Self::Webhook { id, at, disabled: None, .. } => format!("{id}:{}:failing", at.day().0),
             Self::Webhook { id, at, disabled: Some(_), .. } => format!("{id}:{}:disabled", at.0),
         }

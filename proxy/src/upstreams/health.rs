@@ -52,10 +52,12 @@ impl HealthState {
     pub(super) fn after(self, evidence: Evidence, thresholds: &ProbeConfig) -> Self {
         let (passes, failures) = match evidence {
             Evidence::ProbePassed => (self.passes.saturating_add(1), 0),
+            // Failures must be consecutive, and so must passes: a server that does both is neither.
             Evidence::ProbeFailed | Evidence::ConnectFailed => (0, self.failures.saturating_add(1)),
         };
         let health = match self.health {
             Health::Unknown if passes > 0 => Health::Healthy,
+            // One failure is enough before the first pass: nothing speaks for the server yet.
             Health::Unknown => Health::Unhealthy,
             Health::Healthy if failures >= thresholds.fall => Health::Unhealthy,
             Health::Unhealthy if passes >= thresholds.rise => Health::Healthy,

@@ -61,6 +61,7 @@ impl ResponseTimes {
 
     /// Returns the median, or `None` if fewer than four times are known.
     pub(super) fn median(&self) -> Option<u32> {
+        // A copy, because finding the median sorts it.
         let mut times = self.times;
         let known = times.get_mut(..self.recorded.min(WINDOW)).filter(|known| known.len() >= MIN_TIMES)?;
         upper_median(known)

@@ -89,6 +89,7 @@ impl Upstream {
     ) -> Self {
         let name = config.identity(address);
         let connector = settings.tls.connector(&config.host, settings.http2);
+        // A reload must not forget what is unhealthy, ejected or in flight.
         let state = before.map_or_else(|| Arc::new(SharedState::new()), |before| Arc::clone(&before.state));
         let authority = config.to_string();
         let target = address.map(|address| {

@@ -51,11 +51,14 @@ impl ToolDescription {
     /// Returns an error if it is not a description with an action, has references that lead
     /// nowhere, is too large, or has hidden characters where leaving them out would change a call.
     pub fn parse(tool: Tool, prefix: &str, text: &str) -> Result<Self, DescriptionError> {
+        // Before it is parsed: a document of JSON takes many times its size in memory.
         if text.len() > MAX_DESCRIPTION {
             return Err(DescriptionError::TooLarge(text.len()));
         }
         let document: Value = serde_json::from_str(text).map_err(not_json)?;
         let version = document.get("openapi").and_then(Value::as_str).unwrap_or_default();
+        // Version 2 has other places for bodies and schemas, which would be read as no action at
+        // all.
         if !(version.starts_with("3.0") || version.starts_with("3.1")) {
             return Err(DescriptionError::Version(excerpt(version, 20)));
         }
@@ -102,6 +105,7 @@ struct PathItem<'a> {
 fn items<'a>(document: &'a Value, prefix: &str) -> Vec<PathItem<'a>> {
     let paths = document.get("paths").and_then(Value::as_object).into_iter().flatten();
     let items = paths.filter_map(|(path, item)| {
+        // A slash after the prefix: `/tools` must not take the paths of `/toolsets`.
         let segment = path.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('/'));
         let action = segment.and_then(Action::parse)?;
         let operations = [CallMethod::Get, CallMethod::Post].into_iter().filter_map(|method| {
@@ -206,9 +210,12 @@ fn write_parameters<'a>(
         let id = (text("in"), text("name"));
         let reaches = match id.0 {
             "query" => !id.1.is_empty(),
+            // A header that the gateway does not pass on would be promised in vain.
             "header" => !id.1.is_empty() && reaches_tool(id.1),
             _ => false,
         };
+        // Those of the operation come first and take the place of those of its path (OpenAPI,
+        // Operation Object).
         if reaches && names.insert(id) {
             kept.push(parameter);
         }

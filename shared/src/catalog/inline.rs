@@ -90,6 +90,7 @@ impl<'a> Inliner<'a> {
         let all = self.document.pointer("/components/schemas");
         let mut written = BTreeSet::new();
         while let Some(name) = self.needed.pop_first() {
+            // Schemas may refer to each other, or to themselves.
             if !written.insert(name) {
                 continue;
             }
@@ -120,6 +121,7 @@ impl<'a> Inliner<'a> {
                 .filter(|_| reference.len() <= MAX_REFERENCE)
                 .and_then(|pointer| self.document.pointer(pointer));
             value = target.ok_or_else(|| DescriptionError::Reference(shown(reference)))?;
+            // References that lead to each other would be followed forever.
             if *depth == MAX_DEPTH {
                 return Err(DescriptionError::Circle(shown(reference)));
             }
@@ -191,6 +193,7 @@ impl<'a> Inliner<'a> {
         let is_nullable = members.get("nullable") == Some(&Value::Bool(true));
         let has_type = members.get("type").is_some_and(Value::is_string);
         if !is_nullable || has_type {
+            // With one type, null is a second type. Without one, it takes a choice of two schemas.
             return json.object(|json| self.modern(json, members, is_nullable, depth));
         }
         json.object(|json| {
@@ -216,6 +219,7 @@ impl<'a> Inliner<'a> {
             let name = match name.as_str() {
                 "nullable" | "exclusiveMinimum" | "exclusiveMaximum" if is_bool(name) => continue,
                 "discriminator" if value.get("propertyName").is_some_and(Value::is_string) => continue,
+                // In 3.0 it is a flag beside the bound, and in 3.1 the bound itself.
                 "minimum" if excludes("exclusiveMinimum") => "exclusiveMinimum",
                 "maximum" if excludes("exclusiveMaximum") => "exclusiveMaximum",
                 name => name,
@@ -230,6 +234,7 @@ impl<'a> Inliner<'a> {
                     values.iter().try_for_each(|value| json.value(value))?;
                     if values.contains(&Value::Null) { Ok(()) } else { json.value(&Value::Null) }
                 })?,
+                // An example is a value: a member `$ref` in it refers to nothing.
                 (name, data) if DATA.contains(&name) => json.value(data)?,
                 ("examples", data @ Value::Array(_)) => json.value(data)?,
                 (name, value) if NAMED.contains(&name) => {

@@ -89,6 +89,7 @@ impl<'de> Text<'de> {
                     is_escaped = true;
                     self.at += 1;
                 }
+                // Control characters must be escaped (RFC 8259, section 7).
                 0..0x20 => return Err(Fault::malformed()),
                 _ => {}
             }
@@ -97,6 +98,7 @@ impl<'de> Text<'de> {
         if !is_escaped {
             return whole(start, self.at - 1).map(Cow::Borrowed);
         }
+        // Escapes are rare, and their surrogates are easy to get wrong.
         match serde_json::from_str(whole(start - 1, self.at)?) {
             Ok(Value::String(text)) => Ok(Cow::Owned(text)),
             _ => Err(Fault::malformed()),
@@ -123,6 +125,7 @@ impl<'de> Text<'de> {
         }
         if !std::mem::replace(is_first, false) {
             self.take(b',')?;
+            // A comma before the end is not JSON.
             if self.peek() == Some(close) {
                 return Err(Fault::malformed());
             }
@@ -133,6 +136,7 @@ impl<'de> Text<'de> {
     #[inline(never)]
     pub(super) fn open(&mut self, byte: u8) -> Result<(), Fault> {
         self.take(byte)?;
+        // Each level is a call. A text of brackets alone would use up the stack.
         if self.depth >= MAX_DEPTH {
             return Err(Fault::malformed());
         }
@@ -150,6 +154,7 @@ impl<'de> Text<'de> {
 /// Reads a number without a sign, fraction or exponent, as the gateway writes all of its own.
 #[inline(never)]
 pub(super) fn unsigned(text: &str) -> Result<u64, Fault> {
+    // `parse` takes a leading zero or plus, which is no number of JSON (RFC 8259, section 6).
     let is_canonical = text == "0" || text.starts_with(|c| matches!(c, '1'..='9'));
     if is_canonical { text.parse().map_err(|_| Fault::other_type()) } else { Err(Fault::other_type()) }
 }

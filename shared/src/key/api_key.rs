@@ -154,6 +154,7 @@ impl ApiKey {
         let tier_byte = tier.code() | if is_named { NAMED } else { 0 };
         let mut signed = [0; SIGNED];
         fill(&mut signed, &[&[version, tier_byte], &minute.to_be_bytes(), id.as_bytes(), &secret]);
+        // The environment is signed too, or a test key could be written as a live one.
         let tag = mac.sign(&[DOMAIN, env.prefix().as_bytes(), &signed]);
         let mut payload = [0; PAYLOAD];
         fill(&mut payload, &[&signed, &tag]);
@@ -161,6 +162,7 @@ impl ApiKey {
             id,
             is_named,
             issued_tier: tier,
+            // As verifying the text will say it: the payload has whole minutes.
             issued_at: UnixMillis(u64::from(minute) * 60_000),
             secret: SecretHash::of(&secret),
         };
@@ -184,6 +186,7 @@ impl ApiKey {
         let env = KeyEnv::ALL.into_iter().find(|env| covered.starts_with(env.prefix().as_bytes()))?;
         let mut crc = [0; 4];
         base62::decode(checksum, &mut crc)?;
+        // Public, and no protection: it tells a typo from a forgery before any MAC or look-up.
         if u32::from_be_bytes(crc) != crc32fast::hash(covered) {
             return None;
         }
@@ -206,6 +209,7 @@ impl ApiKey {
         let (&[version, tier, m0, m1, m2, m3], rest) = signed.split_first_chunk::<6>()?;
         let (id, secret) = rest.split_first_chunk::<12>()?;
         let parts = [DOMAIN, self.env.prefix().as_bytes(), signed];
+        // Before anything of the payload is used.
         keys.version(version)?.verify(&parts, tag).then_some(())?;
         Some(VerifiedKey {
             id: KeyId::new(*id),

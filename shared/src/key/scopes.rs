@@ -53,6 +53,7 @@ impl Scope {
             Self::AllTools => TOOLS,
             Self::Tool(label) => 1 << label.code(),
             Self::BiolinkRead => BIOLINK_READ,
+            // Whoever may change something sees it in the response, so writing includes reading.
             Self::BiolinkWrite => BIOLINK_READ | BIOLINK_WRITE,
             Self::BiolinkAdmin => BIOLINK_READ | BIOLINK_WRITE | BIOLINK_ADMIN,
             Self::Keys => KEYS,
@@ -61,6 +62,7 @@ impl Scope {
 
     /// Returns the scope whose bit is the lowest of these.
     fn lowest(bits: u32) -> Option<Self> {
+        // The two's complement leaves the lowest bit alone.
         match bits & bits.wrapping_neg() {
             0 => None,
             1 => Some(Self::AllTools),

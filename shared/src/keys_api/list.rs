@@ -157,6 +157,7 @@ impl ListRequest {
     /// Those of [`ListRequest::read`].
     pub fn from_message(message: &str) -> Result<Self, Problem> {
         let (query, from) = message.split_once('\n').unwrap_or_default();
+        // The cursor in the query is still encrypted. Its position comes beside it.
         let (request, _) = Self::read_parameters(Some(query))?;
         Ok(Self { from: Position::parse(from), ..request })
     }
@@ -172,6 +173,7 @@ impl ListRequest {
             .map(|record| (self.sort.position(&record), record))
             .filter(|(at, _)| is_ahead(at))
             .collect();
+        // No two positions are equal, because each has its key's id.
         found.sort_unstable_by(|(one, _), (other, _)| self.sort.compare(one, other));
         // More than are shown, so that the last page has no cursor to an empty one.
         let more = found.len() > limit;
@@ -202,6 +204,7 @@ impl ListRequest {
     }
 
     fn parse_cursor(&self, cursor: &str, keys: &MacKeys) -> Option<Position> {
+        // Before anything is decoded or decrypted.
         let bytes = Some(cursor).filter(|text| text.len() <= MAX_CURSOR)?;
         let bytes = URL_SAFE_NO_PAD.decode(bytes).ok()?;
         let (nonce, sealed) = bytes.split_first_chunk::<24>()?;

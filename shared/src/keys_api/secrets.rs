@@ -65,6 +65,7 @@ impl NewSecret {
 /// error.
 fn read_secret_change(id: SecretId, body: &[u8], now: UnixMillis) -> Result<SecretChange, Problem> {
     let mut fields = Fields::read(body)?;
+    // Before the fields are taken: null takes the expiry away, and nothing leaves it as it is.
     let endless = fields.is_null("expires_at").then_some(None);
     if fields.is_empty() {
         fields.add_object_error("changes nothing; name a field to change");

@@ -85,15 +85,18 @@ impl SecretChange {
         let others = match self {
             Self::Check { scopes, .. } => *scopes,
             Self::Add(secret) => secret.scopes,
+            // The present scopes too: a narrow secret must not take away what a wider one may do.
             Self::Patch { id, scopes, .. } => of(id).and(scopes.unwrap_or(Scopes::NONE)),
             Self::Rotate { id, .. } | Self::Revoke { id } => of(id),
         };
+        // A secret may hand on only what it may do itself, or it could make one that may do more.
         others.with(Scope::Keys)
     }
 
     /// Returns true if what it makes, changes or gives a new text to ends after `until`. A secret that ends then
     /// could otherwise go on as another one.
     pub(super) fn outlives(&self, secrets: &[NamedSecret], until: UnixMillis) -> bool {
+        // A secret without an end outlives each that has one.
         let is_later = |end: Option<UnixMillis>| end.is_none_or(|end| until < end);
         let of =
             |id: &SecretId| secrets.iter().find(|secret| secret.id == *id).map(|secret| secret.expires_at);
@@ -128,6 +131,8 @@ impl SecretChange {
             }
             Self::Rotate { id, hash, grace_ms } => {
                 let secret = find(secrets, *id)?;
+                // A repeated message must not make the new secret its own former one, and lose the
+                // old.
                 if secret.hash != *hash {
                     secret.former = FormerSecret::within(secret.hash, *grace_ms, now);
                     secret.hash = *hash;
@@ -144,6 +149,7 @@ impl SecretChange {
 }
 
 fn add(secrets: &mut Vec<NamedSecret>, added: &NamedSecret) -> Result<(), SecretError> {
+    // A message may arrive twice.
     if secrets.iter().any(|secret| secret.id == added.id) {
         return Ok(());
     }

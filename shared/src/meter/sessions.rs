@@ -35,6 +35,8 @@ impl Sessions {
     /// session that has not ended.
     pub fn receive(&mut self, message: Message, now: UnixMillis) -> ControlFlow<Reply, Message> {
         match message {
+            // Read with the message and not before it: a session that ended meanwhile must not slip
+            // through.
             Message::InSession { session, message } if self.note_use(session, now) => {
                 self.receive(*message, now)
             }
@@ -53,6 +55,7 @@ impl Sessions {
             SessionStep::Begin { id, browser, replaces } => {
                 // A message may arrive twice.
                 self.0.retain(|session| session.id != id && Some(session.id) != replaces);
+                // The oldest goes: a browser that lost its cookie cannot sign out.
                 if self.0.len() >= Self::MAX {
                     self.0.remove(0);
                 }

@@ -68,6 +68,7 @@ impl UnitUsage {
     pub fn roll(&mut self, now: UnixMillis) {
         self.minute.expire(now);
         let day = now.day();
+        // Only forward: a step back of the clock must not give a day's units again.
         if day > self.day {
             if day >= self.day.month().1 {
                 self.month_used = 0;
@@ -86,8 +87,10 @@ impl UnitUsage {
 
     /// Gives `units` of a reservation back, where they still count. Must be called once for each unit.
     pub fn give_back(&mut self, reserved: ReservedUnits, units: u32) {
+        // Nothing more than was reserved, or a tool could report its way to free calls.
         let units = units.min(reserved.units);
         self.minute.remove(reserved.at, units);
+        // A call that began yesterday has spent units of yesterday.
         if reserved.day == self.day {
             self.day_used = self.day_used.saturating_sub(units);
         }
