@@ -78,6 +78,7 @@ impl Batch {
     #[must_use]
     pub fn without(mut self, stored: &[PageId]) -> Option<Self> {
         self.pages.retain(|rows| !stored.contains(&rows.page));
+        // An empty batch would come again until the queue gives it up.
         (!self.pages.is_empty()).then_some(self)
     }
 }
@@ -109,6 +110,7 @@ pub fn deliveries(batches: Vec<Batch>) -> Vec<PageDelivery> {
     for (place, Batch { isolate, number, coalesced, pages }) in batches.into_iter().enumerate() {
         for rows in pages {
             let part = Part { isolate: isolate.clone(), number, coalesced, rows };
+            // Each message to a store is a request that is charged.
             match deliveries.iter_mut().find(|delivery| delivery.page == part.rows.page) {
                 Some(delivery) => {
                     delivery.parts.push(part);

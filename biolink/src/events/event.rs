@@ -119,6 +119,7 @@ impl Event {
             // A value comes from a header or a query. One long text would be stored with each
             // event.
             *place = match value.char_indices().nth(MAX_VALUE) {
+                // By characters, or a cut within one would leave no text at all.
                 Some((end, _)) => value.get(..end).unwrap_or_default().to_owned().into(),
                 None => value,
             };

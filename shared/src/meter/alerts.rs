@@ -137,6 +137,8 @@ impl Alerts {
     pub(super) fn due(&self, record: &KeyRecord) -> Option<UnixMillis> {
         match self.outbox.first() {
             Some(first) => Some(first.at),
+            // Without a receiver nobody is woken: an alarm for each key that expires would cost its
+            // object a start.
             None => self.next_expiry(record).filter(|_| has_receiver(record)),
         }
     }
@@ -189,6 +191,7 @@ impl Alerts {
         let before = if day == since { told } else { 0 };
         let mut reached = before;
         for (at, percent) in THRESHOLDS.into_iter().enumerate() {
+            // In 64 bits: a limit of a billion times a hundred is more than 32 have.
             let is_reached = u64::from(used) * 100 >= u64::from(limit) * u64::from(percent);
             // Counts go down again by refunds, and a threshold that is reached twice is no second
             // alert.
@@ -272,6 +275,7 @@ fn expiries(record: &KeyRecord) -> impl Iterator<Item = Expiry<'_>> {
     let named = record.secrets.iter().filter_map(|secret| {
         Some(Expiry { secret: Some(secret), at: secret.expires_at?, since: secret.created_at })
     });
+    // A key that is disabled or revoked is of no use any more, whenever it expires.
     own.into_iter().chain(named).filter(|_| record.status == KeyStatus::Active)
 }
 

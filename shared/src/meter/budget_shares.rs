@@ -82,6 +82,7 @@ impl BudgetShares {
             }
         }
         let is_current = request.seq >= share.seq;
+        // A request that was overtaken says nothing newer.
         share.seq = share.seq.max(request.seq);
         share.at = now;
         self.shares.push(share);

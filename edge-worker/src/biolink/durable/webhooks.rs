@@ -171,6 +171,7 @@ impl DurableObject for Webhooks {
         match handled {
             Ok(reply) => Response::ok(reply),
             Err(error) => {
+                // What was changed in memory may not be stored. The next step reads it again.
                 self.state.forget();
                 log::error("webhooks step failed", None, &[("error", &error)]);
                 Err(error)
@@ -236,6 +237,8 @@ impl Webhooks {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        // A copy: a change that fails half-way must leave nothing behind in memory.
+        // A row that is written costs money, and most steps change one of both.
         // After the writes. A reader that waits would otherwise look before the event is there.
         self.state.change(change)
     }

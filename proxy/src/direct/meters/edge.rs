@@ -26,6 +26,7 @@ pub(super) async fn work(direct: Arc<Direct>, config: Arc<ArcSwap<Config>>, lane
     let (mut connection, mut batch) = (Connection::default(), Vec::new());
     while jobs.recv_many(&mut batch, BulkRequest::MAX_ASKS).await > 0 {
         let (mut asking, mut asks) = (Vec::new(), Vec::new());
+        // A call that gave up got a refusal, and must not be counted after that.
         for job in batch.drain(..).filter(|job| !job.is_abandoned()) {
             match &job.message {
                 Message::Ask(request) => asks.push(HolderAsk::ask(request.clone())),
@@ -50,6 +51,7 @@ pub(super) async fn work(direct: Arc<Direct>, config: Arc<ArcSwap<Config>>, lane
         };
         match exchanged.unwrap_or(Err(MeterError::TimedOut(TIMEOUT))) {
             Ok(replies) => {
+                // By their order, which `from_json` has checked the number of.
                 for (job, reply) in asking.into_iter().zip(replies.into_replies()) {
                     job.end(match reply {
                         BulkReply::Reply(reply) => Ok(reply),
@@ -58,6 +60,7 @@ pub(super) async fn work(direct: Arc<Direct>, config: Arc<ArcSwap<Config>>, lane
                 }
             }
             Err(error) => {
+                // A late response of this request must not be taken for that of the next.
                 connection = Connection::default();
                 asking.into_iter().for_each(|job| job.end(Err(error.clone())));
             }

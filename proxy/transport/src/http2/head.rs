@@ -39,6 +39,7 @@ pub(super) fn lines(head: &[u8]) -> Option<(&[u8], impl Iterator<Item = &[u8]>)>
 pub(super) fn read<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<(HeaderMap, Framing)> {
     let (mut headers, mut length, mut chunks) = (HeaderMap::new(), None, false);
     for line in lines {
+        // A line without a colon is no header. Sent on in part, it would be another response.
         let colon = memchr::memchr(b':', line)?;
         let (name, value) = line.split_at_checked(colon)?;
         let (name, value) =
@@ -64,6 +65,7 @@ pub(super) fn read<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<(HeaderM
 
 /// Returns true for headers that HTTP/2 forbids (RFC 9113, section 8.2.2).
 fn is_hop_by_hop(name: &HeaderName) -> bool {
+    // A client must treat a response with one of these as malformed.
     matches!(*name, header::CONNECTION | header::TRANSFER_ENCODING | header::UPGRADE | header::TE)
         || matches!(name.as_str(), "keep-alive" | "proxy-connection")
 }

@@ -68,6 +68,7 @@ impl Receiving {
                 // The bytes are forwarded, so the peer may send as many again.
                 self.body.flow_control().release_capacity(data.len())?;
                 if let Framing::Length(left) = &mut self.framing {
+                    // h2 has checked the length already, so this only finds the end.
                     *left = left.saturating_sub(data.len() as u64);
                 }
                 if chunks {

@@ -55,6 +55,7 @@ impl CallFilter {
 
     /// Returns true if successes can meet the conditions.
     pub fn wants_successes(&self) -> bool {
+        // Only failures have a code, so the rows of successes need not be read.
         self.code.is_none() && self.status.is_none_or(|(lowest, _)| lowest < 400)
     }
 
@@ -66,6 +67,8 @@ impl CallFilter {
             page.dropped = page.dropped.saturating_add(row.dropped);
             page.calls.extend(row.calls.into_iter().filter(|call| call.at >= since && self.matches(call)));
         }
+        // By the request as well: several calls of one millisecond must not change places between
+        // two pages.
         page.calls.sort_by_key(|call| Reverse((call.at, call.request_id)));
         // A meter that has forgotten an isolate may take its batch twice.
         page.calls.dedup_by_key(|call| (call.at, call.request_id));

@@ -101,6 +101,7 @@ impl Webhooks {
             if let WebhooksOperation::Delete(id) = &request.operation
                 && outcome.is_ok()
             {
+                // Nothing is left to send to, and the rows would wait until they expire.
                 self.deliveries.delete(id)?;
             }
             Ok(outcome)
@@ -187,6 +188,7 @@ impl Webhooks {
             Err(refused) => return Ok(Err(refused)),
         };
         let mut ids = id_source(request);
+        // In one step with the counters: numbers of deliveries must not be given twice.
         let count = self.change(|state| {
             if let Err(unknown) = state.endpoints.find(id) {
                 return Ok(Err(unknown));
@@ -271,6 +273,7 @@ impl Webhooks {
         if let Err(unknown) = self.read(|state| Ok(state.endpoints.find(id).map(|_| ())))? {
             return Ok(Err(unknown));
         }
+        // The number alone would find a delivery by an id that was never given.
         let found = self.deliveries.find(id, delivery.number())?.filter(|found| found.id == *delivery);
         Ok(found.ok_or_else(|| delivery_unknown(delivery)))
     }

@@ -83,6 +83,7 @@ impl DeliveryTable {
 
     /// Returns a delivery of an endpoint.
     pub(super) fn find(&self, endpoint: &EndpointId, number: u64) -> Result<Option<Delivery>> {
+        // With the endpoint, or the delivery of another one could be read by its number.
         Ok(self.select(FIND, vec![integer(number)?, endpoint.to_string().into()])?.into_iter().next())
     }
 
@@ -124,6 +125,7 @@ impl DeliveryTable {
             _ => None,
         })?;
         let (all, publications) = counts.first().copied().unwrap_or_default();
+        // Apart, because they have bounds of their own: visits must not push a publication out.
         Ok((all.saturating_sub(publications), publications))
     }
 
@@ -153,6 +155,7 @@ impl DeliveryTable {
         let event = query.event.unwrap_or(0);
         let values = vec![
             endpoint.to_string().into(),
+            // A condition that holds for all rows, in place of another statement without it.
             integer(query.before.unwrap_or(MAX_NUMBER))?,
             integer(from)?,
             integer(to)?,
@@ -161,6 +164,7 @@ impl DeliveryTable {
             kind.into(),
             integer(event)?,
             integer(event)?,
+            // One more than is shown says whether there is a next page.
             integer(query.limit.saturating_add(1))?,
         ];
         self.select(LIST, values)

@@ -78,6 +78,7 @@ impl EventTable {
 
     /// Returns the envelope of an event.
     pub(super) fn find(&self, id: &EventId) -> Result<Option<String>> {
+        // By both: the number finds the row, and the random part of the id must be right too.
         let values = vec![integer(id.number())?, id.to_string().into()];
         Ok(rows(&self.0, FIND, values, text)?.into_iter().next())
     }

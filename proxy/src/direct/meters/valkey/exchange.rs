@@ -159,6 +159,7 @@ impl Exchange {
                     self.outcome.ended.push(group.id());
                     group.end(next.replies);
                 }
+                // The value comes with the reply, so that the next turn needs no read.
                 (Ok(Stored::Conflict(time, value)), Ok(())) => {
                     group.lose(time, value);
                     self.outcome.conflicts.push(group);
@@ -227,6 +228,7 @@ enum Stored {
 
 impl Stored {
     fn parse(reply: Value) -> Result<Self, MeterError> {
+        // The script replies with 1 if it has stored.
         let Value::Array(parts) = reply else { return Ok(Self::Done) };
         let unexpected = || MeterError::failed("the script of meters replies in another form");
         let [time, value] = <[Value; 2]>::try_from(parts).map_err(|_| unexpected())?;
@@ -248,6 +250,7 @@ pub(in crate::direct::meters) fn says_more_than_key(record: &KeyRecord) -> bool 
 pub(super) fn failed(error: RedisError) -> MeterError {
     match valkey::is_refused(&error) {
         true => MeterError::Refused(valkey::line(&error).into()),
+        // A full server still responds to reads, so it needs another remedy than one that is gone.
         false if error.code() == Some("OOM") => MeterError::Full(valkey::line(&error).into()),
         false if error.is_timeout() => MeterError::TimedOut(TIMEOUT),
         false => MeterError::failed(valkey::line(&error)),

@@ -162,6 +162,8 @@ impl HeaderBlocks {
                 if byte & 0x80 == 0 {
                     self.after(meaning, value)
                 } else {
+                    // Saturating throughout: a client may send as many bytes as it likes before h2
+                    // closes the connection.
                     Next::Integer(meaning, value, shift.saturating_add(7))
                 }
             }
@@ -171,6 +173,8 @@ impl HeaderBlocks {
             Next::ValueLength(field) => self.integer(Integer::ValueLength(field, byte & 0x80 != 0), byte, 7),
             Next::Name(mut field, left, mut text) => {
                 if text.is_empty() {
+                    // A colon has seven bits in Huffman's code, so the first byte shows it whatever
+                    // follows.
                     field.name.is_pseudo = if text.is_coded { byte >> 1 == COLON } else { byte == b':' };
                     self.has_pseudo |= field.name.is_pseudo;
                 }
@@ -258,6 +262,8 @@ impl Text {
             let (first, count) = (FIRST_CODES.get(self.bits), HUFFMAN.get(self.bits));
             let place = first.and_then(|first| self.code.checked_sub(*first));
             if place.zip(count).is_some_and(|(place, count)| place < *count) {
+                // Bits that are left at the end are padding, and count as no character (RFC 7541,
+                // section 5.2).
                 (self.code, self.bits) = (0, 0);
                 self.length += 1;
             }
@@ -272,6 +278,8 @@ impl DynamicTable {
         match place(1).and_then(|place| STATIC_NAMES.get(place)) {
             Some(length) => Name { is_pseudo: index <= STATIC_PSEUDO, length: u64::from(*length) },
             None => {
+                // The dynamic table follows the 61 entries of the static one (RFC 7541, section
+                // 2.3.3).
                 let entry = place(62).and_then(|place| self.entries.get(place));
                 entry.map(|(name, _)| *name).unwrap_or_default()
             }
@@ -289,6 +297,7 @@ impl DynamicTable {
     }
 
     fn resize(&mut self, max: u64) {
+        // A client may ask for less, and not for more than was announced (RFC 7541, section 4.2).
         self.max = max.min(TABLE_SIZE);
         self.evict(self.max);
     }
