@@ -36,6 +36,7 @@ impl Flood {
             return false;
         }
         let count = self.counts.entry(visitor).or_default();
+        // Saturating: a flood must not wrap around to a visitor who is counted.
         *count = count.saturating_add(u32::from(kind != EventKind::Confirm));
         *count > self.limit
     }

@@ -40,6 +40,7 @@ impl SeenToken {
     /// Returns the token's number if it was issued for this page and visitor, in this hour or the one
     /// before.
     pub fn verify(&self, keys: &MacKeys, page: &PageId, seer: Seer<'_>, now: UnixMillis) -> Option<u64> {
+        // A page that was opened just before the hour has its image fetched just after it.
         let hours = [now, now.minus(HOUR_MS)];
         let mut macs = keys.live().flat_map(|(_, key)| hours.map(|at| seer.mac(key, page, &self.number, at)));
         // Never 0, which stands for an event without a visitor.
@@ -51,6 +52,7 @@ impl SeenToken {
         let mut bytes = [0; 16];
         let decoded = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
         let [a, b, c, d, e, f, g, h, mac @ ..] = bytes;
+        // Shorter text would leave zeros in place of the rest of the MAC.
         (decoded == 16).then_some(Self { number: [a, b, c, d, e, f, g, h], mac })
     }
 }

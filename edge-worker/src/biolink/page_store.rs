@@ -27,6 +27,7 @@ pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Op
         Ok(text) => Ok(outlined(|| text.as_deref().and_then(Snapshot::from_json))),
         Err(error) => {
             log::error("page snapshot read failed", Some(context.request.id), &[("error", &error)]);
+            // KV is a copy. The account has the page, and takes longer.
             Ok(None)
         }
     }

@@ -47,6 +47,7 @@ pub(crate) async fn call(
 pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Option<Snapshot>, Problem> {
     let biolink = context.biolink()?;
     let found = async {
+        // The slug's object first: it alone knows which account to ask.
         let Some(owner) = locate(&biolink.slugs, slug).await? else { return Ok(None) };
         let message = AccountMessage::Serve { account: owner.account, slug: slug.clone() };
         let snapshot = account_call(&biolink.accounts, owner.account, &message).await?;
@@ -75,6 +76,7 @@ pub(crate) async fn find_domain(
     let biolink = context.biolink()?;
     let found = async {
         let located = object_call(&biolink.slugs, &host.object_name(), SlugMessage::Locate).await?;
+        // Anything else says that no account shows the host.
         let SlugReply::Owner(Some(Owner { account, .. })) = located else { return Ok(None) };
         let message = AccountMessage::ServeDomain { account, host: host.clone() };
         Ok(json::from_str(&account_call(&biolink.accounts, account, &message).await?)?)

@@ -94,6 +94,7 @@ pub(crate) fn follow(
 fn is_followed(response: &StreamedResponse) -> bool {
     let is_event_stream = response.header("content-type").is_some_and(headers::is_event_stream);
     is_event_stream
+        // With a length, the client sees by itself that bytes are missing.
         && response.header("content-length").is_none()
         && response.header("content-encoding").is_none()
         && response.raw.body().is_some()

@@ -40,6 +40,7 @@ pub(crate) async fn list(context: &RequestContext<'_>, request: String) -> Resul
     let objects = context.bindings.key_changes()?;
     let page = key_change_feed::call(objects, &ChangesMessage::List(request), LIST_TIMEOUT_MS).await;
     let (detail, retry_after_s) = match page {
+        // An empty list would say that there are no keys.
         Ok(page) if page.is_empty() => {
             ("the directory of keys is being filled from the key store; try again in a moment", 5)
         }

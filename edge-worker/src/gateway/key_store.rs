@@ -51,6 +51,8 @@ pub(crate) async fn find_quietly(store: &KvStore, key: &KeyId) -> worker::Result
 async fn read(store: &KvStore, key: &KeyId) -> Result<Option<KeyRecord>, KeyStoreError> {
     let name = format!("{PREFIX}{key}");
     let text = within(READ_TIMEOUT_MS, store.get(&name, CACHE_S)).await?;
+    // A text that is no record is a failure and not a missing one: that would lift its limits or
+    // its end.
     Ok(text.map(|text| KeyRecord::from_json(&text)).transpose()?)
 }
 
@@ -79,6 +81,7 @@ pub(crate) async fn store(store: &KvStore, record: &KeyRecord, id: RequestId) ->
 /// # Errors
 /// If KV fails.
 pub(crate) async fn put(store: &KvStore, record: &KeyRecord) -> Result<(), KvError> {
+    // Without a lifetime: a record that expires would be a key without limits again.
     store.put(&format!("{PREFIX}{}", record.id), &record.to_json(), None).await
 }
 
@@ -91,5 +94,6 @@ fn failed(event: &str, error: &KeyStoreError, id: RequestId) -> Problem {
 /// Returns the problem for a key whose record cannot be read at the moment.
 pub(crate) fn unavailable() -> Problem {
     let detail = "the key store does not respond; this says nothing about your key";
+    // Not 401: a client would throw a good key away.
     Problem::new(codes::KEY_STORE_UNAVAILABLE, detail).retry_after(1)
 }

@@ -115,6 +115,7 @@ async fn rotate_secret(
 ) -> Result<Response, Problem> {
     let body = body::read(context.request, &context.head, MAX_BODY).await?;
     let grace_ms = read_grace(&body)?;
+    // Before the change: once the record has the hash of a secret, its text must exist.
     let drawn = entropy::draw_key(context.request.id)?.secret;
     let wanted = Change::Rotate { secret: SecretHash::of(&drawn), grace_ms };
     let record = change(context, subject, wanted, access).await?;
