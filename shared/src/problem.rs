@@ -182,10 +182,7 @@ impl Problem {
 
 /// Returns the problem of a response that broke off after it had begun.
 pub fn response_aborted() -> Problem {
-    Problem::new(
-        codes::RESPONSE_ABORTED,
-        "the tool broke off its response; what came before may be incomplete",
-    )
+    Problem::new(codes::RESPONSE_ABORTED, "the tool cut off its response; what came before may be incomplete")
 }
 
 #[cfg(test)]

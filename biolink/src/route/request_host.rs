@@ -52,7 +52,7 @@ impl KnownHosts<'_> {
 }
 
 fn unknown() -> Problem {
-    Problem::new(codes::ROUTE_UNKNOWN, "the host of the request is none that this gateway serves")
+    Problem::new(codes::ROUTE_UNKNOWN, "this gateway does not serve the host of the request")
 }
 
 #[cfg(test)]

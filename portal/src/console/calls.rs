@@ -26,7 +26,7 @@ pub(super) fn all(path: &str, query: Option<&str>, log: &Value) -> Markup {
             "Every call that failed or was refused is here within half a minute, and is kept for 7 days. Of many "
             "successful ones at a time a few are shown, each with the number of calls for which it stands."
         }
-        @if dropped > 0 { p { (dropped) " failed calls are missing, because there were too many at once." } }
+        @if dropped > 0 { p { (dropped) " failed calls are missing, because there were too many at the same time." } }
         (table("Calls", &COLUMNS, &rows, "None yet. Calls of tools with this key are listed here."))
         (pager(path, query, text(log, "/cursor")))
     }

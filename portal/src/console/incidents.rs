@@ -35,7 +35,7 @@ fn one(incident: &Value) -> Markup {
                 }
             }
             details {
-                summary { "Say how it goes on" }
+                summary { "Post an update" }
                 (Change::new("POST", format!("{path}/updates"), "Add update").form(&html! { (state("resolved")) (message()) }))
                 (delete.button())
             }

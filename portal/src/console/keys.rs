@@ -36,8 +36,11 @@ pub(super) fn all(path: &str, query: Option<&str>, keys: &Value) -> Markup {
     };
     let rows: Vec<Row> = list(keys, "/keys").iter().map(row).collect();
     let cursor = text(keys, "/cursor");
-    let empty =
-        if cursor.is_empty() { "No key matches." } else { "No key matches so far. The next page goes on." };
+    let empty = if cursor.is_empty() {
+        "No key matches."
+    } else {
+        "No key matches so far. The next page continues the search."
+    };
     let sorting = Sorting { path, query, fields: &SORTS, default: "-issued_at" };
     html! {
         (heading("Keys"))
@@ -125,7 +128,7 @@ fn changes(key: &Value, path: &str) -> Markup {
         (patch("Change tier", "Change the tier of this key?").form(&select("Tier", "tier", &TIERS, text(key, "/tier"))))
         (patch("Change plan", "Change the plan of this key?")
             .form(&select("Plan for pages", "biolink_plan", &PLANS, text(key, "/biolink_plan"))))
-        (patch("Change calls without a meter", "Change what becomes of calls while the meter of this key is out of reach?")
+        (patch("Change calls without a meter", "Change what happens to calls while the meter of this key is out of reach?")
             .form(&when_meter_unreachable(text(key, "/when_meter_unreachable"))))
         (patch("Change limits", "Change the limits of this key? An empty field is the limit of the tier.").form(&limits()))
         (patch("Change unit limits", "Change the limits of this key in units? An empty field is no limit.")

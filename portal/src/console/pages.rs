@@ -50,7 +50,7 @@ pub(super) fn all(path: &str, query: Option<&str>, pages: &Value) -> Markup {
         h3 { "New page" }
         (Change::new("POST", "/pages", "Make page").leading_to("/pages/{id}").form(&html! {
             label { "Title" input name="title" autocomplete="off"; }
-            label { "Name in the address (empty: drawn)" input name="slug" autocomplete="off"; }
+            label { "Name in the address (empty: generated)" input name="slug" autocomplete="off"; }
         }))
         p { a href="#/account" { "Plan and limits of the account" } " · " a href="#/domains" { "Domains" } }
     }

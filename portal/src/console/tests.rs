@@ -573,7 +573,7 @@ fn next_page_keeps_the_search() {
         assert!(html.contains(part), "{part}: {html}");
     }
     let sought = view("/console/v1/keys?q=x", &json!({ "keys": [], "cursor": "abc" }));
-    assert!(sought.contains("The next page goes on."), "{sought}");
+    assert!(sought.contains("The next page continues the search."), "{sought}");
 }
 
 #[test]

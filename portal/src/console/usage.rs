@@ -194,7 +194,7 @@ pub(super) fn rotation(path: &str) -> Markup {
 
 fn revoke_own() -> Markup {
     let change = Change::new("DELETE", "/v1/keys/me", "Revoke this key")
-        .asking("Revoke this key for good? Every program that uses it stops working at once.")
+        .asking("Revoke this key for good? Every program that uses it stops working immediately.")
         .dangerous(true);
     change.button()
 }

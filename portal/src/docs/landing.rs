@@ -45,9 +45,9 @@ pub fn landing(host: Host, server: &str) -> Response {
         }
         p.actions { a.button href="/docs" { "Start with the docs" } @if is_edge { " " a.button.plain href="/console" { "Open the console" } } }
         (shown(is_edge))
-        h2 id="promises" { "What is promised" }
+        h2 id="promises" { "Guarantees" }
         (promises(is_edge))
-        h2 id="path" { "The way of a request" }
+        h2 id="path" { "Path of a request" }
         ol.path {
             li { b { "Your program" } " sends " code { "POST /v1/qr/generate" } " with " code { "X-API-Key" } }
             @if is_edge {
@@ -62,7 +62,7 @@ pub fn landing(host: Host, server: &str) -> Response {
         ul.cards {
             li { a href="/docs" { "Docs" } br; "The first call in a minute, then every operation, limit and error." }
             @if is_edge {
-                li { a href="/docs/tools" { "Tools" } br; "What each tool can do, as it says itself." }
+                li { a href="/docs/tools" { "Tools" } br; "What each tool can do, from its own description." }
                 li { a href="/status" { "Status" } br; "Which tools are available now." }
                 li { a href="/llms.txt" { "For agents" } br; "One text to call the API from, and an MCP server at " code { "/mcp" } "." }
             }
@@ -71,7 +71,7 @@ pub fn landing(host: Host, server: &str) -> Response {
                 li { a href="/biolink/openapi.json" { "OpenAPI of bio-link pages" } br; "Pages, analytics and webhooks." }
             }
         }
-        p { "Whoever runs this gateway issues you the key." }
+        p { "The operator of this gateway issues your key." }
     };
     let description = if is_edge {
         "One HTTP API for many tools and for bio-link pages"
@@ -112,7 +112,7 @@ fn promises(is_edge: bool) -> Markup {
             div { dt { "0" } dd { "calls over a limit in any 60 seconds or any day, wherever they are made. While the meter of a paid key is out of reach, at most 1.25 × its limit. " a href="/docs/limits" { "Limits" } } }
             div { dt { (codes::all().count()) } dd { "problems with a stable code, each with a page that says what to do. " a href="/docs/errors" { "Errors" } } }
             div { dt { "10 s" } dd { "until a key that you revoke is refused everywhere. " a href="/docs/keys#revoke_own_key" { "Your key" } } }
-            div { dt { "0.65 ×" } dd { "the CPU time that a bare Pingora proxy takes for a GET, with limits, metrics and log on. " code { "make bench-proxy" } " measures it." } }
+            div { dt { "0.65 ×" } dd { "the CPU time of a bare Pingora proxy for a GET, with limits, metrics and logging. " code { "make bench-proxy" } " measures it." } }
             @if is_edge {
                 div { dt { "100" } dd { "of 100 points of Lighthouse for published pages, in every category, without script and cookies. " a href="/docs/publish" { "Publish a page" } } }
             }

@@ -220,7 +220,7 @@ crate::problem_codes! {
         422,
         "Some fields are not acceptable",
         "errors lists every fault with a JSON Pointer to the value.",
-        "Correct each field that `errors` names. All faults are listed at once.",
+        "Correct each field that `errors` names. All faults are listed.",
     )
     .members(&[("errors", r##"[{"pointer":"#/links/0/url","detail":"must be an absolute URL with https or http"}]"##)]);
     IDEMPOTENCY_KEY_REUSED = Row::new(
@@ -252,7 +252,7 @@ crate::problem_codes! {
         429,
         "Too many requests from this address",
         "The address, or the key, sends more than the machine takes from one client. This protects the machine; it is not your key's quota.",
-        "Send fewer requests at once from this address.",
+        "Send fewer concurrent requests from this address.",
     );
     HEADERS_TOO_LARGE = Row::new(
         "headers-too-large",
@@ -293,7 +293,7 @@ crate::problem_codes! {
         "tool-overloaded",
         503,
         "The tool has too much to do",
-        "As many calls are in flight as the tool takes at once. The call does not count against the day.",
+        "The tool has its maximum number of calls in flight. The call does not count against the day.",
         "Call again in a moment, and keep fewer calls in flight.",
     );
     TOOL_DISABLED = Row::new(
@@ -306,7 +306,7 @@ crate::problem_codes! {
     RESPONSE_ABORTED = Row::new(
         "response-aborted",
         503,
-        "The tool broke off its response",
+        "The tool cut off its response",
         "The tool's server died or fell silent in the middle of its response, whose status was sent before. An event stream then ends with an event named error, whose data is this problem. What came before it is the tool's own and may be incomplete. The call does not count against the day.",
         "Drop what came, or go on after its last whole event if the tool can, and call again.",
     );

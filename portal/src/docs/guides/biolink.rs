@@ -9,7 +9,7 @@ pub(super) fn pages(source: &Source<'_>) -> Markup {
         p { "The API needs a key with the bio-link plan " code { "business" } ". Create a page and publish it with one call. Visitors open it at " code { "/ada" } "." }
         (source.example("create_page"))
         ul {
-            li { b { "Draft and live." } " Changes of a published page are not shown until it is " a href="/docs/pages#publish_page" { "published" } " again. " code { "status" } " in a write does it at once." }
+            li { b { "Draft and live." } " Changes of a published page are not shown until it is " a href="/docs/pages#publish_page" { "published" } " again. " code { "status" } " in a write does it immediately." }
             li { b { "Concurrency." } " Send a page's " code { "ETag" } " back as " code { "If-Match" } ". If the page was changed since, the response is 412 " a href="/problems/revision-mismatch" { code { "revision-mismatch" } } "." }
             li { b { "Retries." } " " code { "Idempotency-Key" } " makes a POST safe to send again for 24 hours." }
             li { b { "Dry run." } " " code { "?dry_run=true" } " checks a write and stores nothing." }
@@ -24,7 +24,7 @@ pub(super) fn products(source: &Source<'_>) -> Markup {
     html! {
         p { "Give a page the address of a shop's product feed. Its products appear on the page and stay up to date. The format is found from the content: Google Merchant Center, Shopify, WooCommerce, CSV or JSON." }
         (source.example("create_product_source"))
-        p { "The feed is fetched at once, and then every 6 hours. To change a product within seconds, enable " code { "push" } " and send the change, signed with the secret of the source:" }
+        p { "The feed is fetched immediately, and then every 6 hours. To change a product within seconds, enable " code { "push" } " and send the change, signed with the secret of the source:" }
         (written([
             include_str!("code/push.sh"),
             include_str!("code/push.mjs"),
@@ -37,15 +37,15 @@ pub(super) fn products(source: &Source<'_>) -> Markup {
 
 pub(super) fn analytics(source: &Source<'_>) -> Markup {
     html! {
-        p { "One call returns a whole dashboard: totals, a series, and groups. Any key of the account will do, of any plan." }
+        p { "One call returns a whole dashboard: totals, a series, and groups. Any key of the account works, on any plan." }
         (source.example("read_analytics"))
         ul {
-            li { "Numbers are counted and not sampled, without cookies and without bots. What is estimated, late or missing is named in the response." }
+            li { "Numbers are exact counts, not samples, without cookies and without bots. The response names what is estimated, late or missing." }
             li { code { "format=csv" } " returns one table." }
             li { "Filters are parameters with the name of a group: " code { "country=DE,AT" } ", or " code { "-DE" } " for all others." }
-            li { "Visitors are counted by UTC day. Those of hours, links or countries do not add up." }
+            li { "Visitors are counted by UTC day, so the visitors of hours, links or countries do not add up to the total." }
         }
-        p { "What happens now:" }
+        p { "The last five minutes:" }
         (source.example("read_live_analytics"))
     }
 }
@@ -55,9 +55,9 @@ pub(super) fn webhooks(source: &Source<'_>) -> Markup {
         p { "Have events of your pages sent to your server. Create a webhook, and keep the " code { "secret" } " of the response:" }
         (source.example("create_webhook"))
         ol {
-            li { "Verify the signature over the bytes as they came. The libraries of " a href="https://www.standardwebhooks.com" { "Standard Webhooks" } " do it, or these lines." }
-            li { "Store the event, respond with any 2xx within 15 seconds, and work on it afterwards." }
-            li { "Drop what you have had: the " code { "id" } " of an event is the same on every attempt." }
+            li { "Verify the signature over the raw bytes. The libraries of " a href="https://www.standardwebhooks.com" { "Standard Webhooks" } " do it, or this code." }
+            li { "Store the event, respond with any 2xx within 15 seconds, and process it afterwards." }
+            li { "Drop duplicates: the " code { "id" } " of an event is the same on every attempt." }
         }
         (written([
             include_str!("code/verify.sh"),
@@ -68,7 +68,7 @@ pub(super) fn webhooks(source: &Source<'_>) -> Markup {
         ]))
         p { "Send a test event:" }
         (source.example("test_webhook"))
-        p { "A receiver behind a firewall reads the log of events instead:" }
+        p { "A receiver behind a firewall reads the event log instead:" }
         (source.example("list_events"))
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn start(source: &Source<'_>) -> Markup {
     html! {
         ol {
             li {
-                "Whoever runs this gateway issues you a key. It begins with " code { (KeyEnv::Live.prefix()) }
+                "The operator of this gateway issues you a key. It begins with " code { (KeyEnv::Live.prefix()) }
                 " and is shown once. Keep it where your program finds it: "
                 code { "export KEY=utg_live_…" }
             }
@@ -46,9 +46,9 @@ pub(super) fn tools(host: Host) -> Markup {
     html! {
         p { "Each tool takes GET and POST and defines its actions itself. qr and image have " code { "generate" } "." }
         p {
-            "What the tools say of their actions, with schemas and examples, is "
+            "The actions of each tool, with schemas and examples, are described "
             @match host {
-                Host::Edge => { a href="/docs/tools" { "on a page of its own" } " and for programs at " }
+                Host::Edge => { a href="/docs/tools" { "on a separate page" } " and, for programs, at " }
                 Host::Direct => "at "
             }
             a href="/tools" { code { "/tools" } } " and, as OpenAPI, at " a href="/tools/openapi.json" { code { "/tools/openapi.json" } } "."
@@ -59,18 +59,18 @@ pub(super) fn tools(host: Host) -> Markup {
 
 pub(super) fn limits(source: &Source<'_>) -> Markup {
     html! {
-        p { "A key may make so many calls, all tools together. It can have limits of its own." }
+        p { "A key has these limits, for all tools together, unless it was issued with custom ones." }
         (tables::tiers())
-        p { "A call counts for 60.3 to 61 seconds, rarely longer. So give a limiter of your own a window of 61 seconds: one that frees a call at 60.0 is refused now and then." }
-        p { "What counts is a call that reached its tool. What the gateway refuses, and what ends in 503 because the tool is not available, does not use up the day." }
-        p { "Every response to a key shows its quotas. " code { "q" } " is the limit and " code { "w" } " its window in seconds. " code { "r" } " calls remain, and more are to be had in " code { "t" } " seconds:" }
+        p { "A call counts for 60.3 to 61 seconds, rarely longer. If you limit calls on your side, use a window of 61 seconds: with 60.0 a call is refused now and then." }
+        p { "A call counts if it reached its tool. A call that the gateway refuses, or that ends in 503 because the tool is not available, does not count against the daily quota." }
+        p { "Every response to a key shows its quotas. " code { "q" } " is the limit and " code { "w" } " its window in seconds. " code { "r" } " calls remain, and more become available in " code { "t" } " seconds:" }
         (sample(&quota_headers()))
         p { "A call over the limit gets 429 with " code { "Retry-After" } ". A call made then passes. Read the usage with " a href="/docs/keys#read_own_key" { "one call" } ":" }
         (source.example("read_own_key"))
-        p { "A key may also have limits in units, which calls cost by price. A call that could exceed one is 429 before it costs anything, and what it does not use comes back. " code { "RateLimit" } " then has items such as " code { "\"units-day\";r=7480;t=51234" } ", and the usage has " code { "units" } "." }
-        h3 id="responses" { "Headers of responses" }
+        p { "A key may also have limits in units, which calls cost by price. A call that could exceed one is 429 before it costs anything, and units that it does not use are refunded. " code { "RateLimit" } " then has items such as " code { "\"units-day\";r=7480;t=51234" } ", and the usage has " code { "units" } "." }
+        h3 id="responses" { "Response headers" }
         (tables::headers(source.gateway))
-        h3 id="bounds" { "Bounds of a request" }
+        h3 id="bounds" { "Request limits" }
         (tables::bounds())
     }
 }
@@ -96,7 +96,7 @@ pub(super) fn errors(source: &Source<'_>) -> Markup {
         }
         ul {
             li { "Switch on " code { "code" } ". The texts may change. " code { "retry" } " says whether to send the request again: " code { "never" } ", " code { "later" } " or " code { "after_read" } "." }
-            li { "Some are worth a " a href="/docs/retries" { "second attempt" } "." }
+            li { "Some can be " a href="/docs/retries" { "retried" } "." }
             li { "If you ask for help, give the " code { "request_id" } "." }
             @if source.host == Host::Edge {
                 li { "See it afterwards by its " code { "request_id" } " in the " a href="/docs/service#list_calls" { "log of your last calls" } ", which has your tools' own errors too." }
@@ -112,10 +112,10 @@ pub(super) fn retries() -> Markup {
     html! {
         ul {
             li { "Retry 429 and 503 after " code { "Retry-After" } " seconds. A tool that cannot be reached is always a 503." }
-            li { "Without that header wait a second, and twice as long after each further attempt. Give up after a few." }
-            li { "Cap the wait: when the day or the month is used up, " code { "Retry-After" } " is hours. Beyond 61 seconds the samples return the problem, whose code is in " code { "X-Gateway-Problem" } "." }
+            li { "Without that header, wait a second, and double the wait after each further attempt. Give up after a few." }
+            li { "Cap the wait: when the daily or monthly quota is exhausted, " code { "Retry-After" } " is hours. Beyond 61 seconds the samples return the problem, whose code is in " code { "X-Gateway-Problem" } "." }
             li { "The member " code { "retry" } " of the problem says it for each code: " code { "later" } " with 429, 500 and 503, " code { "never" } " for what is refused again, and " code { "after_read" } " if you have to read the page anew." }
-            li { "A GET can always be sent again. A POST may happen twice, unless " a href="/docs/idempotency" { "its request has a name" } ". " code { "tool-timeout" } " and " code { "tool-unavailable" } " say whether the tool may have executed it." }
+            li { "A GET can always be sent again. A POST may be executed twice, unless " a href="/docs/idempotency" { "it has an idempotency key" } ". " code { "tool-timeout" } " and " code { "tool-unavailable" } " say whether the tool may have executed it." }
         }
         p { "Libraries that retry follow " code { "Retry-After" } " too, many without a limit. Set theirs:" }
         (tables::retrying_libraries())
@@ -132,11 +132,11 @@ pub(super) fn retries() -> Markup {
 pub(super) fn idempotency(source: &Source<'_>) -> Markup {
     html! {
         p {
-            "Name a " code { "POST" } " that issues a key or makes a secret"
+            "Give a " code { "POST" } " that issues a key or creates a secret"
             @if source.host == Host::Edge {
-                ", or that makes or publishes a page, or makes links, a product source, a domain or a webhook,"
+                ", that creates or publishes a page, or that creates links, a product source, a domain or a webhook,"
             }
-            " with the header " code { "Idempotency-Key" } ". Send it again under the same name if its response was lost: it happens once, and you get the response again."
+            " the header " code { "Idempotency-Key" } ". If its response was lost, send it again with the same value: it is executed once, and you get the response again."
         }
         @let (path, header, body) = match source.host {
             Host::Edge => ("/pages", "X-API-Key: $KEY", r#"{"title":"Ada"}"#),
@@ -144,28 +144,28 @@ pub(super) fn idempotency(source: &Source<'_>) -> Markup {
         };
         (sample(&format!("curl -sS -X POST https://server.invalid{path} \\\n  -H \"{header}\" -H 'Content-Type: application/json' \\\n  -H 'Idempotency-Key: 7c9e6679-7425-40de-944b-e07fc1f90ae7' -d '{body}'")))
         ul {
-            li { "Take a new UUID for each request that you mean, and the same one for each attempt of it." }
-            li { "A name is good for 24 hours." }
+            li { "Use a new UUID for each request, and the same one for each retry of it." }
+            li { "A value is valid for 24 hours." }
             @if source.host == Host::Edge {
                 li { "A response of pages or webhooks that is repeated has " code { "Idempotency-Replayed: true" } "." }
             }
-            li { "Other fields under the same name are 422 " a href="/problems/idempotency-key-reused" { code { "idempotency-key-reused" } } ". While the first attempt is in flight, the second is 409 " a href="/problems/idempotency-conflict" { code { "idempotency-conflict" } } "." }
-            li { "Calls of tools are not stored: the header reaches the tool, which decides what it does with it." }
+            li { "Other fields with the same value are 422 " a href="/problems/idempotency-key-reused" { code { "idempotency-key-reused" } } ". While the first attempt is in flight, the second is 409 " a href="/problems/idempotency-conflict" { code { "idempotency-conflict" } } "." }
+            li { "Tool calls are not stored: the header reaches the tool, which decides what to do with it." }
         }
     }
 }
 
 pub(super) fn rotation(source: &Source<'_>) -> Markup {
     html! {
-        p { "Give each program " a href="/docs/keys#create_secret" { "a secret of its own" } ": it can do what the program needs and no more, and ends alone." }
+        p { "Give each program " a href="/docs/keys#create_secret" { "its own secret" } ": it can do only what the program needs, and can be revoked separately." }
         p { "Replace a key's secret without downtime. The key keeps its id, its limits and its usage." }
         (source.example("rotate_own_key"))
         ol {
             li { "Store the " code { "key" } " of the response. It is shown once." }
-            li { "Use it everywhere until " code { "rotation.former_key_valid_until" } ". Until then both are good." }
-            li { "See with " a href="/docs/keys#read_own_key" { code { "GET /v1/keys/me" } } " when the grace ends." }
+            li { "Use it everywhere until " code { "rotation.former_key_valid_until" } ". Until then both are valid." }
+            li { "See with " a href="/docs/keys#read_own_key" { code { "GET /v1/keys/me" } } " when the grace period ends." }
         }
-        p { "If a key has leaked, rotate it with " code { "\"grace_seconds\": 0" } ", or " a href="/docs/keys#revoke_own_key" { "end it for good" } ". Either holds everywhere within 10 seconds." }
+        p { "If a key has leaked, rotate it with " code { "\"grace_seconds\": 0" } ", or " a href="/docs/keys#revoke_own_key" { "revoke it" } ". Either takes effect everywhere within 10 seconds." }
     }
 }
 
@@ -181,10 +181,10 @@ pub(super) fn streaming() -> Markup {
         ]))
         ul {
             li { "A tool has " (TOOL_RESPONSE_TIMEOUT_MS / 1_000) " seconds to begin its response. After that the call ends with 503 " a href="/problems/tool-timeout" { code { "tool-timeout" } } "." }
-            li { "A client that sends or reads nothing for " (BODY_IDLE_TIMEOUT_MS / 1_000) " seconds is cut off, and one that stays below " (MIN_BODY_RATE) " bytes a second on average." }
-            li { "A response with a " code { "Content-Length" } " that breaks off has fewer bytes than that, and no other has." }
-            li { "An event stream that breaks off ends with an event " code { "error" } ", whose data is the problem " a href="/problems/response-aborted" { code { "response-aborted" } } ". Every line before it is whole, and an event that lacks its end is called " code { "incomplete" } ". The call does not count against the day." }
-            li { "Any other response without a length may look complete although it is not. Rely on the end that its format has, such as the last brace of JSON." }
+            li { "A client that sends or reads nothing for " (BODY_IDLE_TIMEOUT_MS / 1_000) " seconds is cut off, and so is one that stays below " (MIN_BODY_RATE) " bytes a second on average." }
+            li { "A response with a " code { "Content-Length" } " that is cut off has fewer bytes than that." }
+            li { "An event stream that is cut off ends with an event " code { "error" } ", whose data is the problem " a href="/problems/response-aborted" { code { "response-aborted" } } ". Every line before it is complete, and an event that lacks its end is named " code { "incomplete" } ". The call does not count against the day." }
+            li { "Any other response without a length may look complete although it was cut off. Rely on its format, such as the closing brace of JSON." }
             li { "WebSockets are refused with 501 " a href="/problems/upgrade-unsupported" { code { "upgrade-unsupported" } } "." }
         }
     }
@@ -194,7 +194,7 @@ pub(super) fn browsers() -> Markup {
     html! {
         p { "Any origin may call, send any header, and read every response, errors too. A preflight needs no key." }
         (sample("const response = await fetch(\"https://server.invalid/v1/keys/me\", {\n  headers: { \"X-API-Key\": key },\n});\nconsole.log(response.headers.get(\"RateLimit\"));"))
-        p { "A key in a public page is a key given away. Let your server call, or issue a key with low limits of its own." }
+        p { "Anyone can read a key in a public page. Call from your server instead, or issue a separate key with low limits." }
         p { "Check from a program what a browser may do:" }
         (get("/v1/status"))
     }
