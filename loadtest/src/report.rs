@@ -47,7 +47,7 @@ pub(crate) struct RunInfo {
     pub(crate) stages: Vec<String>,
     /// The number of connections.
     pub(crate) connections: u16,
-    /// The calls at once on each connection.
+    /// The concurrent calls on each connection.
     pub(crate) streams: u16,
     /// The protocol, such as `HTTP/1.1`.
     pub(crate) protocol: String,

@@ -109,7 +109,7 @@ impl CriteriaText {
 }
 
 impl Criteria {
-    /// Returns true if lags of the driver and of simulated tools decide on a run of so many calls.
+    /// Returns true if lags of the driver and of simulated tools decide on a run of this many calls.
     pub(crate) fn judges_times(&self, calls: u64) -> bool {
         self.judges_send_lag || calls >= MIN_CALLS || self.conditions.iter().any(Condition::is_about_times)
     }

@@ -87,7 +87,7 @@ pub fn bearer_token(authorization: Option<&str>) -> Option<&str> {
 }
 
 /// Decides on an admin secret that a caller has presented, `right` or wrong. Only wrong ones are
-/// counted, so that any number of right ones may come at once. If a caller has sent too many wrong
+/// counted, so that any number of right ones may come together. If a caller has sent too many wrong
 /// ones, a right one is refused too, because the response must not show that a guess was right. A
 /// right one that passes resets the count.
 pub fn attempt(wrong: &mut Usage, right: bool, now: UnixMillis) -> Decision {

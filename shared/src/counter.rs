@@ -80,7 +80,7 @@ impl Counter {
         self.last_used = now;
     }
 
-    /// Records that the response of a call broke off, whose outcome was recorded as `status` when it
+    /// Records that the response of a call was cut off, whose outcome was recorded as `status` when it
     /// began: refunds the call to the `day` on which it was admitted, unless it was refunded then, and
     /// tallies it as failed.
     pub fn record_aborted(&mut self, label: impl Into<Label>, status: u16, day: UtcDay, now: UnixMillis) {

@@ -270,7 +270,7 @@ impl LeaseCache {
         self.pending.return_units(charge, units, now)
     }
 
-    /// Records that the response of an admitted call broke off, whose outcome was recorded as `status`
+    /// Records that the response of an admitted call was cut off, whose outcome was recorded as `status`
     /// when it began: refunds the call to its day, unless it was refunded then, and tallies it as
     /// failed.
     pub fn record_aborted(&mut self, label: impl Into<Label>, status: u16, charge: Charge, now: UnixMillis) {

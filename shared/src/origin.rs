@@ -6,8 +6,8 @@
 //! 9.2.2). The rule is [`OriginError::is_retryable`].
 //!
 //! **A tool without a server.** A proxy's own 503 says that the tool has no healthy server in its data
-//! center, and that nothing was sent to a tool. Such a call goes on to another origin, whatever its
-//! method, and [`ToolOutages`] sends the next ones there at once.
+//! center, and that nothing was sent to a tool. Such a call moves on to another origin, whatever its
+//! method, and [`ToolOutages`] sends the next ones there immediately.
 //!
 //! The runtime reports a refused connection and one that was lost later in the same words. So with
 //! several origins a POST goes only to one that has responded within [`CONFIRMED_MS`], or that

@@ -17,7 +17,7 @@ const AT_MOST: &str = "at_most";
 /// The price of one call, in units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Price {
-    /// Always so many.
+    /// Always this number of units.
     Fixed(u32),
     /// So many, unless the response says that it was less.
     AtMost(u32),

@@ -69,7 +69,7 @@ impl Problem {
         Self { code, detail: detail.into(), headers: Vec::new(), members: Vec::new() }
     }
 
-    /// Returns a 422 that names every error of a body or a query at once.
+    /// Returns a 422 that names every error of a body or a query.
     pub fn invalid_fields(errors: &[FieldError]) -> Self {
         let detail = match errors {
             [only] => only.to_string(),
@@ -180,7 +180,7 @@ impl Problem {
     }
 }
 
-/// Returns the problem of a response that broke off after it had begun.
+/// Returns the problem of a response that was cut off after it had begun.
 pub fn response_aborted() -> Problem {
     Problem::new(codes::RESPONSE_ABORTED, "the tool cut off its response; what came before may be incomplete")
 }

@@ -88,7 +88,7 @@ impl fmt::Debug for MacKey {
     }
 }
 
-/// One or two MAC keys that are live at once, so that a secret can be rotated without a gap.
+/// One or two MAC keys that are live at the same time, so that a secret can be rotated without a gap.
 ///
 /// Written as `secret`, or as `2:new,1:old`: the first signs, each verifies what names its version.
 #[derive(Clone, Debug)]

@@ -126,7 +126,7 @@ impl Date {
         Self(date.map_or(self.0, |date| self.0 - i64::from(date.day()) + 1))
     }
 
-    /// Returns the day so many days later.
+    /// Returns the day that many days later.
     pub(super) const fn plus(self, days: i64) -> Self {
         Self(self.0.saturating_add(days))
     }

@@ -77,7 +77,7 @@ pub struct Check {
 }
 
 impl Domain {
-    /// Returns a domain that was added now. It is checked at once.
+    /// Returns a domain that was added now. It is checked immediately.
     pub const fn added(
         (account, id): (KeyId, DomainId),
         host: HostName,

@@ -92,7 +92,7 @@ impl Buffer {
         if is_full { Flush::Now } else { Flush::Later(self.number) }
     }
 
-    /// Returns what is to be sent at once: also what was not taken before. The oldest comes first.
+    /// Returns what is to be sent now, including what was not taken before. The oldest comes first.
     pub fn take(&mut self) -> Vec<Batch> {
         // The old ones first: a store that gets a later batch before them shows a gap until then.
         let mut batches: Vec<Batch> = std::mem::take(&mut self.unsent).into();

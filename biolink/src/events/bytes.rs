@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
         Ok(text)
     }
 
-    /// Returns all bytes, which must be so many.
+    /// Returns all bytes, or an error if there are not exactly `len`.
     pub(super) fn exactly(&self, len: usize) -> Result<&'a [u8], SegmentError> {
         match self.0.len().cmp(&len) {
             Ordering::Less => Err(SegmentError::CutOff),

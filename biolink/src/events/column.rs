@@ -303,7 +303,7 @@ pub(super) fn encode_dictionary(values: &[String], codes: &[u16]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the bits of a code of so many values.
+/// Returns the bits of a code with this number of values.
 const fn code_bits(values: usize) -> u32 {
     match values {
         0 | 1 => 0,
@@ -316,7 +316,7 @@ const fn code_bits(values: usize) -> u32 {
     }
 }
 
-/// Writes numbers of so many bits each: 1, 2, 4 or 8.
+/// Writes numbers of `bits` bits each: 1, 2, 4 or 8.
 fn pack(bytes: &mut Vec<u8>, numbers: impl Iterator<Item = u8>, bits: u32) {
     let mut used = u8::BITS;
     for number in numbers {
@@ -331,7 +331,7 @@ fn pack(bytes: &mut Vec<u8>, numbers: impl Iterator<Item = u8>, bits: u32) {
     }
 }
 
-/// Reads `rows` numbers of so many bits each: 1, 2 or 4.
+/// Reads `rows` numbers of `bits` bits each: 1, 2 or 4.
 fn unpack(reader: Reader<'_>, bits: u32, rows: usize) -> Result<Vec<u8>, SegmentError> {
     let of_byte = (u8::BITS / bits) as usize;
     let packed = reader.exactly(rows.div_ceil(of_byte))?;

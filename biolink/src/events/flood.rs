@@ -18,7 +18,7 @@ pub struct Flood {
 }
 
 impl Flood {
-    /// Returns a counter at zero for so many events in a minute.
+    /// Returns a counter at zero that allows this many events in a minute.
     pub const fn new(limit: u32) -> Self {
         Self { limit, minute: 0, counts: BTreeMap::new() }
     }

@@ -193,7 +193,7 @@ impl Segment {
     /// Reads stored columns of `rows` events.
     ///
     /// # Errors
-    /// If a column is not one of so many rows.
+    /// If a column does not have exactly this many rows.
     pub fn decode(day: UtcDay, rows: usize, columns: &Columns) -> Result<Self, SegmentError> {
         let seconds = TimeColumn::decode(&columns.time, rows)?.collect::<Result<_, _>>()?;
         let kinds = match KindColumn::decode(&columns.kind, rows)? {

@@ -4,7 +4,7 @@ use shared::time::UnixMillis;
 
 use super::batch::Batch;
 
-/// Pages of a batch that goes directly. The platform lets a worker have six connections at once.
+/// Pages of a batch that goes directly. The platform lets a worker have six concurrent connections.
 const MAX_PAGES: usize = 6;
 /// Time for which batches go through the queue after a store has failed, in milliseconds.
 const OPEN_MS: u64 = 60_000;
@@ -49,7 +49,7 @@ mod tests {
 
     const NOW: UnixMillis = UnixMillis(1_795_000_000_000);
 
-    /// Returns a batch with a view of each of so many pages.
+    /// Returns a batch with a view of each of this many pages.
     fn batch(pages: u8) -> Batch {
         let mut buffer = Buffer::new([7; 8]);
         for page in 0..pages {

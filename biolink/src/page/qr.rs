@@ -121,7 +121,7 @@ impl<'a> Modules<'a> {
         Self { logo: Some((logo, side)), ..self }
     }
 
-    /// Returns the corner of the square of a logo of so many modules.
+    /// Returns the corner of the square of a logo of this many modules.
     fn corner(&self, side: usize, margin: usize) -> usize {
         margin + (self.side - side) / 2
     }

@@ -1,4 +1,4 @@
-//! Reading a page from JSON: every fault at once, each with its place.
+//! Reading a page from JSON: all faults together, each with its place.
 
 mod hints;
 mod invalid_value;

@@ -35,7 +35,7 @@ pub enum SourceMessage {
 pub enum RefreshReply {
     /// It begins.
     Accepted,
-    /// The last one was a moment ago; the next can begin after so many seconds.
+    /// The last one was too recent. The next can begin after this many seconds.
     TooEarly(u64),
 }
 

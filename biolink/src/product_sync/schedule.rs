@@ -25,7 +25,7 @@ pub(super) fn next(id: &SourceId, now: UnixMillis) -> UnixMillis {
     if past == 0 { earliest } else { earliest.plus(INTERVAL_MS.saturating_sub(past)) }
 }
 
-/// Returns the next moment after so many failures in a row. A shop that asks for more time gets it.
+/// Returns the next time after this many failures in a row. A shop that asks for more time gets it.
 pub(super) fn after_failure(failures: u32, retry_after_ms: Option<u64>, now: UnixMillis) -> UnixMillis {
     let doublings = failures.saturating_sub(1).min(8).saturating_mul(2);
     let wait = RETRY_MS.saturating_mul(1 << doublings).min(INTERVAL_MS);

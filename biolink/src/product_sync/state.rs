@@ -165,7 +165,7 @@ impl SyncState {
         }
     }
 
-    /// Has the feed fetched at once. Returns the seconds to wait if it was a moment ago.
+    /// Has the feed fetched now. Returns the seconds to wait if the last fetch was too recent.
     ///
     /// # Errors
     /// Returns the seconds after which the next refresh can begin.
@@ -406,7 +406,7 @@ impl SyncState {
         }
     }
 
-    /// Has the account given the products, at once or soon after the last edit.
+    /// Has the account given the products, immediately or soon after the last edit.
     fn plan_edit(&mut self, run: Run, forced: bool, now: UnixMillis) {
         let at = self.edited_at.map_or(now, |last| last.plus(EDIT_MS)).max(now);
         let forced = forced || self.pending.as_ref().is_some_and(|pending| pending.forced);

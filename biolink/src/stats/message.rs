@@ -45,7 +45,7 @@ pub enum StatsMessage {
     Reset,
     /// The page was deleted: drop everything, and take nothing more.
     Purge,
-    /// The export goes on after this row. The reply is the next one with its lines, or `null`.
+    /// The export continues after this row. The reply is the next one with its lines, or `null`.
     Export(u64),
 }
 

@@ -78,7 +78,7 @@ impl<'de> Visitor<'de> for CountsVisitor {
 }
 
 impl Excess {
-    /// Returns what is to be dropped when so many deliveries wait for an endpoint.
+    /// Returns what is to be dropped when this many deliveries wait for an endpoint.
     pub fn of(visits: u64, publications: u64) -> Self {
         let excess = visits.saturating_add(publications).saturating_sub(MAX_PENDING);
         let dropped = excess.min(visits);

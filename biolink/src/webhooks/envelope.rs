@@ -23,7 +23,7 @@ pub const MAX_ENVELOPE: usize = 20_480;
 pub struct EventHead {
     /// The event.
     pub id: EventId,
-    /// The moment of the event.
+    /// The time of the event.
     pub at: UnixMillis,
     /// Whether its owner asked for a sample.
     pub is_test: bool,

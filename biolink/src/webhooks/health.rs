@@ -16,7 +16,7 @@ const BUDGET_MS: u64 = 5 * 86_400_000;
 const APART_MS: u64 = 12 * 3_600_000;
 /// Percents of the failure budget at which the owner is warned.
 const WARNINGS: [u8; 4] = [100, 90, 70, 50];
-/// Most requests to one endpoint at once.
+/// Maximum number of concurrent requests to one endpoint.
 pub const MAX_IN_FLIGHT: u32 = 6;
 
 /// The health of an endpoint.

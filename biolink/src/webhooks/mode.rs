@@ -14,7 +14,7 @@ pub const MAX_BATCH_WAIT_MS: u64 = 10_000;
 
 /// Milliseconds that each event adds to the level of a [`RateMeter`]: ten events drain in a second.
 const EVENT_MS: u64 = 100;
-/// The level above which the rate is high: ten events at once.
+/// The level above which the rate is high: ten events together.
 const HIGH_MS: u64 = 1_000;
 /// The highest level, so that a burst ends within seconds after its last event.
 const MAX_LEVEL_MS: u64 = 10_000;

@@ -54,7 +54,7 @@ pub struct Delivery {
 pub enum DeliveryState {
     /// It is a batch that takes more events until it is due.
     Collecting = 0,
-    /// It is to be sent, at once or after a failed attempt.
+    /// It is to be sent, immediately or after a failed attempt.
     Pending = 1,
     /// The endpoint has responded with 2xx.
     Delivered = 2,

@@ -48,7 +48,7 @@ pub enum WebhooksMessage {
     Purge(PageId),
     /// The account was erased: drop everything.
     Erase,
-    /// The export goes on: the reply has a line for each endpoint.
+    /// The export continues: the reply has a line for each endpoint.
     Export,
 }
 

@@ -64,7 +64,7 @@ pub(crate) async fn read(context: &RequestContext<'_>) -> Result<DeniedHosts, Pr
     Ok(DeniedHosts::from_text(&text.unwrap_or_default()))
 }
 
-/// Stores a new list. It applies in this isolate at once.
+/// Stores a new list. It applies in this isolate immediately.
 ///
 /// # Errors
 /// `pages-unavailable`. KV may have the list even so.

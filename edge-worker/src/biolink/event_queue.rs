@@ -9,7 +9,7 @@ use crate::bindings;
 use crate::biolink::stats_client;
 use crate::runtime::{clock, log};
 
-/// Stores that are written at once. The platform lets a worker have six connections.
+/// Stores that are written concurrently. The platform lets a worker have six connections.
 const AT_ONCE: usize = 6;
 /// Time that a store has to take its events, in milliseconds.
 const TIMEOUT_MS: u64 = 15_000;

@@ -25,7 +25,7 @@ pub(crate) struct GuardedRequest<'a> {
 /// The limit on the decoded bytes of a response.
 #[derive(Clone, Copy)]
 pub(crate) enum BodyLimit {
-    /// The first bytes are wanted, and the rest is not read. Of a body that breaks off or cannot be
+    /// The first bytes are wanted, and the rest is not read. Of a body that is cut off or cannot be
     /// decoded, what was read is enough.
     Excerpt(usize),
     /// A longer body is an error, and so is one of a 2xx that cannot be read.
@@ -105,7 +105,7 @@ impl From<JsValue> for GuardedFetchError {
 /// Sends a request. One that is in flight after its time is aborted.
 ///
 /// # Errors
-/// If no response arrives in time, or the body that is wanted breaks off or is too long.
+/// If no response arrives in time, or the body that is wanted is cut off or is too long.
 pub(crate) async fn send(request: &GuardedRequest<'_>) -> Result<GuardedResponse, GuardedFetchError> {
     let controller = web_sys::AbortController::new()?;
     let outcome = exchange(request, &controller).await;

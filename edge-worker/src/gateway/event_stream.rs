@@ -100,7 +100,7 @@ fn is_followed(response: &StreamedResponse) -> bool {
         && response.raw.body().is_some()
 }
 
-/// Lets the runtime report streams that broke off.
+/// Lets the runtime report streams that were cut off.
 fn listen() {
     let callback: Closure<dyn Fn(String, JsValue)> =
         Closure::new(|call: String, execution: JsValue| record_aborted(&call, execution));

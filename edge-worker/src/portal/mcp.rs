@@ -212,8 +212,8 @@ async fn usable(
     }
 }
 
-/// Returns the response to a call, from the response of the API. A tool whose body stalls or breaks off is a problem in
-/// the result, as one that does not respond is.
+/// Returns the response to a call, from the response of the API. A tool whose body stalls or is cut off is a
+/// problem in the result, as one that does not respond is.
 ///
 /// # Errors
 /// The problem of a key that may not be used.

@@ -55,7 +55,7 @@ pub(crate) async fn read_as(
 /// only.
 ///
 /// # Errors
-/// `request-timeout` if it is incomplete after a minute, `body-malformed` if it breaks off.
+/// `request-timeout` if it is incomplete after a minute, `body-malformed` if it is cut off.
 pub(crate) async fn receive(request: &ClientRequest) -> Result<js_sys::ArrayBuffer, Problem> {
     request.is_body_taken.set(true);
     let buffer = request.raw.array_buffer().map_err(|error| broken_off(request, &error))?;
@@ -68,7 +68,7 @@ pub(crate) async fn receive(request: &ClientRequest) -> Result<js_sys::ArrayBuff
 /// Reads the body of a response. Returns `None` if it has more than `limit` bytes.
 ///
 /// # Errors
-/// `response-aborted` if it stalls or breaks off.
+/// `response-aborted` if it stalls or is cut off.
 pub(crate) async fn of_response(
     response: &web_sys::Response,
     request: &ClientRequest,
@@ -124,7 +124,7 @@ pub(crate) async fn drain(request: &ClientRequest, stream: web_sys::ReadableStre
 /// Reads the next chunk of a body. Returns `None` at its end.
 ///
 /// # Errors
-/// `request-timeout` if no data arrives for a minute, `body-malformed` if the body breaks off.
+/// `request-timeout` if no data arrives for a minute, `body-malformed` if the body is cut off.
 async fn next_chunk(
     reader: &web_sys::ReadableStreamDefaultReader,
     request: &ClientRequest,
@@ -145,7 +145,7 @@ fn broken_off(request: &ClientRequest, error: &wasm_bindgen::JsValue) -> Problem
     incomplete()
 }
 
-/// Returns the problem for a body that the client broke off.
+/// Returns the problem for a body that the client cut off.
 pub(crate) fn incomplete() -> Problem {
     Problem::new(codes::BODY_MALFORMED, "the body ends too early or its framing is wrong")
 }

@@ -10,7 +10,7 @@ use worker::{js_sys, web_sys};
 
 use crate::runtime::log;
 
-/// Bytes that are drawn at once for ids.
+/// Number of random bytes that are generated together for ids.
 const POOL_BYTES: usize = 1_024;
 
 thread_local! {
@@ -28,7 +28,7 @@ pub(crate) fn random<const N: usize>() -> worker::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Returns `N` random bytes of a pool, which is drawn at once. They name things, and must not be
+/// Returns `N` random bytes of a pool, which is generated as a whole. They name things, and must not be
 /// secrets: the pool shows in the isolate's memory what comes next.
 ///
 /// # Errors

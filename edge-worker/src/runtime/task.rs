@@ -1,6 +1,6 @@
 //! The executor of requests.
 //!
-//! A request is polled at once. If that is enough, as it is for a refusal, its response is returned
+//! A request is polled immediately. If that is enough, as it is for a refusal, its response is returned
 //! without a promise. Otherwise it continues within the runtime's call that settles what it waits
 //! for, and not in a microtask of its own.
 

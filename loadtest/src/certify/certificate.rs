@@ -27,7 +27,7 @@ enum Finding {
     Exact,
     /// A window held more.
     Failed,
-    /// Calls that failed, or got a 5xx, may have been admitted: then a window held so many.
+    /// Calls that failed, or got a 5xx, may have been admitted: then a window held this many.
     Unknown(usize),
     /// No call was admitted.
     NothingAdmitted,

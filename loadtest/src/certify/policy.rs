@@ -11,7 +11,7 @@ use crate::duration;
 /// Maximum number of calls of a limit: a run sends seven times as many.
 const MAX_CALLS: u32 = 10_000;
 
-/// A limit: so many calls in any window of this length.
+/// A limit: a number of calls in any window of this length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LimitPolicy {
     pub(super) calls: u32,

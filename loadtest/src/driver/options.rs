@@ -14,7 +14,7 @@ pub(crate) struct DriverOptions {
     /// The number of open connections. A call waits if all of them are busy, and its latency
     /// includes the wait.
     pub(crate) connections: u16,
-    /// The calls at once on each connection: 1 for HTTP/1.1.
+    /// The concurrent calls on each connection: 1 for HTTP/1.1.
     pub(crate) streams: u16,
     /// The timeout of a call, from sending the request to the last byte of the response.
     pub(crate) timeout: Duration,

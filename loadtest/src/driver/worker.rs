@@ -23,7 +23,7 @@ pub(super) struct DueCall {
     pub(super) next: Sender<Self>,
 }
 
-/// The records that are sent to the collector at once.
+/// The records that are sent to the collector together.
 const BATCH: usize = 64;
 /// The time that calls which are already due may wait for a connection after the last call became
 /// due.

@@ -12,7 +12,7 @@ use crate::clock;
 use crate::http::{HttpClient, HttpError};
 use crate::scenario::KeysSpec;
 
-/// The requests that are sent to the key API at once.
+/// The requests that are sent to the key API concurrently.
 const IN_FLIGHT: usize = 8;
 
 /// Access to the key API.

@@ -113,7 +113,7 @@ impl CallPlan {
         self.cumulative.push((sum + u64::from(weight), self.requests.len()));
     }
 
-    /// Ends a flow of so many steps.
+    /// Ends a flow of this many steps.
     fn end(&mut self, steps: usize) {
         let end = self.requests.len();
         self.requests.iter_mut().rev().take(steps).for_each(|request| request.flow_end = end);

@@ -67,7 +67,7 @@ enum Change {
 /// A difference of latencies that does not matter on any machine, in milliseconds.
 const LATENCY_FLOOR_MS: f64 = 0.1;
 
-/// The values in the order of [`Values`]. A quantile has five calls beyond it in so many calls; with fewer, other
+/// The values in the order of [`Values`]. A quantile has five calls beyond it in this many calls; with fewer, other
 /// seconds of the same runs cannot say where it might have been.
 const VALUES: [ComparedValue; 6] = [
     ComparedValue { name: "p50 ms", better: Direction::Lower, floor: LATENCY_FLOOR_MS, min_calls: 10 },

@@ -11,7 +11,7 @@ use super::parts::{flag, list, text};
 
 /// Members that buttons set.
 const BY_BUTTONS: &[&str] = &["status"];
-/// Most members of an item that shows all of them at once.
+/// Maximum number of members of an item that shows all of them.
 const FEW: usize = 6;
 /// The members that an item with more of them shows first.
 const FIRST: &[&str] = &["type", "title", "url", "price"];

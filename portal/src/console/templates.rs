@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::schema_form::ObjectForm;
 use crate::openapi::{SERVER, biolink};
 
-/// Members that the form of a page shows at once.
+/// Members that the form of a page shows immediately.
 const FIRST: [&str; 5] = ["title", "slug", "bio", "links", "socials"];
 /// Sections of the members that it shows on demand. The rest follows.
 const SECTIONS: [(&str, &[&str]); 5] = [

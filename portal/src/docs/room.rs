@@ -15,7 +15,7 @@ impl Room {
     /// The longest text of a tool, in characters.
     pub(super) const MAX_TEXT: usize = 2_000;
 
-    /// Creates room for so many bytes.
+    /// Creates room for this many bytes.
     pub(super) const fn new(bytes: usize) -> Self {
         Self { left: bytes }
     }

@@ -2,7 +2,7 @@
 
 use shared::tool::Tool;
 
-/// The last tool of MCP that the page before has. Its text is its name, so the list goes on at the right place
+/// The last tool of MCP that the page before has. Its text is its name, so the list continues at the right place
 /// although a description has changed in between.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListCursor {

@@ -19,7 +19,7 @@ use super::withheld::{
 /// assert!(!reaches_tool("X-API-Key") && !reaches_tool("X-Forwarded-Client-Cert"));
 /// ```
 pub fn reaches_tool(name: &str) -> bool {
-    // Without an early end, so that it is done for many bytes at once.
+    // Without an early end, so that it is done for many bytes together.
     let underscore = name.bytes().fold(false, |any, byte| any | (byte == b'_'));
     !underscore && !has_trusted_prefix(name) && !WITHHELD_FROM_TOOLS.holds(name)
 }

@@ -2,7 +2,7 @@
 
 use std::io::{Result, Write};
 
-/// Pieces of up to so many bytes are copied one by one.
+/// Pieces of up to this many bytes are copied one by one.
 const SHORT: usize = 24;
 
 /// The bytes of a text. `serde_json` writes each comma and quote for itself. In wasm a `Vec` copies them

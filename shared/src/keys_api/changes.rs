@@ -6,7 +6,7 @@
 //! are without their holders.
 //!
 //! **What a reader does.** The first request has no cursor. Each further one has the cursor of the
-//! page before, and follows at once while there are more keys. The reader keeps the record of the
+//! page before, and follows immediately while there are more keys. The reader keeps the record of the
 //! highest version of each key, because a page may repeat what it has, and all records come again
 //! when the feed was reset. It judges a key by [`KeyRecord::check`] of that record, or of
 //! [`KeyRecord::provisional`] for a key that the feed does not name.

@@ -85,7 +85,7 @@ impl IssueRequest {
     /// Checks every field.
     ///
     /// # Errors
-    /// Returns `fields-invalid` with every error at once.
+    /// Returns `fields-invalid` with every error.
     pub fn check(mut self, now: UnixMillis) -> Result<NewKey, Problem> {
         let email = self.fields.required("email", parse_email);
         let name = self.fields.required("name", parse_name);

@@ -2,7 +2,7 @@
 //! live outside of it.
 //!
 //! A proxy in direct mode holds leases as an isolate does. Its lease caches send their requests for
-//! many keys at once, and the edge passes each on to the meter of its key. The replies have the order
+//! many keys together, and the edge passes each on to the meter of its key. The replies have the order
 //! of the asks. A meter that does not respond fails its own ask only.
 //!
 //! **Records stay at the edge.** A holder outside never says what a key's record is: the edge reads it

@@ -409,7 +409,7 @@ pub enum Change {
     },
     /// Ended for good.
     Revoke,
-    /// A new secret. The one in use stays good for `grace_ms`, the one before it ends at once.
+    /// A new secret. The one in use stays valid for `grace_ms`, the one before it ends immediately.
     Rotate {
         /// The new secret's hash.
         secret: SecretHash,

@@ -426,7 +426,7 @@ impl Meter {
     }
 
     /// Returns the usage as if every lease were spent to its end. A decision based on it stays
-    /// right whatever becomes of them.
+    /// right whatever happens to them.
     fn assumed(&self) -> Usage {
         let mut usage = self.usage.clone();
         for lease in &self.leases {

@@ -11,7 +11,7 @@ const FORGET_MS: u64 = 60_000;
 /// The origins whose proxy has lately said that a tool has no healthy server there: a circuit breaker
 /// for each tool at each origin, by index in the list.
 ///
-/// **Budget.** A call goes on to another origin only if the tool is not known to be out there too. So a
+/// **Budget.** A call moves on to another origin only if the tool is not known to be out there too. So a
 /// tool that is out everywhere costs one attempt for each call, but for those that are in flight when
 /// the first one finds out.
 #[derive(Clone, Debug, Default)]

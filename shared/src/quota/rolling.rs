@@ -13,7 +13,7 @@ use crate::time::UnixMillis;
 ///
 /// A count leaves one bucket's length after the window has passed its bucket's beginning: a little
 /// late and never early. So no interval of the window's length, wherever it begins, holds more than
-/// was allowed at once; the price is `BUCKET_MS / WINDOW_MS` of the rate that could be sustained.
+/// was allowed together; the price is `BUCKET_MS / WINDOW_MS` of the rate that could be sustained.
 ///
 /// ```
 /// use shared::{quota::Rolling, time::UnixMillis};

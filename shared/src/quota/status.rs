@@ -109,7 +109,7 @@ impl QuotaStatus {
 
     /// Returns what is certain of this status some time later, when others may have used the rest: the `held`
     /// calls of a cache, which end after `held_ms`. Of the day others can have used no more than passes in
-    /// so many minutes. Of units nothing is known.
+    /// that many minutes. Of units nothing is known.
     #[must_use]
     pub(crate) fn certain(self, held: u32, held_ms: u64, elapsed_ms: u64) -> Self {
         let Self { minute, day, .. } = self.after(elapsed_ms);

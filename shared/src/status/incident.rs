@@ -1,4 +1,4 @@
-//! Incidents: what an administrator says of a failure, and how it goes on.
+//! Incidents: what an administrator says of a failure, with its updates.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ impl IncidentImpact {
 
 crate::named!(IncidentState, IncidentImpact);
 
-/// A request to say how an incident goes on.
+/// A request to post an update of an incident.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewUpdate {
     state: IncidentState,

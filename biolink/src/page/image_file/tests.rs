@@ -43,7 +43,7 @@ fn png(width: u32, height: u32) -> Vec<u8> {
     content
 }
 
-/// Returns a GIF of 10 by 10 pixels with so many frames.
+/// Returns a GIF of 10 by 10 pixels with this many frames.
 fn gif(frames: usize) -> Vec<u8> {
     let frame = b"\x2c\0\0\0\0\x0a\0\x0a\0\0\x02\x01\x00\0";
     [b"GIF89a\x0a\0\x0a\0\0\0\0".to_vec(), frame.repeat(frames), b"\x3b".to_vec()].concat()

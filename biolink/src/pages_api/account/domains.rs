@@ -118,7 +118,7 @@ impl Account {
         self.domain(id).map(|domain| Response::json(domain.describe().to_string()))
     }
 
-    /// Adds a domain. It is checked at once.
+    /// Adds a domain. It is checked immediately.
     #[inline(never)]
     pub(super) fn add_domain(
         &mut self,

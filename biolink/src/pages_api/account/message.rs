@@ -69,7 +69,7 @@ pub enum AccountMessage {
     },
     /// The file of an image is stored now. The reply is `false` if it was deleted meanwhile.
     ImageStored(ImageId),
-    /// The export goes on after this page. The reply is the next one with its lines, or `null`.
+    /// The export continues after this page. The reply is the next one with its lines, or `null`.
     Export {
         /// The page before.
         after: Option<PageId>,
@@ -163,7 +163,7 @@ pub enum Operation {
     DeleteDomain(DomainId),
     /// `POST /domains/{id}/verify`
     VerifyDomain(DomainId),
-    /// `GET /account/export`: the account itself. [`AccountMessage::Export`] goes on.
+    /// `GET /account/export`: the account itself. [`AccountMessage::Export`] continues.
     Export,
     /// `DELETE /account/data`, with the text that confirms it.
     Erase(Option<String>),

@@ -28,7 +28,7 @@ const RESERVED_MS: u64 = 30 * 86_400_000;
 const MAX_HELD: usize = 50;
 /// Slugs of deleted pages that the account remembers.
 const MAX_FREED: usize = 100;
-/// Letters of a page's code: so many that no two pages draw the same.
+/// Letters of a page's code: enough that no two pages get the same.
 const CODE_LENGTH: usize = 10;
 
 type Outcome = Result<(Response, Vec<Write>), Unfinished>;

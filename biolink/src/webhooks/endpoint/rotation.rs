@@ -14,7 +14,7 @@ use crate::{
     webhooks::{SealedSecret, WebhookSecret},
 };
 
-/// Most secrets that sign at once.
+/// Maximum number of secrets that sign at the same time.
 pub const MAX_LIVE_SECRETS: usize = 3;
 /// The usual grace period of a replaced secret, in seconds: a day.
 pub const DEFAULT_GRACE_S: u64 = 86_400;

@@ -2,7 +2,7 @@
 //! the account, and stores both before the reply leaves.
 //!
 //! Its outbox has what must be written elsewhere: slugs, and the published snapshots in KV. An alarm
-//! writes it at once, and retries until that succeeds. Such a failure never fails a call that was
+//! writes it immediately, and retries until that succeeds. Such a failure never fails a call that was
 //! decided.
 
 mod tasks;
@@ -215,7 +215,7 @@ impl Account {
         Ok(stored.to_string())
     }
 
-    /// Takes in what the webhooks want. The stores of pages get to know it at once.
+    /// Takes in what the webhooks want. The stores of pages are notified immediately.
     async fn subscribe(&self, account: KeyId, subscriptions: Subscriptions) -> Result<String> {
         self.state.change(|state| Ok(state.subscribe(account, subscriptions, clock::now())))?;
         self.arm().await?;

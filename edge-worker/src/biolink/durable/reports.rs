@@ -28,10 +28,10 @@ const CREATE: &str = "CREATE TABLE IF NOT EXISTS report
 const COUNT: &str = "SELECT COUNT(*) FROM report";
 const COUNT_SENDER: &str = "SELECT COUNT(*) FROM report WHERE page = ? AND sender = ? AND at > ?";
 const ADD: &str = "INSERT INTO report (page, sender, at, j, more) VALUES (?, ?, ?, ?, ?) RETURNING number";
-/// Deletes the oldest report of a page by a network if there are more than so many.
+/// Deletes the oldest report of a page by a network if there are more than the limit.
 const TRIM_NETWORK: &str = "DELETE FROM report WHERE number = (SELECT number FROM report
     WHERE page = ?1 AND sender >> 8 = ?2 ORDER BY number DESC LIMIT 1 OFFSET ?3) RETURNING more";
-/// Deletes the oldest report of a page but the first ones, if there are more than so many.
+/// Deletes the oldest report of a page but the first ones, if there are more than the limit.
 const TRIM_PAGE: &str = "DELETE FROM report WHERE (SELECT COUNT(*) FROM report WHERE page = ?1) > ?3
     AND number = (SELECT number FROM report WHERE page = ?1 ORDER BY number LIMIT 1 OFFSET ?2) RETURNING more";
 const ADD_MORE: &str = "UPDATE report SET more = more + ? WHERE number = ?";

@@ -1,8 +1,8 @@
 //! The object of one account's webhooks: endpoints, the event log, and deliveries.
 //!
 //! Events arrive from the stores of pages, from the account and from the meters of its keys, and become
-//! deliveries in the same commit. The alarm sends them. It goes on until nothing is due, so that an endpoint that hangs
-//! delays none of the others.
+//! deliveries in the same commit. The alarm sends them. It continues until nothing is due, so that an endpoint
+//! that hangs delays none of the others.
 //!
 //! # An event on its way to a receiver
 //!

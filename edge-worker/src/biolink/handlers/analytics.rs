@@ -103,7 +103,7 @@ pub(super) async fn reset(context: &RequestContext<'_>, pages: &[PageId]) -> Res
     Ok(Response::no_content())
 }
 
-/// Asks the stores of pages, all at once.
+/// Asks the stores of pages concurrently.
 async fn read(
     context: &RequestContext<'_>,
     pages: &[PageId],

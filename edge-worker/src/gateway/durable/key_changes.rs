@@ -97,7 +97,7 @@ impl KeyChanges {
     }
 
     /// Returns a page of the directory. Fills it first if it was never filled. If that takes longer than
-    /// a request, the alarm goes on, and the page is empty.
+    /// a request, the alarm continues, and the page is empty.
     async fn list(&self, message: ChangesMessage) -> Result<String> {
         self.create()?;
         let is_filled = match key_directory::copied_at(&self.sql)? {

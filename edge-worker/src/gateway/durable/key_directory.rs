@@ -37,7 +37,7 @@ const COPIED: &str = "SELECT cursor, ended FROM copy";
 const CONTINUE_COPY: &str = "UPDATE copy SET cursor = ? WHERE cursor = ?";
 const END_COPY: &str = "UPDATE copy SET cursor = '', ended = ?";
 
-/// Maximum number of batches that are copied at once, while a reader may wait. Each takes two of the 50
+/// Maximum number of batches that are copied in one step, while a reader may wait. Each takes two of the 50
 /// subrequests that the platform allows.
 const MAX_BATCHES: usize = 5;
 /// Maximum number of keys that one request looks through. Each is two rows read: one to find where the

@@ -1,7 +1,7 @@
 //! The meter object of one key: loads the state, steps it, and stores it before the reply leaves.
 //!
 //! The state is an outbox for its record. An alarm writes a changed record to KV, to the key-change
-//! feed, and to the directory of keys: at once, or a second after the previous write. It retries until
+//! feed, and to the directory of keys: immediately, or a second after the previous write. It retries until
 //! all succeed. Until KV shows the change, the responses of the meter do.
 //!
 //! The state is an outbox for alerts too: the alarm delivers them to the webhooks of the account.
@@ -295,7 +295,7 @@ impl Meter {
             outlined(|| self.complete(snapshot, wanted, &next))?;
         }
         let reply = outlined(|| json::to_string(&reply))?;
-        // Of a subject that was refused at once, nothing matters: a row would be deleted again.
+        // Of a subject that was refused immediately, nothing matters: a row would be deleted again.
         let matters = self.is_stored.get() || next.expires_in(clock::now()) != Some(0);
         if is_changed && matters {
             // Not when the object begins: looking at an unknown subject would leave a database

@@ -137,7 +137,7 @@ fn call_outcome(
     CallOutcome { status, uncharged: is_uncharged(status, end), units }
 }
 
-/// Returns the units that a call costs whose response has `reported` so many. Logs a report above the
+/// Returns the units that a call costs whose response has `reported` this number. Logs a report above the
 /// price.
 fn units(context: &RequestContext<'_>, call: &ToolCall<'_>, price: Price, reported: Option<&str>) -> u32 {
     let cost = price.cost(reported);

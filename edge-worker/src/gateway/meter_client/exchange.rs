@@ -87,7 +87,7 @@ impl Exchange {
     pub(super) async fn run(&mut self) -> Result<ExchangeOutcome, Problem> {
         self.send(self.request.clone());
         loop {
-            // If the isolate has stalled, nothing is left: the timer fires at once, and the wait
+            // If the isolate has stalled, nothing is left: the timer fires immediately, and the wait
             // sees how late it is.
             let rest_ms = self.wait.due_ms().saturating_sub(self.elapsed_ms());
             let event = match self.next_within(rest_ms).await {
@@ -172,7 +172,7 @@ impl Exchange {
     /// Returns the output of [`Exchange::next`], or `None` once a timer fires. What is late is for
     /// the [`CallWait`] to judge.
     async fn next_within(&mut self, ms: u64) -> Option<Option<Arrival>> {
-        // The responses are polled before the timer. After a stall both are due at once, and a
+        // The responses are polled before the timer. After a stall both are due together, and a
         // response that still admits the call must not lose to it.
         match select(pin!(self.next()), pin!(promise::sleep(ms))).await {
             Either::Left((arrival, _)) => Some(arrival),

@@ -49,7 +49,7 @@ pub(crate) fn record_outcome(
     recorded.unwrap_or(charge)
 }
 
-/// Records that the response of a call broke off after its outcome was recorded. The meter gets it in
+/// Records that the response of a call was cut off after its outcome was recorded. The meter gets it in
 /// the background.
 pub(crate) fn record_aborted(
     meter: &ObjectNamespace,

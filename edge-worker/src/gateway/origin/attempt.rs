@@ -31,7 +31,7 @@ use crate::runtime::{body, calls, clock, promise};
 
 /// Wait for the origin's side of a broken upload, in milliseconds, before the client is held
 /// responsible. The runtime reports only that one side broke. If it was the origin, its response or
-/// failure follows at once.
+/// failure follows immediately.
 const BROKEN_PIPE_MS: u64 = 250;
 
 /// One attempt of a call at one origin.

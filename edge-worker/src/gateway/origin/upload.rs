@@ -91,7 +91,7 @@ impl Pipe {
         Ok(Self { readable: stream.readable(), finished })
     }
 
-    /// Returns true if a tool may have received a part of an upload that broke off for this `reason`.
+    /// Returns true if a tool may have received a part of an upload that was cut off for this `reason`.
     pub(super) fn is_sent(reason: &JsValue) -> bool {
         // Anything unknown counts as sent: a tool that has part of a call may have worked on it.
         reason.as_string().as_deref() != Some("nothing sent")

@@ -1,4 +1,4 @@
-//! The fields of a QR code request, parsed with all errors at once.
+//! The fields of a QR code request, parsed with all errors together.
 
 use serde_json::Value;
 use thiserror::Error;

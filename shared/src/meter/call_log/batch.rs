@@ -30,7 +30,7 @@ impl CallBatch {
     pub const MAX_FAILED: usize = 32;
     /// Maximum number of other calls.
     pub const MAX_SUCCEEDED: usize = 16;
-    /// A request's place has so many bits.
+    /// A request's place has this many bits.
     const MAX_HALVINGS: u32 = 31;
 
     /// Returns true if there is no call.
@@ -62,7 +62,7 @@ impl CallBatch {
     }
 
     fn add_failed(&mut self, call: LoggedCall) {
-        // The response of a call can break off after it has begun as a success.
+        // The response of a call can be cut off after it has begun as a success.
         self.succeeded.retain(|other| other.request_id != call.request_id);
         if self.failed.len() < Self::MAX_FAILED {
             self.failed.push(call);

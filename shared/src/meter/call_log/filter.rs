@@ -43,7 +43,7 @@ pub struct CallPage {
     pub calls: Vec<LoggedCall>,
     /// Whether there are more.
     pub has_more: bool,
-    /// Failed calls since `from` that are not in the log, because there were too many at once.
+    /// Failed calls since `from` that are not in the log, because there were too many at the same time.
     pub dropped: u32,
 }
 

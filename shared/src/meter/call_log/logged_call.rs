@@ -56,7 +56,7 @@ pub struct LoggedCall {
     /// Bytes of the response's body, as the tool has sent it.
     #[serde(default, rename = "r", skip_serializing_if = "Option::is_none")]
     pub response_bytes: Option<u64>,
-    /// The number of calls for which this one stands: one of so many is logged.
+    /// The number of calls for which this one stands: one of that number is logged.
     #[serde(default = "one", rename = "n", skip_serializing_if = "is_one")]
     pub sampled: u32,
     /// Further calls that ended alike within half a minute and are not listed one by one.

@@ -18,7 +18,7 @@ const KEEP_MS: u64 = 5_000;
 const KEEP_COUNTED_MS: u64 = 65_000;
 /// Maximum number of responses that are kept beyond [`KEEP_MS`], for withdrawals.
 const CAPACITY: usize = 32;
-/// Maximum number of responses. Calls of a burst ask all at once, and a retry whose response was
+/// Maximum number of responses. Calls of a burst all ask at the same time, and a retry whose response was
 /// dropped is counted a second time.
 const MAX_RESPONSES: usize = 128;
 

@@ -25,7 +25,7 @@ use crate::biolink::domains;
 use crate::biolink::guarded_fetch::{self, BodyLimit, GuardedFetchError, GuardedRequest};
 use crate::runtime::{clock, durable_rpc, entropy, log};
 
-/// Requests at once, to all endpoints together. The platform holds back the seventh of an object.
+/// Concurrent requests, to all endpoints together. The platform holds back the seventh of an object.
 const MAX_REQUESTS: usize = 6;
 /// Time after which a run looks for what has become due while requests are in flight, in
 /// milliseconds.
