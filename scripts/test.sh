@@ -25,6 +25,7 @@ count() {
   awk '
     /^test result:/          { passed += $4; failed += $6; ignored += $8 }
     /^(#|ℹ) pass /           { passed += $3 }
+    /^ +Tests .*\([0-9]+\)$/ { for (at = 2; at < NF; at++) { if ($(at + 1) ~ /^passed/) passed += $at; if ($(at + 1) ~ /^failed/) failed += $at } }
     /^(#|ℹ) (fail|cancelled) / { failed += $3 }
     /^(#|ℹ) (skipped|todo) /   { ignored += $3 }
     /# (SKIP )?test name does not match pattern$/ { ignored-- }
@@ -138,6 +139,9 @@ clients_tests() {
   return "$status"
 }
 
+# The web app of the console: types, and what decides in it. Chromium runs it under `browser`.
+web_tests() { NO_COLOR=1 PROGRAMS=$TARGET_DIR/debug "$here/build-web.sh" check ${FILTER:+"$FILTER"}; }
+
 # Two files at a time: most of its time a test waits until a page is quiet.
 browser_tests() { run_browser --test-concurrency=2 tests/browser/*.test.mjs; }
 lighthouse_tests() { run_browser tests/browser/lighthouse.mjs; }
@@ -164,7 +168,7 @@ failed_in_browser() {
 }
 
 # The longest first, so that none is left alone at the end. The targets of `fuzz` are built beside the ones before it.
-readonly SIDE_BY_SIDE=(edge schemathesis browser lighthouse proxy fuzz clients proxy-pingora end-to-end load package chaos openapi tools mcp)
+readonly SIDE_BY_SIDE=(edge schemathesis browser lighthouse proxy fuzz clients proxy-pingora end-to-end load package chaos openapi web tools mcp)
 # They wait for nothing, and nothing in them is held to a timeout.
 readonly COMPUTING=(simulation unit property contract doc)
 readonly KINDS=("${SIDE_BY_SIDE[@]}" "${COMPUTING[@]}")
@@ -198,7 +202,9 @@ needs_of() {
     package) echo npm python servers worker documents ;;
     edge | end-to-end) echo npm python servers worker documents receiver ;;
     chaos | load) echo npm servers worker documents ;;
-    browser | lighthouse) echo npm browser worker documents ;;
+    browser) echo npm browser worker documents web ;;
+    lighthouse) echo npm browser worker documents ;;
+    web) echo npm ;;
     *) echo npm python worker documents ;;
   esac
 }
@@ -211,8 +217,9 @@ needs() { [[ " $NEEDS " == *" $1 "* ]]; }
 kinds_of() {
   case $1 in
     # Styles and scripts of the console and the reference: the edge serves them, and no program has them.
+    portal/web/*) echo contract web browser ;;
     portal/assets/*) echo unit contract edge end-to-end browser lighthouse package ;;
-    portal/*) echo unit property doc contract edge end-to-end load openapi schemathesis mcp clients browser lighthouse package ;;
+    portal/*) echo unit property doc contract edge end-to-end load openapi schemathesis mcp clients web browser lighthouse package ;;
     biolink/*) echo unit property simulation doc contract edge end-to-end openapi schemathesis mcp clients browser lighthouse ;;
     # The limiter of the edge: no program of the proxy asks for a lease.
     shared/src/lease_cache*) echo unit property simulation doc contract edge end-to-end chaos ;;
@@ -383,6 +390,7 @@ step "building the programs and their tests" build_tests || status=1
 join_beside || status=1
 ((status == 0)) || fail "nothing was tested"
 if needs worker; then PROGRAMS=$TARGET_DIR/debug "$here/build-edge.sh"; fi
+if needs web; then PROGRAMS=$TARGET_DIR/debug "$here/build-web.sh"; fi
 if needs documents; then write_documents "$TARGET_DIR/debug"; fi
 
 if ((AT_ONCE > 1)); then

@@ -1,0 +1,2 @@
+/** The name that people see. */
+export const BRAND = "Portico";

@@ -1,0 +1,60 @@
+/** The views that the menus and the command palette lead to. */
+import {
+  Activity,
+  ChartColumn,
+  Flag,
+  Globe,
+  House,
+  KeyRound,
+  type IconNode,
+  PanelsTopLeft,
+  QrCode,
+  Settings,
+  ShoppingBag,
+  Siren,
+  Users,
+  Webhook,
+  Wrench,
+  ListTree,
+} from "lucide";
+
+export interface Place {
+  path: string;
+  name: string;
+  node: IconNode;
+  /** What people call it too. */
+  words: string;
+}
+
+export const MAIN: Place[] = [
+  { path: "/", name: "Home", node: House, words: "start overview attention" },
+  { path: "/pages", name: "Pages", node: PanelsTopLeft, words: "editor bio link" },
+  { path: "/links", name: "Links and QR", node: QrCode, words: "short links codes flyer print download" },
+  {
+    path: "/analytics",
+    name: "Analytics",
+    node: ChartColumn,
+    words: "views clicks statistics visitors campaigns",
+  },
+  { path: "/products", name: "Products", node: ShoppingBag, words: "shop feed shopify woocommerce" },
+  { path: "/domains", name: "Domains", node: Globe, words: "dns host own address" },
+];
+export const DEVELOPERS: Place[] = [
+  { path: "/developers/keys", name: "Keys", node: KeyRound, words: "secrets api rotate revoke scopes" },
+  { path: "/developers/usage", name: "Usage", node: Activity, words: "quota limits calls today history" },
+  { path: "/developers/calls", name: "Calls", node: ListTree, words: "log requests errors" },
+  { path: "/developers/webhooks", name: "Webhooks", node: Webhook, words: "events deliveries" },
+  { path: "/developers/tools", name: "Tools", node: Wrench, words: "status availability" },
+];
+export const SETTINGS: Place = {
+  path: "/settings",
+  name: "Settings",
+  node: Settings,
+  words: "account images export erase sessions browsers",
+};
+export const ADMIN: Place[] = [
+  { path: "/admin/keys", name: "Keys", node: Users, words: "issue holders customers" },
+  { path: "/admin/reports", name: "Reports", node: Flag, words: "abuse suspend moderation" },
+  { path: "/admin/incidents", name: "Incidents", node: Siren, words: "status outage" },
+  { path: "/developers/tools", name: "Tools", node: Wrench, words: "status availability" },
+];
