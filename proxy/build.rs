@@ -53,7 +53,9 @@ fn watched(workspace: &Path) -> Vec<PathBuf> {
         "proxy/src",
         "proxy/Cargo.toml",
         "proxy/config/src",
+        "proxy/direct/src",
         "proxy/transport/src",
+        "proxy/upstreams/src",
         "shared/src",
         "Cargo.lock",
     ]

@@ -15,10 +15,10 @@ use tokio::time::timeout;
 use crate::control::controller::{Controller, MAX_REQUEST, PATIENCE};
 use crate::observe::metrics::{Sources, open_metrics};
 use crate::state::{Mode, State};
-use crate::upstreams::{Ejection, Pool};
 use config::changes::ControlResponse;
 use config::{FailedPart, ReloadReport};
 use transport::clock::Monotonic;
+use upstreams::{Ejection, Pool};
 
 /// The HTTP application of the admin listener.
 pub(crate) struct Admin {

@@ -17,12 +17,12 @@ use shared::tool::Tool;
 use shared::trace::TraceId;
 
 use crate::client_request::ClientRequest;
-use crate::direct::response_headers::ResponseInfo;
-use crate::direct::{Charged, KeyDecision};
-use crate::replay::StoredUse;
 use crate::trace::CallTrace;
-use crate::upstreams::{Pool, PoolPermit, TriedSet, Upstream, UpstreamIndex, UpstreamPermit};
+use direct::replay::StoredUse;
+use direct::response_headers::ResponseInfo;
+use direct::{Charged, KeyDecision};
 use transport::record;
+use upstreams::{Pool, PoolPermit, TriedSet, Upstream, UpstreamIndex, UpstreamPermit};
 
 /// The log record of a request, with the product's part.
 pub(crate) type Record = record::Record<RequestLog>;

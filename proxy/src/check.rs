@@ -17,7 +17,6 @@ use shared::tool::Tool;
 
 use self::names::Unresolved;
 use crate::certificate::Validity;
-use crate::direct;
 use crate::observe::access_log::LogFile;
 use crate::server::fd_limit::FileBudget;
 use crate::upgrade::{PrivateListener, SocketError, SocketKind};

@@ -14,9 +14,9 @@ use parking_lot::Mutex;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-use crate::upstreams::ResolvedNames;
 use config::state_directory;
 use config::{Config, LastGood, file};
+use upstreams::ResolvedNames;
 
 /// The last good state, in the form in which it is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

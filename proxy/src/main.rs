@@ -133,7 +133,7 @@ fn run(arguments: Arguments) -> ExitCode {
     // Below `warn`, Pingora logs requests, keys included: never enable those. Our own level can
     // change at run time, so this filter does not limit it.
     let mut log = env_logger::Builder::new();
-    for name in ["proxy", "config", "transport"] {
+    for name in ["proxy", "config", "direct", "transport", "upstreams"] {
         log.filter_module(name, log::LevelFilter::Debug);
     }
     log.filter_level(log::LevelFilter::Error).format(diagnostic_log::write).init();

@@ -10,9 +10,9 @@ use shared::request::MAX_HEADER_LINES;
 use tokio::time::timeout;
 
 use crate::call::Call;
-use crate::http_client::{self, ClientError};
 use crate::observe::metrics::MirrorOutcome;
 use crate::state::State;
+use direct::http_client::{self, ClientError};
 
 /// Maximum number of header lines of a request to a tool: those of the client, and ours.
 const MAX_LINES: usize = MAX_HEADER_LINES + 16;

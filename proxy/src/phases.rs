@@ -3,11 +3,12 @@
 //!
 //! # A tool call at the proxy
 //!
-//! Paths are relative to `src/`. Those that begin with `transport/` are below `proxy/transport/src/`.
+//! Paths are relative to `src/`. Those that begin with `direct/`, `transport/` or `upstreams/` are below the `src/` of that
+//! crate beside it.
 //!
 //! 1. `transport/accept.rs` accepts a connection from the socket that `sockets.rs` bound and calls
 //!    `transport/downstream.rs`, `process_new`. `phases/connection_filter.rs` refuses the connection if
-//!    there are too many in all or from its address (`limits/connections.rs`).
+//!    there are too many in all or from its address (`upstreams/limits/connections.rs`).
 //! 2. `transport/downstream.rs`, `handshake`, does the TLS handshake (`transport/tls/server.rs`) within
 //!    `header_timeout`. Over HTTP/2, `transport/http2.rs` serves each stream as a connection with one
 //!    HTTP/1.1 request (`transport/http2/stream.rs`).
@@ -16,11 +17,11 @@
 //! 4. `transport/relay.rs`, `serve`, parses the head once (`transport/relay/decision.rs`,
 //!    `transport/request_head.rs`, then `Head` and `Route` of `shared`).
 //! 5. `phases/request_filter.rs` verifies who calls. Behind an edge it checks the Grant
-//!    (`phases/request_filter/grant.rs`) and the replay cache (`replay.rs`). In direct mode it verifies the
+//!    (`phases/request_filter/grant.rs`) and the replay cache (`direct/replay.rs`). In direct mode it verifies the
 //!    key and counts the call (`phases/request_filter/key.rs`, `direct/key_table.rs`).
 //!    `phases/throttle.rs` throttles addresses that keep failing.
 //! 6. `phases/request_filter.rs`, `check`, refuses a tool that is switched off, a body that is declared too
-//!    long or has the wrong type, and a key with too many calls in flight (`limits.rs`).
+//!    long or has the wrong type, and a key with too many calls in flight (`upstreams/limits.rs`).
 //! 7. `transport/relay/buffer.rs` buffers the rest of a body of up to 64 KiB. Then
 //!    `phases/upstream_peer.rs` takes a slot of the tool (`upstreams/pool.rs`), for which the call may wait
 //!    in the pool's queue (`upstreams/queued_call.rs`), and chooses an upstream (`upstreams/selection.rs`,
@@ -84,7 +85,6 @@ use crate::client_request::ClientRequest;
 use crate::mirror::mirror;
 use crate::observe::metrics::LimitKind;
 use crate::request_id::random_id;
-use crate::upstreams::QueuedCall;
 use transport::clock::Monotonic;
 use transport::drain::Drain;
 use transport::hooks::{
@@ -96,6 +96,7 @@ use transport::idle_clients::IdleClients;
 use transport::record::DialTimes;
 use transport::response::Response;
 use transport::tls::{Handshake, ServerTls};
+use upstreams::QueuedCall;
 
 impl Listener for Gateway {
     type Permit = ConnectionPermit;

@@ -20,9 +20,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::services::resolve;
 use crate::state::State;
-use crate::upstreams::{Pools, probe};
 use config::{Config, FailedPart, Known, LoadError, ReloadOutcome, ReloadReport};
 use transport::clock;
+use upstreams::{Pools, probe};
 
 pub(crate) use watch::FileWatch;
 

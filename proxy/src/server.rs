@@ -20,13 +20,11 @@ use crate::admin::Admin;
 use crate::certificate::CertificateWatch;
 use crate::control::controller::Controller;
 use crate::control::service::ControlService;
-use crate::direct::{MeterService, StateSaver};
 use crate::last_good::{LastGoodFile, Stored};
 use crate::observe::access_log::{self, LogFile, LogOutput};
 use crate::observe::diagnostic_log;
 use crate::phases::Gateway;
 use crate::reload::{self, FileWatch, ReloadService, Reloader};
-use crate::replay::UsedGrantService;
 use crate::services::prober::Prober;
 use crate::services::resolve::Resolver;
 use crate::services::trace_exporter::TraceExporter;
@@ -34,11 +32,13 @@ use crate::shutdown::{self, ExitSignals, SignalWatch};
 use crate::sockets::{BoundService, Socket};
 use crate::state::{EdgeMode, InitError, Mode, State};
 use crate::upgrade::{OldProcess, PrivateListener, SocketError, SocketKind, UpgradeService};
-use crate::upstreams::description_store::DescriptionStore;
 use crate::version;
 use config::changes::{ChangeError, Changes};
 use config::{Callers, Config, Known};
+use direct::replay::UsedGrantService;
+use direct::{MeterService, StateSaver};
 use transport::downstream::Downstream;
+use upstreams::description_store::DescriptionStore;
 
 /// An error that prevents the proxy from starting, or of its log writer.
 #[derive(Debug, thiserror::Error)]

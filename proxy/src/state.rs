@@ -12,20 +12,20 @@ use tokio::task::spawn_blocking;
 
 pub(crate) use mode::{EdgeMode, Mode};
 
-use crate::direct::StateError;
 use crate::last_good::{LastGoodFile, Stored};
-use crate::limits::ClientLimits;
 use crate::observe::access_log::AccessLog;
 use crate::observe::diagnostic_log;
 use crate::observe::metrics::Metrics;
-use crate::tool_catalog::ToolCatalog;
 use crate::trace::SpanQueue;
-use crate::upstreams::{Pool, Pools, ResolvedNames};
 use config::changes::Changes;
 use config::{Config, ReloadReport};
+use direct::StateError;
 use transport::clock;
 use transport::drain::Drain;
 use transport::idle_clients::IdleClients;
+use upstreams::limits::ClientLimits;
+use upstreams::tool_catalog::ToolCatalog;
+use upstreams::{Pool, Pools, ResolvedNames};
 
 /// The state of one proxy process.
 pub struct State {

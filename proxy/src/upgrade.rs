@@ -9,12 +9,12 @@
 //! |---|---|---|
 //! | old | a [`Handoff`](handoff::Handoff): a line of JSON, with the sockets and a file of the last good state | |
 //! | new | `ready` and a line feed | Every upstream was probed. The old process stops accepting connections. |
-//! | old | its state as [`SyncRecord`](crate::sync_record::SyncRecord)s, then [`END`](crate::sync_record::END) | The new process accepts connections. |
+//! | old | its state as [`SyncRecord`](direct::sync_record::SyncRecord)s, then [`END`](direct::sync_record::END) | The new process accepts connections. |
 //! | both | every later change as a `SyncRecord`, until the old process has exited | |
 //!
 //! Behind an edge, a record is a request that was seen
-//! ([`ReplayEntry`](crate::replay::ReplayEntry)). In direct mode it is a call that was admitted or
-//! has ended ([`CounterEvent`](crate::direct::CounterEvent)). What was counted before is in the
+//! ([`ReplayEntry`](direct::replay::ReplayEntry)). In direct mode it is a call that was admitted or
+//! has ended ([`CounterEvent`](direct::CounterEvent)). What was counted before is in the
 //! state files, which the old process writes before it sends `END`.
 
 mod error;

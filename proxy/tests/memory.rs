@@ -8,8 +8,8 @@
 
 use std::{fs, io, time::Instant};
 
+use direct::{KeyMoment, KeyTable, Restored};
 use mimalloc::MiMalloc;
-use proxy::direct::{KeyMoment, KeyTable, Restored};
 use shared::{
     key::{ApiKey, KeyEnv, KeyId, VerifiedKey},
     quota::Decision,

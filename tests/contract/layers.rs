@@ -65,14 +65,16 @@ fn limiter_reaches_neither_tools_nor_routes() {
 }
 
 /// The crates of the product, and which of the others each may depend on.
-const CRATES: [(&str, &[&str]); 8] = [
+const CRATES: [(&str, &[&str]); 10] = [
     ("shared", &[]),
     ("biolink", &["shared"]),
     ("portal", &["shared", "biolink"]),
     ("edge-worker", &["shared", "biolink", "portal"]),
     ("proxy/transport", &["shared"]),
     ("proxy/config", &["shared", "transport"]),
-    ("proxy", &["shared", "transport", "config"]),
+    ("proxy/upstreams", &["shared", "transport", "config"]),
+    ("proxy/direct", &["shared", "transport", "config"]),
+    ("proxy", &["shared", "transport", "config", "upstreams", "direct"]),
     ("loadtest", &["shared"]),
 ];
 

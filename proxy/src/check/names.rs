@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use shared::url::Address;
 use tokio::runtime::Builder;
 
-use crate::upstreams::lookup::lookup;
 use config::{AdminState, Authority, Callers, Config, UpstreamConfig};
+use upstreams::lookup::lookup;
 
 /// The names that do not resolve, with the reason.
 #[derive(Debug, Default)]

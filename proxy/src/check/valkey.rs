@@ -3,8 +3,8 @@
 use tokio::runtime::Builder;
 
 use super::{Finding, Severity};
-use crate::valkey::probe::{self, Cost, Purpose};
 use config::{Callers, Config, MeterAuthority, ValkeyConfig};
+use direct::valkey::probe::{self, Cost, Purpose};
 
 /// Returns the faults of the servers of `[valkey]`, if they are in use.
 ///

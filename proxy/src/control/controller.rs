@@ -7,11 +7,11 @@ use shared::tool::Tool;
 
 use crate::reload::{Reloader, Trigger};
 use crate::state::State;
-use crate::upstreams::{Pools, Upstream, probe};
 use config::ReloadOutcome;
 use config::changes::{Action, AuditEntry, ChangeError, ControlRequest, ControlResponse, Target, tool};
 use transport::clock::{self, Monotonic};
 use transport::drain::Drain;
+use upstreams::{Pools, Upstream, probe};
 
 /// Maximum length of a request.
 pub(crate) const MAX_REQUEST: usize = 64 << 10;

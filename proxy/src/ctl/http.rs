@@ -10,8 +10,8 @@ use serde::Deserialize;
 use tokio::runtime;
 use tokio::time::timeout;
 
-use crate::http_client::{ClientError, Connection};
 use config::changes::{ControlRequest, ControlResponse};
+use direct::http_client::{ClientError, Connection};
 
 /// An error of a request over HTTP.
 #[derive(Debug, thiserror::Error)]

@@ -34,13 +34,13 @@ use self::register::{Register, VariantCounters, signed};
 use self::tls::TlsMetrics;
 pub(crate) use self::traces::SpanLoss;
 use self::traces::TraceMetrics;
-use crate::direct::Direct;
-use crate::replay::{ReplayCache, UsedGrants};
-use crate::upstreams::{Pools, STATUS_CLASSES};
 use crate::version;
 use ::config::per_tool::PerTool;
 use ::config::{FailedPart, ReloadReport};
+use direct::Direct;
+use direct::replay::{ReplayCache, UsedGrants};
 use transport::tls::ServerTls;
+use upstreams::{Pools, STATUS_CLASSES};
 
 /// Every metric of the proxy.
 pub struct Metrics {

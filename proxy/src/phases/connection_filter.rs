@@ -4,11 +4,11 @@ use std::net::IpAddr;
 
 use shared::problem::{Problem, codes};
 
-use crate::limits::{AddressPermit, RefusalPermit};
 use crate::observe::metrics::LimitKind;
 use crate::state::State;
 use transport::clock::Monotonic;
 use transport::hooks::ConnectionAction;
+use upstreams::limits::{AddressPermit, RefusalPermit};
 
 /// The slot that an open connection holds.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use shared::quota::CallEnd;
 
 use super::upstream_response_filter::settle;
 use crate::call::{Call, Record, response_info};
-use crate::direct::{Reply, response_headers};
 use crate::state::State;
+use direct::{Reply, response_headers};
 use transport::hooks::Headers as _;
 use transport::response::Response;
 

@@ -14,9 +14,9 @@ use crate::call::{Call, Record, tool_time};
 use crate::observe::access_log::Line;
 use crate::state::{Mode, State};
 use crate::trace::CallTrace;
-use crate::upstreams::CallFailure;
 use transport::clock::Monotonic;
 use transport::record::Aborted;
+use upstreams::CallFailure;
 
 /// Counts the request and adds its line to the access log.
 pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {

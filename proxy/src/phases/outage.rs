@@ -6,9 +6,9 @@ use shared::route::CallMethod;
 
 use crate::observe::metrics::LimitKind;
 use crate::state::State;
-use crate::upstreams::{Exceeded, Pool};
 use transport::clock::Monotonic;
 use transport::hooks::Cause;
+use upstreams::{Exceeded, Pool};
 
 /// Returns the problem of an upstream that failed before its response began. All are 503: to the
 /// client it is the tool that is not available (spec section 7).

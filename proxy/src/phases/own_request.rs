@@ -4,7 +4,7 @@ use super::fail_to_proxy::{refuse, respond};
 use super::gateway::Gateway;
 use super::throttle::throttle_refusal;
 use crate::call::Record;
-use crate::direct::{HandlerOutcome, OwnRequest};
+use direct::{HandlerOutcome, OwnRequest};
 use transport::hooks::Handler;
 use transport::incoming::Incoming;
 use transport::response::Response;

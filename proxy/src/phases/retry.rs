@@ -11,9 +11,9 @@ use super::{outage, upstream_peer};
 use crate::call::{Call, Record};
 use crate::observe::metrics::{LimitKind, RetryCause};
 use crate::state::State;
-use crate::upstreams::{CallFailure, Evidence, Speed, Upstream};
 use transport::clock::{Monotonic, millis};
 use transport::hooks::{AfterFailure, Attempt, Cause, Failure, FailureKind, OUT_OF_FILES};
+use upstreams::{CallFailure, Evidence, Speed, Upstream};
 
 /// Maximum number of free retries of a call.
 const MAX_FREE_RETRIES: u32 = 3;

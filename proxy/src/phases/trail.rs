@@ -7,7 +7,7 @@ use transport::clock::millis;
 use transport::hooks::{AfterFailure, Cause};
 
 use crate::call::{Call, Record};
-use crate::upstreams::UpstreamIndex;
+use upstreams::UpstreamIndex;
 
 /// Logs the upstream that was chosen first.
 pub(super) fn chosen(call: &Call, record: &Record) {

@@ -7,10 +7,10 @@ use super::{Gateway, outage, trail};
 use crate::call::{Call, Record};
 use crate::observe::metrics::LimitKind;
 use crate::state::State;
-use crate::upstreams::{QueueOutcome, QueuedCall, Upstream};
 use config::{DisabledUntil, PoolSettings};
 use transport::clock::Monotonic;
 use transport::hooks::{Attempt, Queued, Timeouts};
+use upstreams::{QueueOutcome, QueuedCall, Upstream};
 
 /// Reserves one of the tool's slots for calls in flight, or a place in its queue, if it has one.
 pub(super) fn enter_queue(call: &mut Call) -> Option<QueuedCall> {

@@ -5,10 +5,10 @@ use shared::prices::Price;
 use shared::quota::{CallEnd, is_uncharged};
 
 use crate::call::{Call, Record, response_info};
-use crate::direct::{Charged, response_headers};
 use crate::state::{Mode, State};
-use crate::upstreams::UpstreamPermit;
+use direct::{Charged, response_headers};
 use transport::hooks::UpstreamResponse;
+use upstreams::UpstreamPermit;
 
 /// Charges the call and writes the head of its response. Whether the upstream did well is known at
 /// the end of the response.

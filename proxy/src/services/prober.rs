@@ -7,8 +7,8 @@ use pingora::server::ShutdownWatch;
 use pingora::services::background::BackgroundService;
 
 use crate::state::State;
-use crate::upstreams::description_store::DescriptionStore;
-use crate::upstreams::probe::probe_all;
+use upstreams::description_store::DescriptionStore;
+use upstreams::probe::probe_all;
 
 /// The background service of health checks.
 pub(crate) struct Prober {

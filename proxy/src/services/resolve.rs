@@ -15,9 +15,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::state::{PoolsChange, State};
-use crate::upstreams::lookup::lookup;
-use crate::upstreams::{ResolvedNames, ResolvedServer, probe};
 use config::{AdminState, Config};
+use upstreams::lookup::lookup;
+use upstreams::{ResolvedNames, ResolvedServer, probe};
 
 /// The background task that resolves the names of the configuration every `resolve_interval`.
 pub(crate) struct Resolver {
@@ -193,9 +193,9 @@ mod tests {
 
     use super::*;
     use crate::last_good::LastGoodFile;
-    use crate::upstreams::{Health, TriedSet};
     use config::changes::Changes;
     use transport::clock::Monotonic;
+    use upstreams::{Health, TriedSet};
 
     /// A server that passes every probe.
     fn serve(listener: TcpListener) -> JoinHandle<()> {

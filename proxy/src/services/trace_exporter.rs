@@ -12,7 +12,6 @@ use prost::Message as _;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use crate::http_client::{ClientError, Connection};
 use crate::observe::metrics::SpanLoss;
 use crate::state::State;
 use crate::trace::CallSpans;
@@ -22,6 +21,7 @@ use crate::trace::otlp::{
 };
 use crate::version;
 use config::{Config, OTLP_PATH, TracingConfig};
+use direct::http_client::{ClientError, Connection};
 
 /// Maximum number of calls in one request to the collector.
 const BATCH: usize = 512;

@@ -7,11 +7,11 @@ use arc_swap::ArcSwap;
 use shared::time::UnixMillis;
 use tokio::sync::mpsc;
 
-use crate::direct::{Direct, StateError};
 use crate::observe::refused_grants::RefusedGrants;
-use crate::replay::{ReplayCache, ReplayEntry, UsedGrants};
-use crate::sync_record::SyncRecord;
 use config::{Callers, GrantConfig};
+use direct::replay::{ReplayCache, ReplayEntry, UsedGrants};
+use direct::sync_record::SyncRecord;
+use direct::{Direct, StateError};
 use transport::clock;
 
 /// The mode of the process. Only a restart changes it.

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use shared::request_id::RequestId;
 use shared::trace::{Span, SpanContext, SpanId, TRACEPARENT, TRACESTATE};
 
-use crate::upstreams::UpstreamIndex;
 use config::TracingConfig;
 use transport::hooks::Cause;
 use transport::record::DialTimes;
 use transport::request_head::RawHead;
+use upstreams::UpstreamIndex;
 
 /// The span of a call, and its attempts so far.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use super::{fds, listener, stored};
 use crate::last_good::Stored;
 use crate::sockets::Socket;
 use crate::state::State;
-use crate::sync_record::{self, QUEUE};
+use direct::sync_record::{self, QUEUE};
 
 /// The running process, whose sockets this one has received. It accepts connections until this
 /// process is ready.

@@ -22,7 +22,7 @@ use super::{fds, stored};
 use crate::shutdown::ShutdownReason;
 use crate::sockets::Socket;
 use crate::state::State;
-use crate::sync_record::{self, END, QUEUE, SyncRecord};
+use direct::sync_record::{self, END, QUEUE, SyncRecord};
 use transport::drain::{InFlightGuard, Phase, WorkKind};
 
 /// The background service that takes over from the old process, if there is one, and then waits for

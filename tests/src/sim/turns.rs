@@ -1,5 +1,5 @@
 //! The meter as a value of a server that only stores and compares: isolates are proxies, which read it, decide,
-//! and store it. The server does what the script of `proxy/src/direct/meters/valkey/exchange.rs` says.
+//! and store it. The server does what the script of `proxy/direct/src/meters/valkey/exchange.rs` says.
 
 use shared::{
     meter::{Ask, Message, MeterRequest, NextValue, Reply, Turn},

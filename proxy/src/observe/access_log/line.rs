@@ -202,8 +202,8 @@ mod tests {
     use shared::route::ToolCall;
 
     use super::*;
-    use crate::upstreams::{Pool, ResolvedNames};
     use config::{AccessDetail, PoolConfig, PoolSettings};
+    use upstreams::{Pool, ResolvedNames};
 
     fn line(call: Option<&Call>) -> Line<'_> {
         Line {

@@ -4,7 +4,7 @@ use prometheus::{Error, IntCounter, IntCounterVec, IntGauge};
 use strum::VariantArray as _;
 
 use super::register::{Register, signed};
-use crate::direct::{Direct, FailureReason};
+use direct::{Direct, FailureReason};
 use transport::clock;
 
 /// Metrics of keys and their state files.

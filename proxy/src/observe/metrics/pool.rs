@@ -6,10 +6,10 @@ use shared::tool::Tool;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::register::{Register, signed};
-use crate::upstreams::{EjectReason, Ejection, FailureKind, Pool, Pools, STATUS_CLASSES, Series};
 use config::AdminState;
 use transport::clock::{self, Monotonic};
 use transport::record::Aborted;
+use upstreams::{EjectReason, Ejection, FailureKind, Pool, Pools, STATUS_CLASSES, Series};
 
 pub(crate) struct PoolMetrics {
     seconds: HistogramVec,

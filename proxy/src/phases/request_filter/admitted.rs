@@ -4,7 +4,7 @@ use shared::key::{KeyId, SecretId};
 use shared::problem::Problem;
 use shared::tier::Tier;
 
-use crate::direct::Charged;
+use direct::Charged;
 
 /// The key of an authenticated call, and the decision of its quota.
 pub(super) struct Admitted {

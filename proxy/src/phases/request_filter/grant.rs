@@ -10,8 +10,8 @@ use super::refused_grant::Refused;
 use crate::call::Record;
 use crate::observe::metrics::LimitKind;
 use crate::phases::outage;
-use crate::replay::{FirstUse, StoredUse};
 use crate::state::{EdgeMode, State};
+use direct::replay::{FirstUse, StoredUse};
 use transport::request_head::RawHead;
 
 /// The next step for a call with a valid grant.

@@ -7,9 +7,9 @@ use tokio::sync::oneshot;
 
 use super::admitted::Admitted;
 use crate::call::Record;
-use crate::direct::{self, CallDecision, CallStep, Direct, KeyDecision, RequestScheme};
-use crate::upstreams::Pool;
 use config::PoolSettings;
+use direct::{self, CallDecision, CallStep, Direct, KeyDecision, RequestScheme};
+use upstreams::Pool;
 
 /// The next step for a call with a valid key.
 pub(super) enum KeyStep {

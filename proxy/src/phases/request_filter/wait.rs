@@ -5,9 +5,9 @@ use std::pin::Pin;
 use tokio::sync::oneshot;
 
 use crate::call::RequestLog;
-use crate::direct::KeyDecision;
 use crate::phases::Gateway;
-use crate::replay::StoredUse;
+use direct::KeyDecision;
+use direct::replay::StoredUse;
 use transport::hooks::Wait;
 use transport::record;
 
