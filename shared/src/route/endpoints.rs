@@ -144,7 +144,7 @@ impl<'a> Parameters<'a> {
     ///
     /// # Errors
     /// Returns the refusal of the segment.
-    pub fn next<P: Parameter>(&mut self) -> Result<P, Problem> {
+    pub fn read<P: Parameter>(&mut self) -> Result<P, Problem> {
         P::read(self.text().ok_or_else(unknown_route)?)
     }
 }
@@ -222,7 +222,7 @@ macro_rules! endpoints {
                 parameters: &mut $crate::route::Parameters<'_>,
             ) -> Result<Self, $crate::problem::Problem> {
                 Ok(match endpoint {
-                    $($endpoint::$name => Self::$name $(($(parameters.next::<$parameter>()?),+))?,)+
+                    $($endpoint::$name => Self::$name $(($(parameters.read::<$parameter>()?),+))?,)+
                 })
             }
         }
