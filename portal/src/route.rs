@@ -20,7 +20,7 @@ use crate::docs_page::DocsPage;
 use crate::script::Script;
 use crate::session::{SessionCall, SessionPath};
 
-use console::view_of;
+use console::biolink_path;
 pub use console::{ConsoleCall, ConsoleRead, ConsoleView};
 pub use corrected::{answered_as, corrected};
 pub use site::{PortalRoute, SiteRoute};
@@ -179,6 +179,21 @@ impl<'a> From<ConsoleRead<'a>> for Route<'a> {
             ConsoleRead::Biolink(route) => Self::Biolink(route),
         }
     }
+}
+
+/// Returns the view of a read of the API; `None` for a route without one.
+fn view_of<'a>(route: Route<'a>, path: &'a str) -> Option<ConsoleCall<'a>> {
+    let (template, read) = match route {
+        Route::Keys(route) => (route.endpoint().path(), ConsoleRead::Keys(route)),
+        Route::Service(ServiceRoute::Status) => (ServiceRoute::Status.path(), ConsoleRead::Status),
+        Route::StatusHistory(StatusRoute::ListIncidents) => {
+            (StatusEndpoint::ListIncidents.path(), ConsoleRead::Incidents)
+        }
+        Route::Biolink(route) => (biolink_path(&route)?, ConsoleRead::Biolink(route)),
+        _ => return None,
+    };
+    let view = ConsoleView::ALL.into_iter().find(|view| view.api_path() == template)?;
+    Some(ConsoleCall { view, path, read })
 }
 
 fn asset(segments: Segments<'_>) -> Option<Asset> {

@@ -26,11 +26,11 @@ use crate::headers::API_KEY;
 use crate::json;
 use crate::problem::MEDIA_TYPE;
 use crate::response::Response;
-use crate::route::{CallMethod, ToolsRoute};
+use crate::route::{CallMethod, ToolsEndpoint, ToolsRoute};
 use crate::tool::Tool;
 
 /// The path of the composed description.
-pub const CATALOG_PATH: &str = "/tools/openapi.json";
+pub const CATALOG_PATH: &str = ToolsEndpoint::OpenApi.path();
 
 /// The longest composed description, in bytes: what is kept of every tool, and as much as of one tool for what is
 /// around that.

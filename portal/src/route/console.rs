@@ -5,8 +5,6 @@ use shared::route::{KeysEndpoint, KeysRoute, ServiceRoute};
 use shared::status::incident::INCIDENTS_PATH;
 use strum::VariantArray;
 
-use super::{Route, StatusRoute};
-
 /// A read of the API that the console shows: `GET /console` and the path of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConsoleCall<'a> {
@@ -74,20 +72,8 @@ impl<'a> ConsoleCall<'a> {
     }
 }
 
-/// Returns the view of a read of the API; `None` for a route without one.
-pub(super) fn view_of<'a>(route: Route<'a>, path: &'a str) -> Option<ConsoleCall<'a>> {
-    let (template, read) = match route {
-        Route::Keys(route) => (route.endpoint().path(), ConsoleRead::Keys(route)),
-        Route::Service(ServiceRoute::Status) => (ServiceRoute::Status.path(), ConsoleRead::Status),
-        Route::StatusHistory(StatusRoute::ListIncidents) => (INCIDENTS_PATH, ConsoleRead::Incidents),
-        Route::Biolink(route) => (biolink_path(&route)?, ConsoleRead::Biolink(route)),
-        _ => return None,
-    };
-    let view = ConsoleView::ALL.into_iter().find(|view| view.api_path() == template)?;
-    Some(ConsoleCall { view, path, read })
-}
-
-const fn biolink_path(read: &biolink_route::Route<'_>) -> Option<&'static str> {
+/// Returns the path template of a read that may have a view.
+pub(super) const fn biolink_path(read: &biolink_route::Route<'_>) -> Option<&'static str> {
     match read {
         biolink_route::Route::Pages(call) => Some(call.endpoint.path()),
         biolink_route::Route::Webhooks(call) => Some(call.endpoint.path()),

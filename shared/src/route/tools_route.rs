@@ -1,6 +1,5 @@
 //! Reads of the catalog.
 
-use crate::catalog::CATALOG_PATH;
 use crate::endpoints;
 use crate::tool::Tool;
 
@@ -9,5 +8,5 @@ endpoints! {
     ToolsRoute of ToolsEndpoint
     List: Get "/tools",
     Read(Tool): Get "/tools/{tool}",
-    OpenApi: Get CATALOG_PATH,
+    OpenApi: Get "/tools/openapi.json",
 }
