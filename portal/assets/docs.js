@@ -147,6 +147,9 @@
     const content = operation.requestBody?.content?.["application/json"];
     const area = content && make("textarea", { rows: 10, value: JSON.stringify(content.example ?? {}, null, 2) });
     if (area) form.append(...field("Body (JSON)", area));
+    const isFile = !content && operation.requestBody?.content?.["application/octet-stream"];
+    const file = isFile && make("input", { type: "file", required: true });
+    if (file) form.append(...field("Body (a file)", file));
     const output = make("div", { className: "output" });
     output.setAttribute("role", "status");
     form.append(make("p", {}, make("button", {}, `Send ${method}`)), output);
@@ -164,11 +167,12 @@
       }
       authorize(headers, scheme);
       if (area) headers.set("Content-Type", "application/json");
+      if (file) headers.set("Content-Type", "application/octet-stream");
       const started = performance.now();
       output.replaceChildren("…");
       try {
         const address = query.length > 0 ? `${target}?${query.join("&")}` : target;
-        const options = { method, headers, body: area?.value, credentials: "omit", cache: "no-store" };
+        const options = { method, headers, body: file ? file.files[0] : area?.value, credentials: "omit", cache: "no-store" };
         await showResponse(output, await fetch(address, options), started);
       } catch (error) {
         output.replaceChildren(failure(error));

@@ -13,6 +13,8 @@ const ROOT = path.resolve(import.meta.dirname, "../..");
 const SCREENSHOTS = path.join(process.env.CARGO_TARGET_DIR || path.join(ROOT, "target"), "screenshots");
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PAGES = ["/docs", "/docs/webhooks", "/docs/objects", "/problems/fields-invalid"];
+/** A PNG of one pixel. */
+const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
 const SCHEMES = ["light", "dark"];
 const WIDTHS = [360, 1280];
 
@@ -197,6 +199,21 @@ test("form of an operation shows status, headers and body of the response", asyn
   await page.reload();
   await section.getByText("Try it").click();
   assert.equal(await section.getByLabel(/^Your API key/).inputValue(), "");
+  await page.close();
+});
+
+test("form of an upload takes a file and sends its bytes", async () => {
+  const key = await edge.issueKey({ biolink_plan: "business" });
+  const { page } = await open("/docs/images");
+  const section = page.locator("section#upload_image");
+  await section.getByText("Try it").click();
+  await section.getByLabel(/^Your API key/).fill(key);
+  const pixel = Buffer.from(PIXEL, "base64");
+  await section.getByLabel("Body (a file)").setInputFiles({ name: "photo.png", mimeType: "image/png", buffer: pixel });
+  await section.getByRole("button", { name: "Send POST" }).click();
+  await section.getByRole("status").getByText(/^201/).waitFor();
+  const [{ width, height, type }] = (await (await fetch(`${edge.origin}/images`, { headers: { "x-api-key": key } })).json()).data;
+  assert.deepEqual({ width, height, type }, { width: 1, height: 1, type: "image/png" });
   await page.close();
 });
 

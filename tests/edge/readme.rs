@@ -68,7 +68,7 @@ fn walk_through_creates_opens_follows_and_scans_a_page() {
         output.contains("HTTP/1.1 302") && output.contains("ocation: https://example.com/news"),
         "{output}"
     );
-    assert!(fs::read_to_string(folder.path().join("ada.html")).unwrap().contains("<h1>Ada"));
+    assert!(fs::read_to_string(folder.path().join("hello.html")).unwrap().contains("<h1>Ada"));
     assert_counts(&format!("{variables}\n{report}"), folder.path());
     run(&format!("{variables}\n{}", started(&webhook)), folder.path());
     assert_click_arrives(
@@ -78,7 +78,7 @@ fn walk_through_creates_opens_follows_and_scans_a_page() {
         folder.path(),
     );
 
-    let code = decode(&fs::read(folder.path().join("ada.png")).unwrap());
+    let code = decode(&fs::read(folder.path().join("hello.png")).unwrap());
     let path = code.strip_prefix(&format!("http://{}", edge.addr)).unwrap_or_else(|| panic!("{code}"));
     let scanned = Request::get(path).send(edge.addr);
     assert_eq!(scanned.status, 302, "{code}");
@@ -113,7 +113,7 @@ fn assert_click_arrives(edge: &Edge, key: &str, click: &str, folder: &Path) {
         fs::read_to_string(folder.join("events")).unwrap().split_once('\n').map(|(line, _)| line.to_owned())
     };
     let event: Value = serde_json::from_str(&wait_for(PATIENCE, printed)).unwrap();
-    assert_eq!((&event["type"], &event["data"]["page"]["slug"]), (&json!("click"), &json!("ada")));
+    assert_eq!((&event["type"], &event["data"]["page"]["slug"]), (&json!("click"), &json!("hello")));
 }
 
 /// Reads the report as the README does, until it has what the walk-through did: that and no more.

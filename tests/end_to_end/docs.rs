@@ -6,6 +6,7 @@ use std::process::Command;
 
 use portal::docs_page::DocsPage;
 use serde_json::{Value, json};
+use shared::tool::Tool;
 use tempfile::TempDir;
 use tests::{
     http::Request,
@@ -13,6 +14,14 @@ use tests::{
     origin::{Origin, OriginBehavior, http_response},
     stack::Stack,
 };
+
+/// The image that the examples send: a pixel.
+const PNG: &[u8] = &[
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00,
+    0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x01, 0x08, 0x00, 0x00, 0x00, 0x00, 0x3a, 0x7e, 0x9b, 0x55, 0x00,
+    0x00, 0x00, 0x0a, 0x49, 0x44, 0x41, 0x54, 0x78, 0x9c, 0x63, 0x60, 0x00, 0x00, 0x00, 0x02, 0x00, 0x01,
+    0x48, 0xaf, 0xa4, 0x71, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
+];
 
 /// A language of the examples that can be run here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,6 +175,7 @@ impl<'a> Client<'a> {
     /// If it fails.
     fn run(&self, language: Language, code: &str, variables: &[(&str, &str)]) -> String {
         let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("photo.jpg"), PNG).unwrap();
         let mut command = language.command(code, &folder);
         command.env("KEY", &self.key).env("ADMIN_SECRET", ADMIN_SECRET).envs(variables.iter().copied());
         let ran = command.output().unwrap();
@@ -280,6 +290,46 @@ fn guides_run_as_they_stand() {
         }
     }
     assert!(count >= 3 * 15, "{count}");
+}
+
+/// What importers such as Postman fill in for a tool is what the simulated tool describes, and is taken.
+#[test]
+fn body_example_of_each_tool_is_taken_by_the_simulated_tool() {
+    let stack = Stack::start();
+    let client = Client::new(&stack);
+    let document: Value = serde_json::from_str(&page(&stack, "/openapi.json")).unwrap();
+    let described: Value = serde_json::from_str(&page(&stack, "/tools/openapi.json")).unwrap();
+    for tool in Tool::ALL {
+        let post = &document["paths"][format!("/v1/{tool}/{{action}}")]["post"];
+        let body = &post["requestBody"]["content"]["application/json"]["example"];
+        let action = post["parameters"].as_array().unwrap().iter().find(|one| one["name"] == "action");
+        let path = format!("/v1/{tool}/{}", action.unwrap()["example"].as_str().unwrap());
+        let operation = &described["paths"][&path]["post"];
+        let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+        let referred = schema["$ref"].as_str().and_then(|to| described.pointer(to.trim_start_matches('#')));
+        let schema = referred.unwrap_or(schema);
+        let members = schema["properties"].as_object().unwrap_or_else(|| panic!("{path}: {schema}"));
+        assert!(
+            body.as_object().is_some_and(|body| body.keys().all(|name| members.contains_key(name))),
+            "{path}"
+        );
+        let response = Request::post(&path, body).key(&client.key).send(stack.edge.addr);
+        assert_eq!(response.status, 200, "{path}: {}", response.text());
+    }
+}
+
+/// The sample for a page runs in node as it stands.
+#[test]
+fn sample_for_browsers_runs_in_node() {
+    let stack = Stack::start();
+    let page = page(&stack, "/docs/browsers");
+    let guide = Section::of(&page, "guide").into_iter().find(|section| section.id == "browsers").unwrap();
+    let sample = guide.html.split("<pre").nth(1).unwrap().split("</pre>").next().unwrap();
+    let code = text(sample.split_once('>').unwrap().1);
+    let code = code.trim_start_matches("<code>").trim_end_matches("</code>");
+    let client = Client::new(&stack);
+    let printed = client.run(Language::JavaScript, code, &[]);
+    assert!(printed.starts_with("\"minute\";r="), "{printed}: {code}");
 }
 
 /// A server at which the key's day is used up, for hours.

@@ -36,7 +36,7 @@ const GUIDES: [Guide; 19] = [
     guide(DocsPage::Browsers, "browsers", "Call from a page", |_| gateway::browsers()),
     guide(DocsPage::Calls, "tools", "Tools", |source| gateway::tools(source.host)),
     guide(DocsPage::Mcp, "mcp", "Connect an agent", |_| edge::mcp()),
-    guide(DocsPage::Pagination, "pagination", "Follow the cursor", edge::pagination),
+    guide(DocsPage::Pagination, "pagination", "Follow the cursor", |_| edge::pagination()),
     guide(DocsPage::Localhost, "localhost", "Receive on your machine", edge::localhost),
     guide(DocsPage::Publish, "publish", "Create and publish", biolink::pages),
     guide(DocsPage::Publish, "visitors", "Routes of visitors", |_| tables::visitors()),

@@ -9,6 +9,7 @@ use biolink::codes;
 use serde_json::Value;
 use shared::problem::{Code, MEDIA_TYPE};
 
+use super::snippet::Payload;
 use crate::endpoint::Endpoint;
 use crate::openapi::{self, SERVER};
 
@@ -60,12 +61,13 @@ pub(super) struct Parameter<'a> {
     pub(super) example: Option<String>,
 }
 
-/// The body of a request, as JSON.
+/// The body of a request: JSON, or a file.
 pub(super) struct Body<'a> {
     pub(super) required: bool,
     /// The component that describes it; `None` if the tool defines its members.
     pub(super) schema: Option<&'a str>,
-    pub(super) example: Option<&'a Value>,
+    /// What the examples send.
+    pub(super) payload: Option<Payload<'a>>,
 }
 
 /// A response that is not a problem.
@@ -215,11 +217,14 @@ fn parameter(parameter: &Value) -> Parameter<'_> {
 }
 
 fn body(body: &Value) -> Body<'_> {
-    let content = body.get("content").and_then(|content| content.get("application/json"));
+    let content_of = |media_type| body.get("content").and_then(|content| content.get(media_type));
+    let content = content_of("application/json");
+    let example = content.and_then(|content| content.get("example")).map(Payload::Json);
+    let is_file = content.is_none() && content_of("application/octet-stream").is_some();
     Body {
         required: body.get("required").and_then(Value::as_bool).unwrap_or(false),
         schema: content.and_then(|content| content.get("schema")).and_then(reference),
-        example: content.and_then(|content| content.get("example")),
+        payload: example.or(is_file.then_some(Payload::File)),
     }
 }
 

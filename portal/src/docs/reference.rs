@@ -304,11 +304,16 @@ impl<'r, 'a> Place<'r, 'a> {
     }
 }
 
+/// The paths of the gateway's own description.
+const GATEWAY_DESCRIPTION: [&str; 3] = ["/openapi.json", "/docs", "/problems/{code}"];
+
 fn page_of(operation: &Operation<'_>) -> DocsPage {
     match operation.tag {
-        "" if operation.path.starts_with("/v1/keys/me") => DocsPage::Keys,
-        "" if operation.path.starts_with("/v1/keys") => DocsPage::ManageKeys,
-        "" => DocsPage::Service,
+        "keys" => DocsPage::Keys,
+        "administration" if operation.path.starts_with("/v1/keys") => DocsPage::ManageKeys,
+        "administration" if operation.path.starts_with("/v1/status") => DocsPage::Service,
+        "description" if GATEWAY_DESCRIPTION.contains(&&*operation.path) => DocsPage::Service,
+        "usage" | "status" => DocsPage::Service,
         "links" => DocsPage::Links,
         "revisions" => DocsPage::Revisions,
         "images" => DocsPage::Images,

@@ -45,13 +45,24 @@ impl Snippet {
     }
 }
 
+/// The body of a request as the examples send it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Payload<'a> {
+    Json(&'a Value),
+    /// The file [`FILE`].
+    File,
+}
+
+/// The file that the examples send.
+const FILE: &str = "photo.jpg";
+
 /// A request as the examples send it.
 pub(super) struct Call<'a> {
     pub(super) method: &'static str,
     /// The path and the query.
     pub(super) target: String,
     pub(super) authentication: Authentication,
-    pub(super) body: Option<&'a Value>,
+    pub(super) body: Option<Payload<'a>>,
 }
 
 impl<'a> Call<'a> {
@@ -78,7 +89,7 @@ impl<'a> Call<'a> {
             method: operation.method,
             target,
             authentication: operation.authentication,
-            body: operation.body.as_ref().and_then(|body| body.example),
+            body: operation.body.as_ref().and_then(|body| body.payload),
         }
     }
 
@@ -102,7 +113,23 @@ impl<'a> Call<'a> {
     }
 
     fn json(&self) -> Option<String> {
-        self.body.map(json)
+        match self.body {
+            Some(Payload::Json(value)) => Some(json(value)),
+            Some(Payload::File) | None => None,
+        }
+    }
+
+    const fn is_file(&self) -> bool {
+        matches!(self.body, Some(Payload::File))
+    }
+
+    /// Returns the media type of the body.
+    const fn media_type(&self) -> Option<&'static str> {
+        match self.body {
+            Some(Payload::Json(_)) => Some("application/json"),
+            Some(Payload::File) => Some("application/octet-stream"),
+            None => None,
+        }
     }
 
     fn curl(&self) -> String {
@@ -116,9 +143,12 @@ impl<'a> Call<'a> {
             Authentication::ApiKey => code.push_str(" \\\n  -H \"X-API-Key: $KEY\""),
             Authentication::AdminSecret => code.push_str(" \\\n  -H \"Authorization: Bearer $ADMIN_SECRET\""),
         }
-        if let Some(json) = self.json() {
-            let quoted = json.replace('\'', "'\\''");
-            code.push_str(&format!(" \\\n  -H 'Content-Type: application/json' \\\n  -d '{quoted}'"));
+        if let Some(media_type) = self.media_type() {
+            let data = match self.json() {
+                Some(json) => format!("-d '{}'", json.replace('\'', "'\\''")),
+                None => format!("--data-binary @{FILE}"),
+            };
+            code.push_str(&format!(" \\\n  -H 'Content-Type: {media_type}' \\\n  {data}"));
         }
         code
     }
@@ -136,20 +166,23 @@ impl<'a> Call<'a> {
         if self.method != "GET" {
             options.push(format!("  method: \"{}\",\n", self.method));
         }
-        let json = self.json();
-        if json.is_some() {
-            headers.push("\"Content-Type\": \"application/json\"".to_owned());
+        if let Some(media_type) = self.media_type() {
+            headers.push(format!("\"Content-Type\": \"{media_type}\""));
         }
         if !headers.is_empty() {
             options.push(format!("  headers: {{ {} }},\n", headers.join(", ")));
         }
-        if let Some(json) = json {
+        if self.is_file() {
+            options.push(format!("  body: await readFile(\"{FILE}\"),\n"));
+        }
+        if let Some(json) = self.json() {
             options.push(format!("  body: JSON.stringify({}),\n", json.replace('\n', "\n  ")));
         }
         let options =
             if options.is_empty() { String::new() } else { format!(", {{\n{}}}", options.concat()) };
+        let import = if self.is_file() { "import { readFile } from \"node:fs/promises\";\n\n" } else { "" };
         format!(
-            "const response = await fetch(\"{}\"{options});\nconsole.log(response.status, await response.text());",
+            "{import}const response = await fetch(\"{}\"{options});\nconsole.log(response.status, await response.text());",
             self.url()
         )
     }
@@ -158,15 +191,14 @@ impl<'a> Call<'a> {
         let mut headers = Vec::new();
         match self.authentication {
             Authentication::None => {}
-            Authentication::ApiKey => headers.push("\"X-API-Key\": os.environ[\"KEY\"]"),
+            Authentication::ApiKey => headers.push("\"X-API-Key\": os.environ[\"KEY\"]".to_owned()),
             Authentication::AdminSecret => {
-                headers.push("\"Authorization\": f\"Bearer {os.environ['ADMIN_SECRET']}\"");
+                headers.push("\"Authorization\": f\"Bearer {os.environ['ADMIN_SECRET']}\"".to_owned());
             }
         }
         let needs_os = !headers.is_empty();
-        let json = self.json();
-        if json.is_some() {
-            headers.push("\"Content-Type\": \"application/json\"");
+        if let Some(media_type) = self.media_type() {
+            headers.push(format!("\"Content-Type\": \"{media_type}\""));
         }
         let mut code = if needs_os { "import os\n".to_owned() } else { String::new() };
         code.push_str(&format!(
@@ -179,7 +211,10 @@ impl<'a> Call<'a> {
         if !headers.is_empty() {
             code.push_str(&format!("    headers={{{}}},\n", headers.join(", ")));
         }
-        if let Some(json) = json {
+        if self.is_file() {
+            code.push_str(&format!("    data=open(\"{FILE}\", \"rb\").read(),\n"));
+        }
+        if let Some(json) = self.json() {
             code.push_str(&format!("    data=r'''{json}'''.encode(),\n"));
         }
         code.push_str(
@@ -206,6 +241,9 @@ impl<'a> Call<'a> {
                     "    .header(\"Content-Type\", \"application/json\")\n    .send(r{hashes}\"{json}\"{hashes})?;\n"
                 ));
             }
+            None if self.is_file() => code.push_str(&format!(
+                "    .header(\"Content-Type\", \"application/octet-stream\")\n    .send(std::fs::File::open(\"{FILE}\")?)?;\n"
+            )),
             None if matches!(self.method, "POST" | "PUT" | "PATCH") => code.push_str("    .send_empty()?;\n"),
             None => code.push_str("    .call()?;\n"),
         }
@@ -214,10 +252,19 @@ impl<'a> Call<'a> {
     }
 
     fn go(&self) -> String {
-        let body =
-            self.json().map_or_else(|| "nil".to_owned(), |json| format!("strings.NewReader(`{json}`)"));
-        let mut code =
-            format!("request, err := http.NewRequest(\"{}\", \"{}\", {body})\n", self.method, self.url());
+        let mut code = String::new();
+        let body = match self.json() {
+            Some(json) => format!("strings.NewReader(`{json}`)"),
+            None if self.is_file() => {
+                code.push_str(&format!(
+                    "photo, err := os.ReadFile(\"{FILE}\")\nif err != nil {{\n\tlog.Fatal(err)\n}}\n"
+                ));
+                "bytes.NewReader(photo)".to_owned()
+            }
+            None => "nil".to_owned(),
+        };
+        code +=
+            &format!("request, err := http.NewRequest(\"{}\", \"{}\", {body})\n", self.method, self.url());
         code.push_str("if err != nil {\n\tlog.Fatal(err)\n}\n");
         match self.authentication {
             Authentication::None => {}
@@ -230,8 +277,8 @@ impl<'a> Call<'a> {
                 );
             }
         }
-        if self.body.is_some() {
-            code.push_str("request.Header.Set(\"Content-Type\", \"application/json\")\n");
+        if let Some(media_type) = self.media_type() {
+            code.push_str(&format!("request.Header.Set(\"Content-Type\", \"{media_type}\")\n"));
         }
         code.push_str("response, err := http.DefaultClient.Do(request)\nif err != nil {\n\tlog.Fatal(err)\n}\ndefer response.Body.Close()\nbody, err := io.ReadAll(response.Body)\nfmt.Println(response.Status, string(body), err)");
         code
@@ -257,7 +304,7 @@ mod tests {
             method: "POST",
             target: "/pages?dry_run=true".to_owned(),
             authentication: Authentication::ApiKey,
-            body,
+            body: body.map(Payload::Json),
         }
     }
 
@@ -279,6 +326,17 @@ mod tests {
             {
                 assert!(code.contains(part), "{language:?}: {part} in {code}");
             }
+        }
+    }
+
+    #[test]
+    fn every_language_sends_a_file_as_it_is() {
+        let call = Call { body: Some(Payload::File), ..call(None) };
+        for (language, code) in call.snippet().0 {
+            for part in ["application/octet-stream", FILE] {
+                assert!(code.contains(part), "{language:?}: {part} in {code}");
+            }
+            assert!(!code.contains("the bytes of"), "{language:?}: {code}");
         }
     }
 

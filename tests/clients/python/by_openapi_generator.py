@@ -28,7 +28,7 @@ class Client:
 
     def own_key(self) -> tuple[str, int | None]:
         with problems():
-            own = gateway.DefaultApi(self.http).read_own_key()
+            own = gateway.KeysApi(self.http).read_own_key()
         assert own.usage, "a key's own secret sees it"
         return own.id, own.usage.minute.limit
 
@@ -36,7 +36,8 @@ class Client:
 class Administration:
     def __init__(self, url: str, admin_secret: str) -> None:
         self.admin_secret = admin_secret
-        self.keys = gateway.DefaultApi(gateway.ApiClient(gateway.Configuration(host=url, access_token=admin_secret)))
+        http = gateway.ApiClient(gateway.Configuration(host=url, access_token=admin_secret))
+        self.keys = gateway.AdministrationApi(http)
 
     def issue_key(self, email: str) -> tuple[str, str]:
         request = gateway.IssueRequest(

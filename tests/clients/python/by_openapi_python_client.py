@@ -11,7 +11,8 @@ from openapi_python_client_biolink.api.analytics import read_analytics
 from openapi_python_client_biolink.api.pages import create_page, list_pages
 from openapi_python_client_biolink.api.webhooks import create_webhook
 from openapi_python_client_gateway import models
-from openapi_python_client_gateway.api.default import issue_key, list_keys, read_own_key
+from openapi_python_client_gateway.api.administration import issue_key, list_keys
+from openapi_python_client_gateway.api.keys import read_own_key
 from openapi_python_client_gateway.api.qr import qr_get, qr_post
 
 T = TypeVar("T")

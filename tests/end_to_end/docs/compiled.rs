@@ -17,7 +17,7 @@ use tests::{
     stack::Stack,
 };
 
-use super::{Client, Named, Section, is_of_gateway, page, retry_sample, used_up};
+use super::{Client, Named, PNG, Section, is_of_gateway, page, retry_sample, used_up};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compiled {
@@ -26,16 +26,19 @@ enum Compiled {
 }
 
 /// Packages of Go by the name that examples use.
-const PACKAGES: [(&str, &str); 9] = [
+const PACKAGES: [(&str, &str); 12] = [
+    ("bytes", "bytes"),
     ("fmt", "fmt"),
     ("http", "net/http"),
     ("io", "io"),
+    ("json", "encoding/json"),
     ("log", "log"),
     ("os", "os"),
     ("standardwebhooks", "github.com/standard-webhooks/standard-webhooks/libraries/go"),
     ("strconv", "strconv"),
     ("strings", "strings"),
     ("time", "time"),
+    ("url", "net/url"),
 ];
 
 /// An example, and how to run it: the key, further variables, and the statuses that it may get.
@@ -214,6 +217,7 @@ fn compile_and_run(language: Compiled) {
     examples.push(retry(&stack, language, &server));
     let program = language.compile(&examples);
     let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("photo.jpg"), PNG).unwrap();
     let mut count = 0;
     for (number, Example { name, code, run }) in examples.iter().enumerate() {
         let Some(Run { variables, statuses }) = run else { continue };

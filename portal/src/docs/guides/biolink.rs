@@ -15,6 +15,8 @@ pub(super) fn pages(source: &Source<'_>) -> Markup {
             li { b { "Dry run." } " " code { "?dry_run=true" } " checks a write and stores nothing." }
             li { b { "Limits." } " 25 pages, and 1,000 calls in any hour, for each account." }
         }
+        p { "Store an image of your own. The body is the file, and the " code { "url" } " of the response stands wherever a page has an image:" }
+        (source.example("upload_image"))
         p { "List your pages:" }
         (source.example("list_pages"))
     }
@@ -52,8 +54,14 @@ pub(super) fn analytics(source: &Source<'_>) -> Markup {
 
 pub(super) fn webhooks(source: &Source<'_>) -> Markup {
     html! {
-        p { "Have events of your pages sent to your server. Create a webhook, and keep the " code { "secret" } " of the response:" }
-        (source.example("create_webhook"))
+        p { "Have events of your pages sent to your server. Create a webhook, keep the " code { "secret" } " of the response, have a test event sent, and see how it went. Each step takes the id from the response to the first:" }
+        (written([
+            include_str!("code/hook.sh"),
+            include_str!("code/hook.mjs"),
+            include_str!("code/hook.py"),
+            include_str!("code/hook.rs"),
+            include_str!("code/hook.go"),
+        ]))
         ol {
             li { "Verify the signature over the raw bytes. The libraries of " a href="https://www.standardwebhooks.com" { "Standard Webhooks" } " do it, or this code." }
             li { "Store the event, respond with any 2xx within 15 seconds, and process it afterwards." }
@@ -66,8 +74,6 @@ pub(super) fn webhooks(source: &Source<'_>) -> Markup {
             include_str!("code/verify.rs"),
             include_str!("code/verify.go"),
         ]))
-        p { "Send a test event:" }
-        (source.example("test_webhook"))
         p { "A receiver behind a firewall reads the event log instead:" }
         (source.example("list_events"))
     }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::layout::sample;
-use super::{Source, get};
+use super::{Source, written};
 
 pub(super) fn mcp() -> Markup {
     html! {
@@ -21,12 +21,25 @@ pub(super) fn mcp() -> Markup {
     }
 }
 
-pub(super) fn pagination(source: &Source<'_>) -> Markup {
+pub(super) fn pagination() -> Markup {
     html! {
-        p { "A list returns " code { "data" } ", and " code { "has_more" } " says whether there is more:" }
-        (source.example("list_pages"))
-        p { "Send the " code { "next_cursor" } " of the response as " code { "cursor" } " of the next request, until " code { "has_more" } " is false:" }
-        (get("/pages?limit=10"))
+        p { "A list returns a part, and what leads to the next one. There are three kinds:" }
+        table {
+            thead { tr { th { "List" } th { "Items" } th { "Next request" } th { "Ends with" } } }
+            tbody {
+                tr { td { "pages, deliveries to a webhook" } td { code { "data" } } td { code { "cursor" } " is " code { "next_cursor" } } td { code { "has_more" } " false, " code { "next_cursor" } " null" } }
+                tr { td { "calls of a key, the operator's keys and reports" } td { code { "calls" } ", " code { "keys" } ", " code { "reports" } } td { code { "cursor" } " is " code { "cursor" } } td { code { "cursor" } " null" } }
+                tr { td { "the log of events" } td { code { "data" } } td { code { "after" } " is " code { "next_after" } } td { code { "has_more" } " false; " code { "next_after" } " is where to go on later" } }
+            }
+        }
+        (written([
+            include_str!("code/list.sh"),
+            include_str!("code/list.mjs"),
+            include_str!("code/list.py"),
+            include_str!("code/list.rs"),
+            include_str!("code/list.go"),
+        ]))
+        p { "Every other list is whole in one response." }
         ul {
             li { code { "limit" } " is the maximum number of items in a response." }
             li { "A cursor is opaque. Do not construct or store one." }

@@ -193,7 +193,7 @@ pub(super) fn streaming() -> Markup {
 pub(super) fn browsers() -> Markup {
     html! {
         p { "Any origin may call, send any header, and read every response, errors too. A preflight needs no key." }
-        (sample("const response = await fetch(\"https://server.invalid/v1/keys/me\", {\n  headers: { \"X-API-Key\": key },\n});\nconsole.log(response.headers.get(\"RateLimit\"));"))
+        (sample("// In node the key is in the environment, in a page the reader is asked for it.\nconst key = globalThis.process?.env.KEY ?? prompt(\"Your API key\");\nconst response = await fetch(\"https://server.invalid/v1/keys/me\", {\n  headers: { \"X-API-Key\": key },\n});\nconsole.log(response.headers.get(\"RateLimit\"));"))
         p { "Anyone can read a key in a public page. Call from your server instead, or issue a separate key with low limits." }
         p { "Check from a program what a browser may do:" }
         (get("/v1/status"))

@@ -17,14 +17,14 @@ async function outcome<D, T>(call: Promise<D>, read: (data: D) => T): Promise<Re
 export const openapiGenerator: Generated = {
   client(basePath, apiKey) {
     const configuration = new gateway.Configuration({ basePath, apiKey });
-    const [qr, keys] = [new gateway.QrApi(configuration), new gateway.DefaultApi(configuration)];
+    const [qr, keys] = [new gateway.QrApi(configuration), new gateway.KeysApi(configuration)];
     return {
       qrCode: (url) => outcome(qr.qrPost({ action: "generate", requestBody: { url, format: "png" } }), (image) => image),
       ownKey: () => outcome(keys.readOwnKey(), ({ id, usage }) => ({ id, limit: usage?.minute.limit ?? null })),
     };
   },
   administration(basePath, adminSecret) {
-    const keys = new gateway.DefaultApi(new gateway.Configuration({ basePath, accessToken: adminSecret }));
+    const keys = new gateway.AdministrationApi(new gateway.Configuration({ basePath, accessToken: adminSecret }));
     return {
       issueKey(email) {
         const issueRequest = { email, name: "Ada", tier: "free", biolinkPlan: "business", adminSecret } as const;
