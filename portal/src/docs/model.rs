@@ -9,7 +9,6 @@ use biolink::codes;
 use serde_json::Value;
 use shared::problem::{Code, MEDIA_TYPE};
 
-use super::snippet::Payload;
 use crate::endpoint::Endpoint;
 use crate::openapi::{self, SERVER};
 
@@ -68,6 +67,14 @@ pub(super) struct Body<'a> {
     pub(super) schema: Option<&'a str>,
     /// What the examples send.
     pub(super) payload: Option<Payload<'a>>,
+}
+
+/// The body of a request as the examples send it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Payload<'a> {
+    Json(&'a Value),
+    /// A file.
+    File,
 }
 
 /// A response that is not a problem.

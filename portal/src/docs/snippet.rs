@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::highlight;
 use super::language::Language;
-use super::model::{Authentication, Operation};
+use super::model::{Authentication, Operation, Payload};
 use crate::openapi::SERVER;
 
 /// Returns the choice of a language for the whole page. It works without a script: the stylesheet
@@ -43,14 +43,6 @@ impl Snippet {
             }
         }
     }
-}
-
-/// The body of a request as the examples send it.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Payload<'a> {
-    Json(&'a Value),
-    /// The file [`FILE`].
-    File,
 }
 
 /// The file that the examples send.
