@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# docs/decisions/portal.md, "Clients are generated from the descriptions that are served".
 # Builds the web app of the console: portal/web/dist, static files whose names have their hash. Its clients are generated from the
 # descriptions that are served. Does nothing if nothing that it is made of has changed.
 #   scripts/build-web.sh check [TEST]   type check and unit tests too, or those of that name

@@ -295,7 +295,7 @@ fn log_refusal(
 /// Returns the valid key of a request that nobody has asked for one. For a message of MCP it may be a bearer token.
 fn key_of(context: &RequestContext<'_>) -> Option<VerifiedKey> {
     let RequestContext { request, address, session, bindings, execution, .. } = *context;
-    let is_mcp = address.target.split('?').next() == Some(Endpoint::Mcp.path().as_str());
+    let is_mcp = address.target.split('?').next() == Some(PortalRoute::Mcp.path());
     let head = if is_mcp { mcp::head(context) } else { context.head.clone() };
     authenticate(&RequestContext { request, address, head, session, bindings, execution }).ok()
 }

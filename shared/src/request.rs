@@ -96,7 +96,7 @@ impl<'a> Head<'a> {
 
     /// Refuses the body of a GET of a tool. It has no meaning (RFC 9110, section 9.3.1), the edge's platform
     /// cannot send one, and a tool that got a GET without what the client put there would answer another
-    /// question.
+    /// question. Why: docs/decisions/proxy.md, "A GET of a tool with a body is refused".
     ///
     /// # Errors
     /// Returns `header-malformed`.

@@ -25,7 +25,7 @@ const FOLDERS: [&str; 11] = [
     "tools",
 ];
 /// Endings of files with comments.
-const ENDINGS: [&str; 7] = ["css", "js", "mjs", "py", "rs", "sh", "toml"];
+const ENDINGS: [&str; 9] = ["css", "js", "mjs", "py", "rs", "sh", "svelte", "toml", "ts"];
 
 /// Returns the headings of each page of decisions, in order.
 fn headings() -> BTreeMap<String, Vec<String>> {
@@ -46,7 +46,8 @@ fn sources() -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(folder) else { continue };
         for path in entries.map(|entry| entry.unwrap().path()) {
             let name = path.file_name().unwrap().to_string_lossy();
-            if path.is_dir() && !matches!(&*name, "build" | "generated" | "node_modules" | "target") {
+            if path.is_dir() && !matches!(&*name, "build" | "dist" | "generated" | "node_modules" | "target")
+            {
                 folders.push(path);
             } else if path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known)) {
                 found.push(path);

@@ -2,6 +2,8 @@
 //!
 //! workerd takes the first head that it reads for the response, so a server that sends 103 Early Hints before
 //! its 200 has the status 103 there, and the 200 is in the body: as bytes, and until the connection ends.
+//!
+//! Why: docs/decisions/webhooks.md, "An informational response is read past in its body".
 
 use thiserror::Error;
 

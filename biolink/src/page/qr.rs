@@ -29,7 +29,7 @@ const MIN_MODULE: usize = 2;
 pub fn qr_svg(address: &str, options: &QrOptions, image: Option<&[u8]>) -> Result<Response, Problem> {
     let modules = Modules::encode(address, options, image)?;
     let response = Response::public("image/svg+xml", modules.svg(options));
-        // An SVG that is opened by itself is a document.
+    // An SVG that is opened by itself is a document.
     let policy = ("content-security-policy", "default-src 'none'; img-src data:");
     Ok(response.with_headers([policy, ("x-robots-tag", "noindex")]))
 }

@@ -63,7 +63,7 @@ impl<'a> VisitPath<'a> {
         self.template.methods::<VisitEndpoint>()
     }
 
-        // Before the parts of pages: `q` and `s` are too short for the name of a page.
+    // Before the parts of pages: `q` and `s` are too short for the name of a page.
     /// Returns the visit of a method on the path.
     pub(super) fn visit(self, method: Method) -> Option<Visit<'a>> {
         self.read(self.template.endpoint(method)?)

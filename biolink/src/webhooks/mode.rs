@@ -27,6 +27,7 @@ pub enum Mode {
     /// Single deliveries up to ten events a second, and batches above.
     Auto,
     /// One request for each event. What maps the members of one event would break at a batch.
+    /// Why: docs/decisions/webhooks.md, "An event comes alone unless its receiver asked for batches".
     #[default]
     Single,
     /// Requests with up to [`MAX_BATCH_EVENTS`] events.

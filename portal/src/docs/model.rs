@@ -231,7 +231,7 @@ fn body(body: &Value) -> Body<'_> {
     Body {
         required: body.get("required").and_then(Value::as_bool).unwrap_or(false),
         schema: content.and_then(|content| content.get("schema")).and_then(reference),
-        payload: example.or(is_file.then_some(Payload::File)),
+        payload: example.or_else(|| is_file.then_some(Payload::File)),
     }
 }
 

@@ -27,7 +27,7 @@ const CALLS: usize = 2_048;
 
 impl SpanQueue {
     /// Adds the spans of a call, unless the queue is full.
-        // Never a wait: a collector that is away must cost spans and no calls.
+    // Never a wait: a collector that is away must cost spans and no calls.
     pub(crate) fn add(&self, call: CallSpans) -> Result<(), QueueFull> {
         self.sender.try_send(call).map_err(|_| QueueFull)
     }

@@ -40,8 +40,8 @@ enum ProbeError {
     Io(#[from] io::Error),
 }
 
-                    // Before the new ones begin: two tasks for one server would probe it twice as
-                    // often.
+// Before the new ones begin: two tasks for one server would probe it twice as
+// often.
 /// Probes all upstreams periodically until the tasks are aborted, each in a task of its own, so that a slow one
 /// delays no other.
 pub fn probe_all(pools: &Pools, descriptions: &Arc<DescriptionStore>) -> JoinSet<()> {

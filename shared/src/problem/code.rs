@@ -25,6 +25,8 @@ pub struct Row {
 }
 
 /// The advice on sending a request that met a problem again as it is.
+///
+/// Why: docs/decisions/edge.md, "A problem says itself whether to retry".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
     /// The same request is refused again.

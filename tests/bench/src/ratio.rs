@@ -7,8 +7,8 @@ use std::fmt;
 
 /// Draws of the bootstrap: the ends of an interval move by less than a hundredth of it from one seed to another.
 const DRAWS: usize = 2_000;
-/// The share of the draws on each side of the interval, which thus covers 95 %.
-const OUTSIDE: f64 = 0.025;
+/// One of so many draws is on each side of the interval, which thus covers 95 %.
+const OUTSIDE: usize = 40;
 /// Fewer rounds have no interval: all draws are nearly the same.
 const LEAST_ROUNDS: usize = 3;
 
@@ -62,7 +62,7 @@ fn interval(ratios: &[f64]) -> Option<(f64, f64)> {
     let mut medians: Vec<f64> =
         (0..DRAWS).map(|_| median((0..ratios.len()).filter_map(|_| draw()).collect())).collect();
     medians.sort_by(f64::total_cmp);
-    let outside = (DRAWS as f64 * OUTSIDE) as usize;
+    let outside = DRAWS / OUTSIDE;
     medians.get(outside).copied().zip(medians.get(DRAWS - 1 - outside).copied())
 }
 

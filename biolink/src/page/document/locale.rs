@@ -33,6 +33,8 @@ impl Locale {
     }
 
     /// Returns the language that a person likes best, by the `Accept-Language` of a browser; `None` if it says nothing.
+    ///
+    /// Why: docs/decisions/pages.md, "A new page's language is guessed, and an old one's never".
     pub fn preferred(accept_language: Option<&str>) -> Option<Self> {
         Self::parse(&preferred(accept_language)?.replace('_', "-"))
     }

@@ -58,7 +58,7 @@ pub(super) fn style(theme: &Theme, body: &str) -> String {
         }
     }
     style.push_str(match look.buttons {
-        // A tint on a gradient of the same color is a stain.
+        // A tint on a gradient of the same color is a stain. Why: docs/decisions/pages.md, "A tint on a gradient is left out".
         Buttons::Soft if look.background == Background::Gradient => "",
         Buttons::Soft => SOFT,
         Buttons::Filled => FILLED,

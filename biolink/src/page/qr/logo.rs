@@ -41,7 +41,7 @@ impl Icon {
         Some(Self { path, steps: steps(path) })
     }
 
-        // Codes have odd sides, so only an odd square lies in the middle of one.
+    // Codes have odd sides, so only an odd square lies in the middle of one.
     /// Returns the element of an SVG whose units are modules. `at` is the corner of the cleared square.
     pub(super) fn svg(&self, at: f64, side: f64, color: &str) -> String {
         let (at, scale) = (at + PADDING, (side - 2.0 * PADDING) / BOX);

@@ -217,7 +217,10 @@ impl Account {
 
     /// Takes in what the webhooks want. The stores of pages are notified immediately.
     async fn subscribe(&self, account: KeyId, subscriptions: Subscriptions) -> Result<String> {
-        self.state.change(|state| Ok(state.subscribe(account, subscriptions, clock::now())))?;
+        self.state.change(|state| {
+            state.subscribe(account, subscriptions, clock::now());
+            Ok(())
+        })?;
         self.arm().await?;
         Ok("true".to_owned())
     }

@@ -189,8 +189,8 @@ impl ProductSource {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Parts) -> T) -> Result<T> {
-            // A catalogue may be megabytes. Written at each step, it would cost more than the sync
-            // itself.
+        // A catalogue may be megabytes. Written at each step, it would cost more than the sync
+        // itself.
         self.parts.change(|parts| Ok(change(parts)))
     }
 }

@@ -1,4 +1,8 @@
-/** What a person reads of each code: what happened, and what to do. tests/problem-texts.test.ts compares with the codes that there are. */
+/**
+ * What a person reads of each code: what happened, and what to do. tests/problem-texts.test.ts compares with the codes that there are.
+ *
+ * docs/decisions/portal.md, "Texts of problems are in the app, by code and by field".
+ */
 export const PROBLEM_TEXTS: Record<string, readonly [title: string, advice: string]> = {
   "admin-required": ["This needs the admin secret", "Sign in with the admin secret instead of a key."],
   "admin-secret-invalid": [

@@ -47,7 +47,10 @@ impl Account {
         let check = self.state.change(|state| Ok(state.check_domain(account, id, claim, clock::now())))?;
         let Some(check) = check else { return Ok(()) };
         let proof = boxed(domains::check(&self.env, account, &check)).await;
-        self.state.change(|state| Ok(state.domain_checked(account, &check, proof, clock::now())))
+        self.state.change(|state| {
+            state.domain_checked(account, &check, proof, clock::now());
+            Ok(())
+        })
     }
 
     async fn perform(&self, task: &Task) -> Result<()> {

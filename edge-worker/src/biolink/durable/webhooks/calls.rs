@@ -27,6 +27,8 @@ const MAX_REPLAY: u64 = 10_000;
 /// Time between two looks for what a caller waits for, in milliseconds.
 const LOOK_MS: u64 = 250;
 /// The longest that the caller of a test waits for the receiver's response, in milliseconds.
+///
+/// Why: docs/decisions/webhooks.md, "A test waits for its receiver".
 const TEST_WAIT_MS: u64 = ATTEMPT_TIMEOUT_MS + 2_000;
 
 /// The outcome of a call: a refusal is one too.
