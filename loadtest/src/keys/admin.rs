@@ -32,19 +32,36 @@ impl KeyAdmin {
     /// Issues the keys of a pool.
     pub(super) async fn issue(&self, spec: &KeysSpec) -> Result<Vec<String>, KeysError> {
         let body = self.issue_body(spec);
-        let (mut keys, mut requests) = (Vec::new(), JoinSet::new());
+        let (mut keys, mut requests) = (Ok(Vec::new()), JoinSet::new());
         for _ in 0..spec.count {
             if requests.len() >= IN_FLIGHT {
-                keys.extend(self.issued_by(&mut requests).await?);
+                self.collect(&mut requests, &mut keys).await;
+            }
+            if keys.is_err() {
+                break;
             }
             let (client, body) = (self.client.clone(), body.clone());
             requests
                 .spawn(async move { client.send(Method::POST, "/v1/keys/issue", Some(&body), &[]).await });
         }
+        // After a refusal too: a request in flight may still issue a key, which nobody would revoke.
         while !requests.is_empty() {
-            keys.extend(self.issued_by(&mut requests).await?);
+            self.collect(&mut requests, &mut keys).await;
         }
-        Ok(keys)
+        keys
+    }
+
+    /// Adds the key of the request that ends next, or keeps the first fault.
+    async fn collect(
+        &self,
+        requests: &mut JoinSet<Result<Value, HttpError>>,
+        keys: &mut Result<Vec<String>, KeysError>,
+    ) {
+        match (self.issued_by(requests).await, keys) {
+            (Ok(key), Ok(keys)) => keys.extend(key),
+            (Err(error), keys @ Ok(_)) => *keys = Err(error),
+            (_, Err(_)) => {}
+        }
     }
 
     fn issue_body(&self, spec: &KeysSpec) -> Value {
