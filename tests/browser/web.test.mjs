@@ -65,7 +65,6 @@ test("shop owner gets from nothing to a page and a QR code", async () => {
   }
   await click("Look");
   await act(page.getByRole("group", { name: "Looks" }).getByRole("button", { name: "Forest" }).click());
-  await page.getByText("All changes saved").waitFor();
   await click("Publish");
   await click("Publish now");
   await page.getByRole("heading", { name: "Your page is live" }).waitFor();
@@ -83,6 +82,13 @@ test("shop owner gets from nothing to a page and a QR code", async () => {
   await assertQuiet(window);
 });
 
+/** Saves what is typed at once, as Ctrl+S does. */
+async function save(page) {
+  await page.getByText("Edited, saved soon").waitFor();
+  await page.keyboard.press("Control+s");
+  await page.getByText("All changes saved").waitFor();
+}
+
 test("what is typed is saved, undone and kept from others", async () => {
   const { key, draft } = account;
   const window = await open(key, `/pages/${draft.id}`);
@@ -90,15 +96,18 @@ test("what is typed is saved, undone and kept from others", async () => {
   const read = () => callApi(web, key, "GET", `/pages/${draft.id}`);
   const title = page.getByLabel("Title", { exact: true });
   await title.fill("Weddings");
-  await page.getByText("All changes saved").waitFor();
+  await save(page);
   assert.equal((await read()).title, "Weddings");
   await page.getByRole("button", { name: "Undo" }).click();
-  await page.getByText("Saving…").waitFor();
-  await page.getByText("All changes saved").waitFor();
+  await save(page);
   assert.equal((await read()).title, "Wedding flowers");
+  await title.fill("W");
+  await title.fill("Wedding flowers");
+  await page.getByText("All changes saved").waitFor();
 
   await callApi(web, key, "PATCH", `/pages/${draft.id}`, { bio: "by a program" });
   await title.fill("Mine");
+  await page.keyboard.press("Control+s");
   await page.getByRole("button", { name: "Keep mine" }).waitFor();
   assert.deepEqual([(await read()).title, await title.inputValue()], ["Wedding flowers", "Mine"]);
   await page.getByRole("button", { name: "Take theirs" }).click();
@@ -111,10 +120,11 @@ test("what is typed is saved, undone and kept from others", async () => {
   await handle.focus();
   await page.keyboard.press("ArrowDown");
   await page.getByText("Place 2 of 2.").waitFor();
-  await page.getByText("All changes saved").waitFor();
+  await save(page);
   assert.deepEqual((await read()).links.map((link) => link.title), ["Ask us", "Ask for a date"]);
 
   await page.getByLabel("Address of Ask for a date").fill("javascript:alert(1)");
+  await page.keyboard.press("Control+s");
   await page.getByText("Enter a whole address, such as https://example.com.").waitFor();
   await page.getByLabel("Address of Ask for a date").fill("https://example.com/dates");
   await page.getByText("All changes saved").waitFor();
@@ -145,23 +155,210 @@ test("texts of others are texts in every view", async () => {
   await assertQuiet(window);
 });
 
+/** Presses Tab, or Shift and Tab, until what has the focus has this name. */
+async function reach(page, name, key = "Tab") {
+  const seen = [];
+  for (let presses = 0; presses < 120; presses += 1) {
+    await page.keyboard.press(key);
+    const own = await page.evaluate(() => {
+      const { activeElement: element } = document;
+      return (element.ariaLabel ?? element.labels?.[0]?.innerText ?? element.innerText ?? "").trim();
+    });
+    if (name.test(own)) return;
+    seen.push(own.slice(0, 30));
+  }
+  assert.fail(`${key} does not reach ${name}: ${[...new Set(seen)].join(", ")}`);
+}
+
+test("shop owner needs nothing but the keyboard", async () => {
+  const key = await web.issueKey({ biolink_plan: "business", name: "Kim Keys" });
+  const window = await open(key);
+  const { page } = window;
+  const type = (text) => page.keyboard.type(text);
+  const press = async (name, by) => {
+    await reach(page, name, by);
+    await page.keyboard.press("Enter");
+  };
+  await press(/^Start/);
+  await page.getByLabel("What is it called?").waitFor();
+  await reach(page, /^What is it called/);
+  await type("Keys and Locks");
+  await page.keyboard.press("Enter");
+  await page.getByLabel("Bio").waitFor();
+  await reach(page, /^Bio/);
+  await type("Open all night.");
+  await reach(page, /^Picture: upload/);
+  const chooser = page.waitForEvent("filechooser");
+  await page.keyboard.press("Enter");
+  await (await chooser).setFiles({ name: "door.png", mimeType: "image/png", buffer: PIXEL });
+  await page.getByText("The picture is stored.").waitFor();
+  for (const [nth, title] of ["Shop", "Hours", "Map"].entries()) {
+    if (nth) await press(/^Add$/, "Shift+Tab");
+    await press(/^Link\b/);
+    await page.waitForFunction(() => /^Title of Link/.test(document.activeElement.ariaLabel ?? ""));
+    await type(title);
+    await page.keyboard.press("Tab");
+    await type(`https://example.com/${title.toLowerCase()}`);
+  }
+  await press(/^Look$/, "Shift+Tab");
+  await press(/^Forest/);
+  await press(/^Publish/, "Shift+Tab");
+  await page.getByRole("button", { name: "Publish now" }).waitFor();
+  await press(/^Publish now$/);
+  await page.getByRole("heading", { name: "Your page is live" }).waitFor();
+  await press(/^Download the QR code/);
+  await page.getByRole("button", { name: /as PNG$/ }).first().waitFor();
+  const downloaded = page.waitForEvent("download");
+  await press(/as PNG$/);
+  await downloaded;
+  const whole = await callApi(web, key, "GET", `/pages/${(await callApi(web, key, "GET", "/pages")).data[0].id}`);
+  assert.deepEqual([whole.status, whole.theme.preset, whole.links.map(({ title }) => title), Boolean(whole.avatar)], ["published", "forest", ["Shop", "Hours", "Map"], true]);
+  assert.ok(whole.revision <= 4, `${whole.revision} versions of ten are used`);
+  await assertQuiet(window);
+});
+
+test("agency lists, finds and filters twenty pages", async () => {
+  const key = await web.issueKey({ biolink_plan: "business", name: "Agency" });
+  for (let nth = 1; nth <= 20; nth += 1) await callApi(web, key, "POST", "/pages", { title: `Client ${nth}`, slug: `client-${nth}-of`, status: nth % 4 ? "published" : "draft", tags: [nth % 2 ? "food" : "music"] });
+  const window = await open(key, "/pages");
+  const { page } = window;
+  const titles = () => page.locator("main ul.list li a.name .strong").allInnerTexts();
+  const shows = (count) => page.waitForFunction((count) => document.querySelectorAll("main ul.list li a.name").length === count, count);
+  await shows(20);
+  assert.deepEqual((await titles()).map((title) => Number(title.slice(7))).sort((one, other) => one - other), Array.from({ length: 20 }, (_, nth) => nth + 1));
+  await page.getByRole("button", { name: "Drafts" }).click();
+  await shows(5);
+  assert.deepEqual((await titles()).sort(), ["Client 12", "Client 16", "Client 20", "Client 4", "Client 8"]);
+  await page.reload();
+  await shows(5);
+  await page.getByLabel(/^Find pages/).fill("client 16");
+  await shows(1);
+  await page.getByRole("button", { name: "All", exact: true }).click();
+  await page.getByLabel(/^Find pages/).fill("Client 7");
+  await page.waitForFunction(() => [...document.querySelectorAll("main ul.list li a.name .strong")].map(({ innerText }) => innerText).join() === "Client 7");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("Client 13");
+  await page.locator(".palette-item[data-selected]").getByText("Client 13").waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Client 13", level: 1 }).waitFor();
+  await assertQuiet(window);
+});
+
+test("every number of Analytics is the API's", async () => {
+  const { key, page: shop } = account;
+  const groups = ["link", "page", "channel", "source", "referrer", "utm_campaign", "utm_source", "utm_medium", "via", "country", "device", "browser", "os", "language"];
+  const read = async (group = "channel") => callApi(web, key, "GET", `/analytics?interval=7d&timezone=UTC&limit=100&page_id=${shop.id}&group_by=${group}`);
+  // All visits and clicks of the launch are counted.
+  await until("the launch is counted", async () => (({ views, scans, clicks }) => views === 90 && scans === 10 && clicks === 45)((await read()).totals)).catch(async (error) => assert.fail(`${error.message}: ${JSON.stringify((await read()).totals)}`));
+  const report = await read();
+  for (const group of groups) report.groups[group] = (await read(group)).groups[group];
+  const window = await open(key, `/analytics?interval=7d&zone=UTC&page=${shop.id}`);
+  const { page } = window;
+  const totals = page.getByLabel("Totals").locator(".stat");
+  await totals.first().waitFor();
+  const shown = Object.fromEntries(await totals.evaluateAll((list) => list.map((stat) => [stat.querySelector(".name").innerText, stat.querySelector(".value").innerText])));
+  const { views, clicks, ctr } = report.totals;
+  assert.equal(shown.Views, String(views), JSON.stringify(shown));
+  assert.equal(shown.Clicks, String(clicks), JSON.stringify(shown));
+  assert.equal(Number.parseFloat(shown["Click rate"]), Math.round(ctr * 1000) / 10, JSON.stringify(shown));
+  let compared = 0;
+  for (const card of await page.locator(".cards > section").all()) {
+    for (const tab of await card.locator(".segments button").all()) {
+      const asked = (await tab.getAttribute("aria-pressed")) === "true" ? null : page.waitForResponse((response) => response.url().includes("compare=previous_period"));
+      await tab.click();
+      await asked;
+      await page.waitForFunction(() => !document.querySelector("[aria-busy=true]"));
+      const name = await tab.innerText();
+      const group = groupOf(await card.getAttribute("aria-label"), name);
+      if (!group || !report.groups[group]) continue;
+      const isClicks = group === "link";
+      const expected = report.groups[group].map((row) => row[isClicks ? "clicks" : "views"]).filter(Boolean).sort((one, other) => other - one);
+      await page.waitForFunction(([label, count]) => document.querySelectorAll(`section[aria-label="${label}"] ol .value`).length === count, [await card.getAttribute("aria-label"), expected.length]);
+      const own = (await card.locator("ol .value").allInnerTexts()).map(Number).sort((one, other) => other - one);
+      assert.deepEqual(own, expected, group);
+      compared += own.length;
+    }
+  }
+  assert.ok(compared > 20, `${compared} numbers compared`);
+  await assertQuiet(window);
+});
+
+/** What a tab of a card groups by. */
+function groupOf(card, tab) {
+  const name = { "Where they came from": { Sources: "source", Sites: "referrer", Channels: "channel" }, Campaigns: { Campaigns: "utm_campaign", Sources: "utm_source", Media: "utm_medium", "Links and QR": "via" } }[card]?.[tab];
+  return name ?? { Links: "link", Pages: "page", Countries: "country", Devices: "device", Browsers: "browser", Systems: "os", Languages: "language" }[tab];
+}
+
+test("app takes no text for HTML but by the policy of the preview", async () => {
+  const window = await open(account.key);
+  const attempt = (make) => window.page.evaluate(make).then(() => "made", (error) => error.message.match(/Trusted\w+|policy/i)?.[0] ?? error.message);
+  assert.match(await attempt(() => { document.querySelector("main").innerHTML = "<b>a</b>"; }), /^Trusted/);
+  assert.match(await attempt(() => { document.body.insertAdjacentHTML("beforeend", "<b>a</b>"); }), /^Trusted/);
+  assert.match(await attempt(() => { new DOMParser().parseFromString("<b>a</b>", "text/html"); }), /^Trusted/);
+  assert.match(await attempt(() => { globalThis.trustedTypes.createPolicy("other", { createHTML: String }); }), /^policy/i);
+  await window.close();
+  const loose = await browser.newPage();
+  await loose.route(/\/console\/$/, async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, headers: { ...response.headers(), "content-security-policy": response.headers()["content-security-policy"].replace(/; require-trusted.*/, "") } });
+  });
+  await loose.goto(`${web.origin}/console/`);
+  assert.equal(await loose.evaluate(() => { document.body.innerHTML = "<b>a</b>"; return document.querySelectorAll("b").length; }), 1, "without the policy nothing refuses it");
+  await loose.close();
+});
+
 const OF_KEY = ["/", "/pages", "/pages/{page}", "/links/{page}", "/analytics?interval=7d", "/products", "/domains", "/developers/keys", "/developers/usage", "/developers/calls", "/developers/webhooks", "/developers/webhooks/{webhook}", "/settings", "/nowhere"];
 const OF_ADMIN = ["/admin/keys", "/admin/keys/{key}", "/admin/reports", "/admin/incidents"];
 
-for (const [colorScheme, width] of [["light", 1280], ["dark", 360]]) {
-  test(`views in ${colorScheme} at ${width} px have no finding of axe and fit`, async () => {
-    const found = [];
-    for (const [secret, views] of [[account.key, OF_KEY], [ADMIN_SECRET, OF_ADMIN]]) {
-      const window = await open(secret, "/", { colorScheme, viewport: { width, height: 800 } });
-      for (const view of views) found.push(...await check(window.page, view.replace("{page}", account.page.id).replace("{webhook}", account.webhook.id).replace("{key}", account.id)));
-      await assertQuiet(window, true);
-    }
-    assert.deepEqual(found, []);
-  });
+/** Widths that views fit; 640 is 1,280 at 200 %. */
+const WIDTHS = [320, 640, 768, 1920];
+
+test("views have no finding of axe, in light and dark at both widths", async () => {
+  const found = [];
+  for (const [secret, views] of [[account.key, OF_KEY], [ADMIN_SECRET, OF_ADMIN]]) {
+    const window = await open(secret);
+    for (const view of views) found.push(...await check(window.page, view.replace("{page}", account.page.id).replace("{webhook}", account.webhook.id).replace("{key}", account.id)));
+    await assertQuiet(window, true);
+  }
+  assert.deepEqual(found, []);
+});
+
+test("views fit texts in German, Arabic and Japanese", async () => {
+  const key = await web.issueKey({ biolink_plan: "business", name: "Donaudampfschifffahrtsgesellschaftskapitänin" });
+  const pages = [];
+  for (const [locale, slug, word] of [["de", "kapitaenin", "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen"], ["ar", "katib", "مكتبة الكاتبات والكتّاب في المدينة القديمة قرب الميناء الجديد"], ["ja", "hanaya", "東京都渋谷区神宮前の季節の花屋と小さな喫茶室のご案内ページ"]]) {
+    pages.push(await callApi(web, key, "POST", "/pages", { title: word, bio: `${word} ${word}`, slug, locale, status: "published", links: [{ title: word, url: "https://example.com/" }], codes: [{ via: "flyer", title: word }], tags: [word.slice(0, 32)] }));
+  }
+  const window = await open(key);
+  const found = [];
+  for (const view of ["/", "/pages", "/analytics?interval=7d", "/settings", ...pages.flatMap(({ id }) => [`/pages/${id}`, `/links/${id}`])]) {
+    await visit(window.page, view);
+    found.push(...await tooWide(window.page, view, [360, ...WIDTHS]));
+  }
+  assert.deepEqual(found, []);
+  await assertQuiet(window, true);
+});
+
+/** Returns what reaches the furthest beyond the window. */
+function widest(page) {
+  return page.evaluate(() => [...document.querySelectorAll("main *")].sort((one, other) => other.getBoundingClientRect().right - one.getBoundingClientRect().right)[0]?.outerHTML.slice(0, 120));
 }
 
-/** Goes to a view as its links do. Returns what is wrong with it. */
-async function check(page, view) {
+/** Returns at which widths a view is too wide. */
+async function tooWide(page, view, widths) {
+  const found = [];
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: 800 });
+    // Charts follow the width in the next frame.
+    const overflow = await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(document.documentElement.scrollWidth - document.documentElement.clientWidth)))));
+    if (overflow > 0) found.push(`${view} is ${overflow} px too wide at ${width} px: ${await widest(page)}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+  return found;
+}
+
+/** Goes to a view as its links do. */
+async function visit(page, view) {
   await page.evaluate((address) => {
     const link = Object.assign(document.createElement("a"), { href: `/console${address}` });
     document.body.append(link);
@@ -171,9 +368,19 @@ async function check(page, view) {
   await page.waitForURL((url) => url.pathname + url.search === `/console${view}`);
   await page.locator("main h1, main h2").first().waitFor();
   await page.waitForFunction(() => !document.querySelector("[aria-busy=true]"));
-  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
-  const found = violations.map(({ id, nodes }) => `${view} ${id}: ${nodes[0].html.slice(0, 160)} ${nodes[0].any[0]?.message ?? ""}`);
-  return overflow > 0 ? [...found, `${view} is ${overflow} px too wide`] : found;
+}
+
+/** Returns what is wrong with a view. */
+async function check(page, view) {
+  await visit(page, view);
+  const found = await tooWide(page, view, WIDTHS);
+  for (const [width, colorScheme] of [[1280, "light"], [1280, "dark"], [360, "dark"], [360, "light"]]) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    found.push(...await tooWide(page, view, [width]));
+    await page.setViewportSize({ width, height: 800 });
+    await page.evaluate(AXE);
+    const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+    found.push(...violations.map(({ id, nodes }) => `${view} ${colorScheme} ${width} ${id}: ${nodes[0].html.slice(0, 160)} ${nodes[0].any[0]?.message ?? ""}`));
+  }
+  return found;
 }

@@ -8,8 +8,11 @@ import { faultsByPath } from "./field-texts";
 import { messages } from "./messages.svelte";
 import { type Problem, problemOf } from "./problem";
 
-/** How long nothing is typed before it is saved. Each save is a version, of which ten are kept. */
-const PAUSE_MS = 1_500;
+/** How long nothing is typed before it is saved, and the longest that typing puts it off. Each save is a version, of which ten are kept. */
+const PAUSE_MS = 10_000;
+const LONGEST_MS = 60_000;
+/** How long after a change of what was refused. A save that is refused is no version. */
+const RETRY_MS = 1_500;
 const STEPS = 60;
 
 export type SaveState = "saved" | "typing" | "saving" | "faulty" | "conflict" | "failed";
@@ -29,14 +32,18 @@ export class Draft {
   /** What the service has stored. */
   stored = $state<Page>({} as Page);
   #current: string;
+  /** What is stored, as a text. */
+  #saved: string;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** When the oldest change that is not saved was made. */
+  #since = 0;
   #saving: Promise<void> | null = null;
 
   constructor(page: Page, etag: string) {
     this.page = structuredClone(page);
     this.stored = page;
     this.etag = etag;
-    this.#current = this.text();
+    this.#current = this.#saved = this.text();
   }
 
   /** What is sent, as a text. */
@@ -73,9 +80,19 @@ export class Draft {
   }
 
   #later(): void {
-    if (this.state !== "conflict") this.state = "typing";
+    const now = Date.now();
+    const pause = this.state === "faulty" || Object.keys(this.faults).length ? RETRY_MS : PAUSE_MS;
+    this.#since ||= now;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.save(), PAUSE_MS);
+    if (this.#current === this.#saved && ["typing", "faulty"].includes(this.state)) {
+      this.#since = 0;
+      this.faults = {};
+      this.state = "saved";
+      return;
+    }
+    if (this.state !== "conflict") this.state = "typing";
+    const wait = Math.min(pause, Math.max(0, this.#since + LONGEST_MS - now));
+    this.#timer = setTimeout(() => void this.save(), wait);
   }
 
   /** Saves what is not saved yet. Resolves when it is, or is refused. */
@@ -96,6 +113,7 @@ export class Draft {
 
   async #send(): Promise<void> {
     const sent = this.#current;
+    this.#since = 0;
     this.state = "saving";
     try {
       const { value, etag } = await takeWithEtag(
@@ -122,11 +140,12 @@ export class Draft {
       has_unpublished_changes: value.has_unpublished_changes,
       status: value.status,
     });
+    this.#saved = sent;
     if (this.#current !== sent) return this.#later();
     // What was new has a name now, by which the next save keeps it.
     name(this.page.links, value.links);
     name(this.page.products.items, value.products.items);
-    this.#current = this.text();
+    this.#current = this.#saved = this.text();
     this.state = "saved";
   }
 
@@ -157,7 +176,7 @@ export class Draft {
     this.page = structuredClone(page);
     this.stored = page;
     this.etag = etag;
-    this.#current = this.text();
+    this.#current = this.#saved = this.text();
     this.faults = {};
     this.state = "saved";
   }

@@ -19,11 +19,22 @@ export interface LinkKind {
   name: string;
   node: IconNode;
   /** What its address is; nothing for what leads nowhere. */
-  target: { label: string; placeholder: string; type: "url" | "email" | "tel" } | null;
+  target: {
+    label: string;
+    placeholder: string;
+    type: "url" | "email" | "tel";
+    /** What is said of one that is refused, if it is no address of the web. */
+    fault?: string;
+  } | null;
   hint: string;
 }
 
-const phone = { label: "Phone number", placeholder: "+49 151 1234567", type: "tel" } as const;
+const phone = {
+  label: "Phone number",
+  placeholder: "+49 151 1234567",
+  type: "tel",
+  fault: "Enter a phone number, such as +49 151 1234567.",
+} as const;
 export const LINK_KINDS: Record<LinkType, LinkKind> = {
   link: {
     name: "Link",
@@ -34,7 +45,12 @@ export const LINK_KINDS: Record<LinkType, LinkKind> = {
   email: {
     name: "E-mail",
     node: Mail,
-    target: { label: "E-mail address", placeholder: "ada@example.com", type: "email" },
+    target: {
+      label: "E-mail address",
+      placeholder: "ada@example.com",
+      type: "email",
+      fault: "Enter an e-mail address, such as ada@example.com.",
+    },
     hint: "Opens a new message",
   },
   phone: { name: "Call", node: Phone, target: phone, hint: "Starts a call" },
