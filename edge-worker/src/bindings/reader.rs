@@ -44,7 +44,7 @@ impl<'a> Reader<'a> {
     pub(super) fn finish(&self) -> bool {
         for error in &self.errors {
             log::error(
-                "invalid configuration",
+                log::Event("invalid configuration"),
                 None,
                 &[("error", error), ("consequence", &self.consequence)],
             );

@@ -46,7 +46,7 @@ pub(crate) async fn load(store: &KvStore) -> Rc<DeniedHosts> {
     match page_store::read(store, DeniedHosts::KEY, CACHE_S).await {
         Ok(text) => keep(Rc::new(DeniedHosts::from_text(&text.unwrap_or_default())), MEMORY_MS),
         Err(error) => {
-            log::error("deny list read failed", None, &[("error", &error)]);
+            log::error(log::Event("deny list read failed"), None, &[("error", &error)]);
             // For the short time: the copy of a healthy KV would hide its recovery for half a
             // minute.
             keep(known.map(|copy| copy.hosts).unwrap_or_default(), RETRY_MS)
@@ -60,7 +60,7 @@ pub(crate) async fn load(store: &KvStore) -> Rc<DeniedHosts> {
 /// `pages-unavailable`.
 pub(crate) async fn read(context: &RequestContext<'_>) -> Result<DeniedHosts, Problem> {
     let read = page_store::read(&context.biolink()?.pages, DeniedHosts::KEY, CACHE_S).await;
-    let text = read.map_err(|error| failed("deny list read failed", &error, context))?;
+    let text = read.map_err(|error| failed(log::Event("deny list read failed"), &error, context))?;
     Ok(DeniedHosts::from_text(&text.unwrap_or_default()))
 }
 
@@ -75,7 +75,7 @@ pub(crate) async fn replace(
     let pages = &context.biolink()?.pages;
     let text = hosts.to_text();
     let put = within(WRITE_TIMEOUT_MS, pages.put(DeniedHosts::KEY, &text, None)).await;
-    put.map_err(|error| failed("deny list write failed", &error, context))?;
+    put.map_err(|error| failed(log::Event("deny list write failed"), &error, context))?;
     Ok(keep(Rc::new(hosts), MEMORY_MS))
 }
 
@@ -85,7 +85,7 @@ fn keep(hosts: Rc<DeniedHosts>, ms: u64) -> Rc<DeniedHosts> {
     hosts
 }
 
-fn failed(event: &str, error: &KvError, context: &RequestContext<'_>) -> Problem {
+fn failed(event: log::Event, error: &KvError, context: &RequestContext<'_>) -> Problem {
     log::error(event, Some(context.request.id), &[("error", error)]);
     account_unavailable()
 }

@@ -22,7 +22,7 @@ use crate::runtime::outline::{boxed, outlined};
 pub(crate) async fn check(env: &Env, account: KeyId, check: &Check) -> Proof {
     let outcome = boxed(prove(env, account, check)).await;
     outcome.unwrap_or_else(|error| {
-        log::error("domain check failed", None, &[("host", &check.host), ("error", &error)]);
+        log::error(log::Event("domain check failed"), None, &[("host", &check.host), ("error", &error)]);
         Proof::Unknown
     })
 }
@@ -53,7 +53,7 @@ async fn guard(policy: FetchPolicy, pages: Option<&KvStore>, url: &str) -> Fetch
         Ok(None) => policy,
         Ok(Some(_)) => policy.with_host(url.as_str()),
         Err(error) => {
-            log::error("domain read failed", None, &[("host", &host), ("error", &error)]);
+            log::error(log::Event("domain read failed"), None, &[("host", &host), ("error", &error)]);
             policy
         }
     }
@@ -109,7 +109,7 @@ pub(crate) async fn find(context: &RequestContext<'_>, host: &HostName) -> Resul
         Ok(found) => found,
         Err(error) => {
             // The page of a customer must not disappear with KV.
-            log::error("domain read failed", Some(context.request.id), &[("error", &error)]);
+            log::error(log::Event("domain read failed"), Some(context.request.id), &[("error", &error)]);
             boxed(pages_client::find_domain(context, host)).await?
         }
     };

@@ -98,7 +98,11 @@ impl EventSinks {
     async fn enqueue(&self, batch: Batch) -> Option<Batch> {
         let sent = calls::send_text(self.queue.as_ref(), &batch.to_json());
         let error = worker::Error::from(promise::settled(sent).await.err()?);
-        log::error("event batch not queued", None, &[("number", &batch.number), ("error", &error)]);
+        log::error(
+            log::Event("event batch not queued"),
+            None,
+            &[("number", &batch.number), ("error", &error)],
+        );
         Some(batch)
     }
 }
@@ -118,7 +122,7 @@ fn isolate() -> Option<[u8; 8]> {
     match entropy::random() {
         Ok(drawn) => Some(drawn),
         Err(error) => {
-            log::error("random number generator failed", None, &[("error", &error)]);
+            log::error(log::Event("random number generator failed"), None, &[("error", &error)]);
             None
         }
     }

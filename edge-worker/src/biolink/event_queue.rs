@@ -20,7 +20,7 @@ pub(crate) async fn consume(batch: &MessageBatch<()>, env: &Env) {
     let stats = match bindings::stats(env) {
         Ok(stats) => stats,
         Err(error) => {
-            log::error("event queue not consumed", None, &[("error", &error)]);
+            log::error(log::Event("event queue not consumed"), None, &[("error", &error)]);
             return batch.retry_all();
         }
     };
@@ -33,7 +33,7 @@ pub(crate) async fn consume(batch: &MessageBatch<()>, env: &Env) {
                 batches.push(batch);
             }
             None => {
-                log::error("event batch is unreadable", None, &[("id", &message.id())]);
+                log::error(log::Event("event batch is unreadable"), None, &[("id", &message.id())]);
                 // It would never become readable, and come again until the queue gives it up.
                 message.ack();
             }

@@ -123,7 +123,7 @@ pub(crate) fn record(
         let event = match visitor_salt::fetch(&salts, day).await {
             Ok(salt) => visitor.add_to(event, &occurrence, &salt),
             Err(error) => {
-                log::error("visitor salt unavailable", Some(id), &[("error", &error)]);
+                log::error(log::Event("visitor salt unavailable"), Some(id), &[("error", &error)]);
                 event
             }
         };

@@ -26,7 +26,11 @@ pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Op
     match read(&context.biolink()?.pages, &Snapshot::key(slug), CACHE_S).await {
         Ok(text) => Ok(outlined(|| text.as_deref().and_then(Snapshot::from_json))),
         Err(error) => {
-            log::error("page snapshot read failed", Some(context.request.id), &[("error", &error)]);
+            log::error(
+                log::Event("page snapshot read failed"),
+                Some(context.request.id),
+                &[("error", &error)],
+            );
             // KV is a copy. The account has the page, and takes longer.
             Ok(None)
         }

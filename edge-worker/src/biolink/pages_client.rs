@@ -36,7 +36,7 @@ pub(crate) async fn call(
     let message = AccountMessage::Call(call);
     let decision = boxed(account_call(&context.biolink()?.accounts, account, &message)).await;
     let decision = decision.and_then(|decision| Ok(outlined(|| json::from_str(&decision))?));
-    decision.map_err(|error| unavailable("account call failed", &error, context))
+    decision.map_err(|error| unavailable(log::Event("account call failed"), &error, context))
 }
 
 /// Returns what an account has published at a slug that KV shows nothing for; `None` if no account
@@ -53,7 +53,7 @@ pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Op
         let snapshot = account_call(&biolink.accounts, owner.account, &message).await?;
         Ok(json::from_str(&snapshot)?)
     };
-    found.await.map_err(|error| unavailable("page lookup failed", &error, context))
+    found.await.map_err(|error| unavailable(log::Event("page lookup failed"), &error, context))
 }
 
 /// Returns the page that has a slug, or had it last while it is reserved.
@@ -62,7 +62,7 @@ pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Op
 /// `pages-unavailable`.
 pub(crate) async fn owner(context: &RequestContext<'_>, slug: &Slug) -> Result<Option<Owner>, Problem> {
     let found = locate(&context.biolink()?.slugs, slug).await;
-    found.map_err(|error| unavailable("slug lookup failed", &error, context))
+    found.map_err(|error| unavailable(log::Event("slug lookup failed"), &error, context))
 }
 
 /// Returns what visitors of a host see, from its account; `None` if no account shows it. For when KV fails.
@@ -81,7 +81,7 @@ pub(crate) async fn find_domain(
         let message = AccountMessage::ServeDomain { account, host: host.clone() };
         Ok(json::from_str(&account_call(&biolink.accounts, account, &message).await?)?)
     };
-    found.await.map_err(|error| unavailable("domain lookup failed", &error, context))
+    found.await.map_err(|error| unavailable(log::Event("domain lookup failed"), &error, context))
 }
 
 async fn locate(slugs: &ObjectNamespace, slug: &Slug) -> Result<Option<Owner>, RpcError> {
@@ -111,7 +111,7 @@ pub(crate) async fn suspended(
 pub(crate) async fn names(context: &RequestContext<'_>, account: KeyId) -> Result<Labels, Problem> {
     let names = account_call(&context.biolink()?.accounts, account, &AccountMessage::Names).await;
     let names = names.and_then(|names| Ok(json::from_str(&names)?));
-    names.map_err(|error| unavailable("account call failed", &error, context))
+    names.map_err(|error| unavailable(log::Event("account call failed"), &error, context))
 }
 
 /// Tells an account that the file of an image is stored. Returns false if the image was deleted meanwhile.
@@ -125,7 +125,9 @@ pub(crate) async fn image_stored(
 ) -> Result<bool, Problem> {
     let message = AccountMessage::ImageStored(*image);
     let reply = account_call(&context.biolink()?.accounts, account, &message).await;
-    reply.map(|reply| reply == "true").map_err(|error| unavailable("account call failed", &error, context))
+    reply
+        .map(|reply| reply == "true")
+        .map_err(|error| unavailable(log::Event("account call failed"), &error, context))
 }
 
 /// Returns the lines of the export after a page, and the page that they are of; `None` at its end.
@@ -177,7 +179,7 @@ async fn account_call(
     durable_rpc::timeout(ACCOUNT_TIMEOUT_MS, durable_rpc::call(accounts, &name, &message)).await
 }
 
-fn unavailable(event: &str, error: &RpcError, context: &RequestContext<'_>) -> Problem {
+fn unavailable(event: log::Event, error: &RpcError, context: &RequestContext<'_>) -> Problem {
     log::error(event, Some(context.request.id), &[("error", error)]);
     account_unavailable()
 }

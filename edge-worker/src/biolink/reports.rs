@@ -24,7 +24,7 @@ pub(crate) async fn call(context: &RequestContext<'_>, message: &ReportsMessage)
         durable_rpc::timeout(TIMEOUT_MS, reply).await
     };
     sent.await.map_err(|error| {
-        log::error("reports call failed", Some(context.request.id), &[("error", &error)]);
+        log::error(log::Event("reports call failed"), Some(context.request.id), &[("error", &error)]);
         account_unavailable()
     })
 }

@@ -32,7 +32,7 @@ pub(crate) async fn append(stats: &ObjectNamespace, delivery: &PageDelivery, ms:
     match call_within(ms, stats, page, &message).await {
         Ok(_) => true,
         Err(error) => {
-            log::error("events not stored", None, &[("page", page), ("error", &error)]);
+            log::error(log::Event("events not stored"), None, &[("page", page), ("error", &error)]);
             false
         }
     }

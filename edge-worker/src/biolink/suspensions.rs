@@ -45,7 +45,11 @@ pub(crate) async fn contain(
     let pages = match pages_client::suspended(&context.biolink()?.accounts, account).await {
         Ok(pages) => pages,
         Err(error) => {
-            log::error("suspension lookup failed", Some(context.request.id), &[("error", &error)]);
+            log::error(
+                log::Event("suspension lookup failed"),
+                Some(context.request.id),
+                &[("error", &error)],
+            );
             // An account that hangs must not stop the links of its pages, each of which would wait
             // here.
             known.map(|(_, pages)| pages).unwrap_or_default()

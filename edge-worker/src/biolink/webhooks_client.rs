@@ -57,7 +57,7 @@ pub(crate) async fn alerts(
 }
 
 fn unavailable(context: &RequestContext<'_>, error: &RpcError) -> Problem {
-    log::error("webhooks call failed", Some(context.request.id), &[("error", error)]);
+    log::error(log::Event("webhooks call failed"), Some(context.request.id), &[("error", error)]);
     webhooks_unavailable()
 }
 

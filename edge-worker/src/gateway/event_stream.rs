@@ -83,7 +83,7 @@ pub(crate) fn follow(
         Ok(raw) => response.with_raw(raw),
         Err(error) => {
             let error = worker::Error::from(error);
-            log::error("stream not followed", Some(context.request.id), &[("error", &error)]);
+            log::error(log::Event("stream not followed"), Some(context.request.id), &[("error", &error)]);
             response
         }
     }
@@ -122,7 +122,7 @@ fn record_aborted(call: &str, execution: JsValue) {
         ("key_id", &key.id),
         ("origin", &origin),
     ];
-    log::error("response aborted", Some(request), &fields);
+    log::error(log::Event("response aborted"), Some(request), &fields);
     let execution = Context::new(execution.unchecked_into::<worker_sys::Context>());
     let broken = LoggedCall {
         tool: Some(tool.as_str().to_owned()),

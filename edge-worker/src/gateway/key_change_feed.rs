@@ -34,7 +34,8 @@ pub(crate) async fn append(feed: &ObjectNamespace, record: &KeyRecord) -> Result
 /// not see its limits or expiry.
 pub(crate) async fn append_issued(context: &RequestContext<'_>, record: &KeyRecord) -> Result<(), Problem> {
     let appended = append(context.bindings.key_changes()?, record).await;
-    appended.map_err(|error| unavailable("key-change feed append failed", &error, context.request.id))
+    appended
+        .map_err(|error| unavailable(log::Event("key-change feed append failed"), &error, context.request.id))
 }
 
 /// Returns a page of the feed, as JSON.
@@ -43,7 +44,7 @@ pub(crate) async fn append_issued(context: &RequestContext<'_>, record: &KeyReco
 /// `key-store-unavailable`.
 pub(crate) async fn read(context: &RequestContext<'_>, request: ChangesRequest) -> Result<String, Problem> {
     let page = call(context.bindings.key_changes()?, &ChangesMessage::Read(request), TIMEOUT_MS).await;
-    page.map_err(|error| unavailable("key-change feed read failed", &error, context.request.id))
+    page.map_err(|error| unavailable(log::Event("key-change feed read failed"), &error, context.request.id))
 }
 
 /// Sends a message to the object. Returns its response.
@@ -60,7 +61,7 @@ pub(super) async fn call(
 }
 
 /// Logs a failure. Returns the problem for the client.
-fn unavailable(event: &str, error: &RpcError, id: RequestId) -> Problem {
+fn unavailable(event: log::Event, error: &RpcError, id: RequestId) -> Problem {
     log::error(event, Some(id), &[("error", error)]);
     let detail = "the key-change feed does not respond; a change may have been made even so";
     Problem::new(codes::KEY_STORE_UNAVAILABLE, detail).retry_after(1)

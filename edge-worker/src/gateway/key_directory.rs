@@ -28,7 +28,7 @@ pub(crate) async fn enter(objects: &ObjectNamespace, record: &KeyRecord) -> Resu
 pub(crate) async fn enter_issued(context: &RequestContext<'_>, record: &KeyRecord) {
     let Ok(objects) = context.bindings.key_changes() else { return };
     if let Err(error) = enter(objects, record).await {
-        log::error("key directory entry failed", Some(context.request.id), &[("error", &error)]);
+        log::error(log::Event("key directory entry failed"), Some(context.request.id), &[("error", &error)]);
     }
 }
 
@@ -46,7 +46,7 @@ pub(crate) async fn list(context: &RequestContext<'_>, request: String) -> Resul
         }
         Ok(page) => return Ok(page),
         Err(error) => {
-            log::error("key list failed", Some(context.request.id), &[("error", &error)]);
+            log::error(log::Event("key list failed"), Some(context.request.id), &[("error", &error)]);
             ("the directory of keys does not respond", 1)
         }
     };

@@ -37,7 +37,7 @@ enum KeyStoreError {
 /// `key-store-unavailable` if KV fails, does not respond in time, or holds something other than a
 /// record.
 pub(crate) async fn find(store: &KvStore, key: &KeyId, id: RequestId) -> Result<Option<KeyRecord>, Problem> {
-    read(store, key).await.map_err(|error| failed("key record read failed", &error, id))
+    read(store, key).await.map_err(|error| failed(log::Event("key record read failed"), &error, id))
 }
 
 /// Returns the stored record of a key, for an object that works in the background.
@@ -73,7 +73,7 @@ pub(crate) async fn batch(store: &KvStore, cursor: &str) -> worker::Result<(Vec<
 /// `key-store-unavailable`. KV may have the record even so.
 pub(crate) async fn store(store: &KvStore, record: &KeyRecord, id: RequestId) -> Result<(), Problem> {
     let written = within(WRITE_TIMEOUT_MS, put(store, record)).await;
-    written.map_err(|error| failed("key record write failed", &error.into(), id))
+    written.map_err(|error| failed(log::Event("key record write failed"), &error.into(), id))
 }
 
 /// Writes a record, in the background.
@@ -86,7 +86,7 @@ pub(crate) async fn put(store: &KvStore, record: &KeyRecord) -> Result<(), KvErr
 }
 
 /// Logs a failure. Returns the problem for the client.
-fn failed(event: &str, error: &KeyStoreError, id: RequestId) -> Problem {
+fn failed(event: log::Event, error: &KeyStoreError, id: RequestId) -> Problem {
     log::error(event, Some(id), &[("error", error)]);
     unavailable()
 }

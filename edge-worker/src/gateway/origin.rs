@@ -116,7 +116,7 @@ pub(crate) async fn forward(
                 failure = error.failure()?;
                 let fields: [log::Field<'_>; 3] =
                     [("origin", &origin.name), ("failure", &format!("{failure:?}")), ("error", &error)];
-                log::error("origin call failed", Some(context.request.id), &fields);
+                log::error(log::Event("origin call failed"), Some(context.request.id), &fields);
                 access.record_tried(origin);
             }
         }
@@ -169,7 +169,7 @@ async fn read<T>(bindings: &Bindings, id: RequestId, path: &str, parse: fn(&str)
             return Some(parsed);
         }
         let fields: [log::Field<'_>; 2] = [("origin", &origin.name), ("path", &path)];
-        log::error("origin status failed", Some(id), &fields);
+        log::error(log::Event("origin status failed"), Some(id), &fields);
     }
     None
 }

@@ -70,7 +70,7 @@ async fn call<T: serde::de::DeserializeOwned>(
         Ok(json::from_str(&text)?)
     };
     durable_rpc::timeout(TIMEOUT_MS, reply).await.map_err(|error: RpcError| {
-        log::error("status history call failed", Some(context.request.id), &[("error", &error)]);
+        log::error(log::Event("status history call failed"), Some(context.request.id), &[("error", &error)]);
         let detail = "the status history does not respond; a change may have been made even so";
         Problem::new(codes::STATUS_UNAVAILABLE, detail).retry_after(1)
     })

@@ -46,7 +46,7 @@ pub(crate) async fn respond(context: &RequestContext<'_>, asset: Asset) -> Resul
 pub(crate) async fn text(context: &RequestContext<'_>, asset: Asset) -> Result<String, Problem> {
     read(context, &asset.file()).await.map_err(|error| {
         let fields: [log::Field<'_>; 2] = [("file", &asset.file()), ("error", &error)];
-        log::error("asset read failed", Some(context.request.id), &fields);
+        log::error(log::Event("asset read failed"), Some(context.request.id), &fields);
         Problem::new(codes::INTERNAL, "this document cannot be read at the moment; calls are not affected")
     })
 }

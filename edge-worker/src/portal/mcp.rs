@@ -187,7 +187,7 @@ pub(crate) fn request(context: &RequestContext<'_>, call: &ToolRequest) -> Resul
         Ok(raw) => Ok(context.request.within(raw, call.method.clone(), url, lines)),
         Err(error) => {
             let error = worker::Error::from(error);
-            log::error("request not built", Some(context.request.id), &[("error", &error)]);
+            log::error(log::Event("request not built"), Some(context.request.id), &[("error", &error)]);
             Err(Problem::new(codes::INTERNAL, "the call could not be made a request"))
         }
     }

@@ -15,7 +15,7 @@ pub(crate) async fn end(
     object: &ObjectState,
     ran: Result<Option<UnixMillis>>,
     retry_ms: u64,
-    [failed, not_set]: [&str; 2],
+    [failed, not_set]: [log::Event; 2],
 ) -> Result<Response> {
     let next = ran.unwrap_or_else(|error| {
         log::error(failed, None, &[("error", &error)]);

@@ -141,7 +141,7 @@ async fn next_chunk(
 }
 
 fn broken_off(request: &ClientRequest, error: &wasm_bindgen::JsValue) -> Problem {
-    log::error("body read failed", Some(request.id), &[("error", &format_args!("{error:?}"))]);
+    log::error(log::Event("body read failed"), Some(request.id), &[("error", &format_args!("{error:?}"))]);
     incomplete()
 }
 

@@ -56,6 +56,6 @@ pub(crate) fn draw_key(id: RequestId) -> Result<KeyEntropy, Problem> {
 
 /// Logs that the runtime has no randomness. Returns the problem for the client.
 pub(crate) fn unavailable(error: &worker::Error, id: Option<RequestId>) -> Problem {
-    log::error("random number generator failed", id, &[("error", error)]);
+    log::error(log::Event("random number generator failed"), id, &[("error", error)]);
     Problem::new(codes::INTERNAL, "the system random number generator failed")
 }

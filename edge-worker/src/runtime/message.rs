@@ -12,7 +12,7 @@ use crate::runtime::log;
 /// Returns an error if the request has no such message, or the step fails.
 pub(crate) async fn respond<M: DeserializeOwned>(
     mut request: Request,
-    failed: &str,
+    failed: log::Event,
     step: impl FnOnce(M) -> Result<String>,
 ) -> Result<Response> {
     let message = parse(&request.text().await?)?;
@@ -23,7 +23,7 @@ pub(crate) async fn respond<M: DeserializeOwned>(
 ///
 /// # Errors
 /// Returns the error of the step.
-pub(crate) fn reply(failed: &str, reply: Result<String>) -> Result<Response> {
+pub(crate) fn reply(failed: log::Event, reply: Result<String>) -> Result<Response> {
     match reply {
         Ok(reply) => Response::ok(reply),
         Err(error) => {

@@ -46,6 +46,8 @@ pub(crate) enum Lie {
     NeverSlow,
     /// All tools stop with one.
     StopsAll,
+    /// The first of all keys is refused, and the others are issued.
+    RefusesOneKey,
     /// A revoked key is still taken.
     NeverRevokes,
     /// A rotated key has a limit of its own.
@@ -63,6 +65,7 @@ pub(crate) enum Lie {
 /// A fake gateway.
 pub(crate) struct Honest {
     pub(crate) addr: SocketAddr,
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
@@ -98,12 +101,19 @@ impl Honest {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let state = Arc::new(Mutex::new(State::default()));
+        let served = Arc::clone(&state);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&state), lie));
+                tokio::spawn(serve(stream, Arc::clone(&served), lie));
             }
         });
-        Self { addr }
+        Self { addr, state }
+    }
+
+    /// Returns the number of keys that it was asked for, and of those that were revoked.
+    pub(crate) fn keys(&self) -> (u32, usize) {
+        let state = self.state.lock().unwrap();
+        (state.issued, state.revoked.len())
     }
 }
 
@@ -166,6 +176,9 @@ fn respond(received: &Received, state: &mut State, lie: Lie) -> Reply {
     match (received.method.as_str(), segments.as_slice()) {
         ("POST", ["v1", "keys", "issue"]) => {
             state.issued += 1;
+            if lie == Lie::RefusesOneKey && state.issued == 1 {
+                return problem(503, "keys-unavailable");
+            }
             // A run that is killed revokes no key.
             assert!(body()["expires_at"].as_str().is_some_and(|at| at.ends_with('Z')), "{}", body());
             let tier = body()["tier"].as_str().unwrap().to_owned();

@@ -107,7 +107,7 @@ impl DurableObject for Account {
         match handled {
             Ok(reply) => Response::ok(reply),
             Err(error) => {
-                log::error("account step failed", None, &[("error", &error)]);
+                log::error(log::Event("account step failed"), None, &[("error", &error)]);
                 Err(error)
             }
         }
@@ -119,12 +119,12 @@ impl DurableObject for Account {
         // The alarm has fired and is gone. With the old moment in memory, `arm` would take it for
         // set.
         if let Err(error) = boxed(self.deliver()).await {
-            log::error("account outbox failed", None, &[("error", &error)]);
+            log::error(log::Event("account outbox failed"), None, &[("error", &error)]);
         }
         // Even if the delivery failed: its tasks are in the state, and nothing else would wake the
         // object.
         if let Err(error) = boxed(self.arm()).await {
-            log::error("account alarm failed", None, &[("error", &error)]);
+            log::error(log::Event("account alarm failed"), None, &[("error", &error)]);
         }
         Response::empty()
     }
@@ -157,7 +157,7 @@ impl Account {
             };
             let outcome = boxed(self.claim(&call, &slug, message)).await.unwrap_or_else(|error| {
                 let id = RequestId(call.request_id);
-                log::error("slug claim failed", Some(id), &[("error", &error)]);
+                log::error(log::Event("slug claim failed"), Some(id), &[("error", &error)]);
                 // Not `Taken`: the slug may have been granted and only the reply lost. The account
                 // cancels the claim.
                 ClaimOutcome::Unknown

@@ -93,7 +93,7 @@ impl DurableObject for ProductSource {
             Ok(reply) => Response::ok(reply),
             Err(error) => {
                 self.parts.forget();
-                log::error("product source step failed", None, &[("error", &error)]);
+                log::error(log::Event("product source step failed"), None, &[("error", &error)]);
                 Err(error)
             }
         }
@@ -106,7 +106,7 @@ impl DurableObject for ProductSource {
         if ran.is_err() {
             self.parts.forget();
         }
-        let events = ["product source alarm failed", "product source alarm not set"];
+        let events = [log::Event("product source alarm failed"), log::Event("product source alarm not set")];
         alarm::end(&self.object, ran, RETRY_MS, events).await
     }
 }

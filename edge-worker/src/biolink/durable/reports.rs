@@ -68,7 +68,7 @@ impl DurableObject for Reports {
     }
 
     async fn fetch(&self, request: Request) -> Result<Response> {
-        respond(request, "reports step failed", |message| self.handle(message)).await
+        respond(request, log::Event("reports step failed"), |message| self.handle(message)).await
     }
 }
 
@@ -121,7 +121,7 @@ impl Reports {
             && expired.is_empty()
             && self.delete(DROP_READ, Vec::new(), count)?.is_empty()
         {
-            log::error("report not kept", None, &[("kept", &count.get()), ("read", &0)]);
+            log::error(log::Event("report not kept"), None, &[("kept", &count.get()), ("read", &0)]);
             // The visitor can do nothing about it. The log tells the operator.
             return Ok(true);
         }

@@ -38,7 +38,7 @@ impl DurableObject for Salt {
         match self.salt(parse(&request.text().await?)?).await {
             Ok(salt) => Response::ok(salt),
             Err(error) => {
-                log::error("salt step failed", None, &[("error", &error)]);
+                log::error(log::Event("salt step failed"), None, &[("error", &error)]);
                 Err(error)
             }
         }
@@ -47,7 +47,13 @@ impl DurableObject for Salt {
     /// Never returns an error: the platform gives up on an alarm that fails, and a salt would stay.
     async fn alarm(&self) -> Result<Response> {
         let ran = self.destroy().await.map(|()| None);
-        alarm::end(&self.object, ran, RETRY_MS, ["salt alarm failed", "salt alarm not set"]).await
+        alarm::end(
+            &self.object,
+            ran,
+            RETRY_MS,
+            [log::Event("salt alarm failed"), log::Event("salt alarm not set")],
+        )
+        .await
     }
 }
 

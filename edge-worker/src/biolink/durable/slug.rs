@@ -8,6 +8,7 @@ use worker::{
 };
 
 use crate::runtime::clock;
+use crate::runtime::log;
 use crate::runtime::message::respond;
 use crate::runtime::stored::{Rows, Store, Stored, row};
 
@@ -46,7 +47,7 @@ impl DurableObject for Slug {
     }
 
     async fn fetch(&self, request: Request) -> Result<Response> {
-        respond(request, "slug step failed", |message| self.step(message)).await
+        respond(request, log::Event("slug step failed"), |message| self.step(message)).await
     }
 }
 

@@ -97,7 +97,7 @@ impl DurableObject for Stats {
             Ok(reply) => Response::ok(reply),
             Err(error) => {
                 self.state.replace(None);
-                log::error("stats step failed", None, &[("error", &error)]);
+                log::error(log::Event("stats step failed"), None, &[("error", &error)]);
                 Err(error)
             }
         }
@@ -109,7 +109,13 @@ impl DurableObject for Stats {
         if ran.is_err() {
             self.state.replace(None);
         }
-        alarm::end(&self.object, ran, RETRY_MS, ["stats alarm failed", "stats alarm not set"]).await
+        alarm::end(
+            &self.object,
+            ran,
+            RETRY_MS,
+            [log::Event("stats alarm failed"), log::Event("stats alarm not set")],
+        )
+        .await
     }
 }
 
@@ -133,7 +139,11 @@ impl Stats {
         let (is_outbox_new, dropped) = self.with_state(|state| {
             let (rows, errors) = additions(parts, &state.received, state.settings.reset_at);
             for error in &errors {
-                log::error("event rows are unreadable", None, &[("page", &page), ("error", error)]);
+                log::error(
+                    log::Event("event rows are unreadable"),
+                    None,
+                    &[("page", &page), ("error", error)],
+                );
             }
             let mut wanted = Vec::new();
             for mut row in rows {
@@ -222,7 +232,11 @@ impl Stats {
             let dropped = self.with_state(|state| Ok(state.settings.unsent))?;
             let message = WebhooksMessage::Append { account, page, rows, dropped };
             if let Err(error) = webhooks_client::call(&webhooks, account, &message).await {
-                log::error("events not given to webhooks", None, &[("page", &page), ("error", &error)]);
+                log::error(
+                    log::Event("events not given to webhooks"),
+                    None,
+                    &[("page", &page), ("error", &error)],
+                );
                 return Ok(false);
             }
             // After the reply. If it is lost, the rows come again, and the webhooks know them by

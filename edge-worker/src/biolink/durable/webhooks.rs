@@ -173,7 +173,7 @@ impl DurableObject for Webhooks {
             Err(error) => {
                 // What was changed in memory may not be stored. The next step reads it again.
                 self.state.forget();
-                log::error("webhooks step failed", None, &[("error", &error)]);
+                log::error(log::Event("webhooks step failed"), None, &[("error", &error)]);
                 Err(error)
             }
         }
@@ -191,7 +191,13 @@ impl DurableObject for Webhooks {
         if ran.is_err() {
             self.state.forget();
         }
-        alarm::end(&self.object, ran, RETRY_MS, ["webhooks alarm failed", "webhooks alarm not set"]).await
+        alarm::end(
+            &self.object,
+            ran,
+            RETRY_MS,
+            [log::Event("webhooks alarm failed"), log::Event("webhooks alarm not set")],
+        )
+        .await
     }
 }
 

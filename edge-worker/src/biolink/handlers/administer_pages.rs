@@ -57,7 +57,7 @@ async fn account_of(context: &RequestContext<'_>, page: PageId) -> Result<KeyId,
     match page_store::account_of(&context.biolink()?.pages, page).await {
         Ok(account) => account.ok_or_else(page_not_known),
         Err(error) => {
-            log::error("page index read failed", Some(context.request.id), &[("error", &error)]);
+            log::error(log::Event("page index read failed"), Some(context.request.id), &[("error", &error)]);
             Err(account_unavailable())
         }
     }

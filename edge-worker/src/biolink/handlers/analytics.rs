@@ -118,6 +118,6 @@ async fn read(
 }
 
 fn unavailable(context: &RequestContext<'_>, error: &RpcError) -> Problem {
-    log::error("analytics not read", Some(context.request.id), &[("error", error)]);
+    log::error(log::Event("analytics not read"), Some(context.request.id), &[("error", error)]);
     account_unavailable()
 }

@@ -73,7 +73,7 @@ pub(super) fn stream(
     // The runtime would otherwise end the task as soon as this function has returned the response.
     context.execution.wait_until(async move {
         if let Err(error) = send(&sink, &source, first).await {
-            log::error("export failed", Some(id), &[("error", &error)]);
+            log::error(log::Event("export failed"), Some(id), &[("error", &error)]);
             // Not closed: a client would take the half of an export for the whole.
             promise::detach(sink.0.abort());
         }

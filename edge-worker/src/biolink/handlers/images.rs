@@ -88,6 +88,6 @@ pub(super) async fn logo(context: &RequestContext<'_>, id: &ImageId) -> Result<O
 }
 
 fn unavailable(context: &RequestContext<'_>, error: &BucketError) -> Problem {
-    log::error("image store failed", Some(context.request.id), &[("error", error)]);
+    log::error(log::Event("image store failed"), Some(context.request.id), &[("error", error)]);
     images_unavailable()
 }

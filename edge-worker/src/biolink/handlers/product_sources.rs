@@ -118,7 +118,11 @@ impl Sources<'_> {
     fn reveal(&self, sealed: &SealedSecret) -> Option<String> {
         let secret = self.biolink.webhook_encryption.unseal_bytes(sealed, &self.account.to_string());
         let secret = secret.map_err(|error| {
-            log::error("secret not decrypted", Some(self.context.request.id), &[("error", &error)]);
+            log::error(
+                log::Event("secret not decrypted"),
+                Some(self.context.request.id),
+                &[("error", &error)],
+            );
         });
         String::from_utf8(secret.ok()?).ok()
     }
@@ -129,7 +133,11 @@ impl Sources<'_> {
     }
 
     fn unavailable(&self, error: &RpcError) -> Problem {
-        log::error("product source call failed", Some(self.context.request.id), &[("error", error)]);
+        log::error(
+            log::Event("product source call failed"),
+            Some(self.context.request.id),
+            &[("error", error)],
+        );
         account_unavailable()
     }
 }

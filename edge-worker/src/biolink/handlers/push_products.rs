@@ -46,7 +46,7 @@ pub(crate) async fn handle(context: &RequestContext<'_>, id: &SourceId) -> Resul
     let reply =
         product_sources::call(&context.biolink()?.product_sources, id, &SourceMessage::Push(push)).await;
     let reply = reply.and_then(|reply| Ok(json::from_str(&reply)?)).map_err(|error| {
-        log::error("push failed", Some(request.id), &[("error", &error)]);
+        log::error(log::Event("push failed"), Some(request.id), &[("error", &error)]);
         account_unavailable()
     })?;
     let refusal = match reply {

@@ -64,7 +64,11 @@ impl AlertOutbox {
             }
             Err(error) => {
                 self.failures.set(self.failures.get().saturating_add(1));
-                log::error("alerts not delivered", None, &[("key", &record.id), ("error", &error)]);
+                log::error(
+                    log::Event("alerts not delivered"),
+                    None,
+                    &[("key", &record.id), ("error", &error)],
+                );
                 Vec::new()
             }
         }

@@ -16,7 +16,7 @@ pub(super) fn keep(storage: &SqlStorage, state: &mut Meter) {
     let Some(record) = state.record() else { return };
     for alert in raised {
         if let Err(error) = try_keep(storage, record.id, &alert) {
-            log::error("alert list write failed", None, &[("error", &error)]);
+            log::error(log::Event("alert list write failed"), None, &[("error", &error)]);
         }
     }
 }
@@ -28,7 +28,7 @@ fn try_keep(storage: &SqlStorage, key: KeyId, alert: &Alert) -> Result<()> {
 /// Returns the last alerts, the newest first.
 pub(super) fn load(storage: &SqlStorage) -> Vec<Alert> {
     try_load(storage).unwrap_or_else(|error| {
-        log::error("alert list read failed", None, &[("error", &error)]);
+        log::error(log::Event("alert list read failed"), None, &[("error", &error)]);
         Vec::new()
     })
 }

@@ -22,7 +22,7 @@ const LOAD_FAILED: &str = "SELECT j FROM calls WHERE last_at >= ? AND n % 2 = 0 
 /// Keeps a row of calls, and drops those that are too old or too many.
 pub(super) fn keep(storage: &SqlStorage, row: &CallRow, now: UnixMillis) {
     if let Err(error) = try_keep(storage, row, now) {
-        log::error("call log write failed", None, &[("error", &error)]);
+        log::error(log::Event("call log write failed"), None, &[("error", &error)]);
     }
 }
 
@@ -68,7 +68,7 @@ fn load(storage: &SqlStorage, calls: &CallLog, since: UnixMillis, failed_rows: O
         return Vec::new();
     }
     try_load(storage, since, failed_rows).unwrap_or_else(|error| {
-        log::error("call log read failed", None, &[("error", &error)]);
+        log::error(log::Event("call log read failed"), None, &[("error", &error)]);
         Vec::new()
     })
 }

@@ -16,6 +16,7 @@ use worker::{
 
 use super::key_directory;
 use crate::bindings;
+use crate::runtime::log;
 use crate::runtime::message::{parse, reply};
 use crate::runtime::outline::outlined;
 use crate::runtime::sql::{integer, number, rows};
@@ -63,12 +64,18 @@ impl DurableObject for KeyChanges {
             message @ ChangesMessage::List(_) => self.list(message).await,
             message => self.handle(message),
         };
-        reply("key-change feed step failed", response)
+        reply(log::Event("key-change feed step failed"), response)
     }
 
     async fn alarm(&self) -> Result<Response> {
         let ran = self.copy().await.map(|ended| (!ended).then(clock::now));
-        alarm::end(&self.object, ran, RETRY_MS, ["key copy failed", "key copy alarm not set"]).await
+        alarm::end(
+            &self.object,
+            ran,
+            RETRY_MS,
+            [log::Event("key copy failed"), log::Event("key copy alarm not set")],
+        )
+        .await
     }
 }
 

@@ -104,15 +104,15 @@ impl DurableObject for Meter {
         self.alerts.disarm();
         if let Err(error) = self.write_record().await {
             self.failures.set(self.failures.get().saturating_add(1));
-            log::error("key record write failed", None, &[("error", &error)]);
+            log::error(log::Event("key record write failed"), None, &[("error", &error)]);
         }
         // Even if the record could not be written: neither may hold the other back.
         if let Err(error) = self.deliver_alerts().await {
-            log::error("alert step failed", None, &[("error", &error)]);
+            log::error(log::Event("alert step failed"), None, &[("error", &error)]);
         }
         // Last, because it looks at what the two above have left undone.
         if let Err(error) = self.arm().await {
-            log::error("meter alarm failed", None, &[("error", &error)]);
+            log::error(log::Event("meter alarm failed"), None, &[("error", &error)]);
         }
         Response::empty()
     }
@@ -156,7 +156,7 @@ impl Meter {
 impl Meter {
     fn handle(&self, message: &str) -> Result<String> {
         self.step(parse(message)?).inspect_err(|error| {
-            log::error("meter step failed", None, &[("error", error)]);
+            log::error(log::Event("meter step failed"), None, &[("error", error)]);
         })
     }
 

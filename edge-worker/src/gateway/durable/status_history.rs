@@ -19,6 +19,7 @@ use worker::{
 
 use crate::bindings::Bindings;
 use crate::gateway::origin;
+use crate::runtime::log;
 use crate::runtime::message::{parse, respond};
 use crate::runtime::sql::{integer, rows, text};
 use crate::runtime::{alarm, clock, entropy};
@@ -52,14 +53,14 @@ impl DurableObject for StatusHistory {
 
     async fn fetch(&self, request: Request) -> Result<Response> {
         self.begin().await?;
-        respond(request, "status history step failed", |message| self.handle(message)).await
+        respond(request, log::Event("status history step failed"), |message| self.handle(message)).await
     }
 
     async fn alarm(&self) -> Result<Response> {
         // The next message sets an alarm if this one cannot.
         self.is_begun.set(false);
         let ran = self.sample().await.map(|()| Some(next_sample(clock::now())));
-        let events = ["status sample failed", "status alarm not set"];
+        let events = [log::Event("status sample failed"), log::Event("status alarm not set")];
         alarm::end(&self.object, ran, SAMPLE_MS, events).await
     }
 }

@@ -144,7 +144,7 @@ fn units(context: &RequestContext<'_>, call: &ToolCall<'_>, price: Price, report
     if let Some(above) = cost.reported.filter(|_| price != Price::FREE) {
         let fields: [log::Field<'_>; 4] =
             [("tool", &call.tool), ("action", &call.action), ("price", &price.most()), ("reported", &above)];
-        log::error("price exceeded", Some(context.request.id), &fields);
+        log::error(log::Event("price exceeded"), Some(context.request.id), &fields);
     }
     cost.units
 }

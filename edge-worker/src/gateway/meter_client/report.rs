@@ -155,7 +155,7 @@ impl Reporter {
             }),
             other => {
                 let error = other.err().unwrap_or(RpcError::UnexpectedReply);
-                log::error("meter report failed", None, &[("key_id", &name), ("error", &error)]);
+                log::error(log::Event("meter report failed"), None, &[("key_id", &name), ("error", &error)]);
                 lease_caches::with(&self.key, |cache, now| match error.is_stall() {
                     // A stall is this isolate's own. The meter is not to be taken for down.
                     true => cache.give_up(&request, now),

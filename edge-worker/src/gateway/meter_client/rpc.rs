@@ -85,7 +85,7 @@ async fn send_text(meter: &ObjectNamespace, name: &str, text: &str) -> Result<Re
 /// Logs a failed call, or a reply that belongs to another message.
 pub(super) fn log_failure(id: RequestId, reply: Result<Reply, RpcError>) {
     let error = reply.err().unwrap_or(RpcError::UnexpectedReply);
-    log::error("meter call failed", Some(id), &[("error", &error)]);
+    log::error(log::Event("meter call failed"), Some(id), &[("error", &error)]);
 }
 
 /// Logs a failed call, unless the browser was signed out. Returns the problem for the client.

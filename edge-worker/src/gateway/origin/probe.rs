@@ -59,6 +59,6 @@ async fn probe(
     discard(&response);
     let fields: [log::Field<'_>; 3] =
         [("origin", &origin.name), ("status", &response.status()), ("error", &"no valid proof")];
-    log::error("origin probe failed", Some(id), &fields);
+    log::error(log::Event("origin probe failed"), Some(id), &fields);
     Ok(None)
 }

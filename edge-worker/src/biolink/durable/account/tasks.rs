@@ -28,7 +28,7 @@ impl Account {
             }
             let outcome = boxed(self.perform(&task)).await;
             if let Err(error) = &outcome {
-                log::error("account task failed", None, &[("error", error)]);
+                log::error(log::Event("account task failed"), None, &[("error", error)]);
             }
             ended.push((task, outcome.is_ok()));
         }

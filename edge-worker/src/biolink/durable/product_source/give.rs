@@ -20,7 +20,7 @@ impl ProductSource {
         let Some(edit) = due else { return Ok(()) };
         // The account may have taken the edit. The same products again change nothing.
         let outcome = self.send(&edit).await.unwrap_or_else(|error| {
-            log::error("product edit failed", None, &[("error", &error)]);
+            log::error(log::Event("product edit failed"), None, &[("error", &error)]);
             EditOutcome::Failed("the account did not respond".to_owned())
         });
         if outcome == EditOutcome::SourceGone {

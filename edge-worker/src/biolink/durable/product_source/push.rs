@@ -66,7 +66,7 @@ impl ProductSource {
         match keys.unseal_bytes(sealed, &account.to_string()) {
             Ok(secret) => Ok(String::from_utf8(secret).ok()),
             Err(error) => {
-                log::error("secret not decrypted", None, &[("error", &error)]);
+                log::error(log::Event("secret not decrypted"), None, &[("error", &error)]);
                 Err(error.to_string().into())
             }
         }

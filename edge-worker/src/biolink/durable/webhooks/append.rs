@@ -64,7 +64,11 @@ impl Webhooks {
                     Err(error) => {
                         // They count as taken. Otherwise the outbox of the page would stand still
                         // at this row for ever.
-                        log::error("event rows are unreadable", None, &[("page", &page), ("error", &error)]);
+                        log::error(
+                            log::Event("event rows are unreadable"),
+                            None,
+                            &[("page", &page), ("error", &error)],
+                        );
                     }
                 }
             }

@@ -107,7 +107,11 @@ impl Webhooks {
                 (Some(result), response)
             }
             Err(error) => {
-                log::error("delivery not read", None, &[("delivery", &delivery.id), ("error", &error)]);
+                log::error(
+                    log::Event("delivery not read"),
+                    None,
+                    &[("delivery", &delivery.id), ("error", &error)],
+                );
                 // Counted as a failed attempt, so that it has an end.
                 (Some(AttemptResult::ConnectionFailed), None)
             }
@@ -116,7 +120,11 @@ impl Webhooks {
         self.in_flight.borrow_mut().end(&delivery);
         if let Err(error) = self.record(&delivery, EndedAttempt { at, result, response }) {
             self.state.forget();
-            log::error("delivery not recorded", None, &[("delivery", &delivery.id), ("error", &error)]);
+            log::error(
+                log::Event("delivery not recorded"),
+                None,
+                &[("delivery", &delivery.id), ("error", &error)],
+            );
         }
     }
 
@@ -150,7 +158,7 @@ impl Webhooks {
             Ok(secrets) => secrets,
             Err(error) => {
                 log::error(
-                    "webhook secret unreadable",
+                    log::Event("webhook secret unreadable"),
                     None,
                     &[("webhook", &endpoint.id), ("error", &error)],
                 );
@@ -284,7 +292,7 @@ impl Webhooks {
                 Ok(())
             }),
             Err(error) => {
-                log::error("account does not know of webhooks", None, &[("error", &error)]);
+                log::error(log::Event("account does not know of webhooks"), None, &[("error", &error)]);
                 Ok(())
             }
         }
