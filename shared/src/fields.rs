@@ -3,7 +3,7 @@
 
 mod merge;
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -318,6 +318,16 @@ pub enum LineError {
     /// It has a control character, such as a line feed.
     #[error("holds a control character")]
     ControlCharacter,
+}
+
+/// Returns an amount as people type it with a point before its decimals: `9,90` is `9.90`. Three digits behind a comma may be
+/// thousands, so that text stays as it is.
+pub fn with_decimal_point(typed: &str) -> Cow<'_, str> {
+    let typed = typed.trim();
+    match typed.split_once(',') {
+        Some((whole, decimals)) if decimals.len() <= 2 => format!("{whole}.{decimals}").into(),
+        _ => typed.into(),
+    }
 }
 
 /// Returns a member's value as a line of text of at most `limit` characters, without the spaces around it.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::{
-    fields::{Fields, TypeError, text},
+    fields::{Fields, TypeError, text, with_decimal_point},
     json,
 };
 use thiserror::Error;
@@ -183,9 +183,26 @@ fn parse_availabilities(value: &Value) -> Result<Vec<Availability>, SettingError
 }
 
 fn parse_amount(value: &Value) -> Result<String, SettingError> {
-    let amount = value.as_str().ok_or(SettingError::Amount)?;
-    let (whole, fraction) = amount.split_once('.').unwrap_or((amount, "0"));
+    let amount = with_decimal_point(value.as_str().ok_or(SettingError::Amount)?).into_owned();
+    let (whole, fraction) = amount.split_once('.').unwrap_or((&amount, "0"));
     let digits =
         |part: &str, max: usize| (1..=max).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
-    if digits(whole, 9) && digits(fraction, 3) { Ok(amount.to_owned()) } else { Err(SettingError::Amount) }
+    if digits(whole, 9) && digits(fraction, 3) { Ok(amount) } else { Err(SettingError::Amount) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A price of a page was read as people type it, and the bounds of a product source were not.
+    #[test]
+    fn bound_of_prices_is_read_as_people_type_it() {
+        let read = |typed: &str| parse_amount(&typed.into()).ok();
+        for (typed, amount) in [("9,90", "9.90"), (" 9,9 ", "9.9"), ("15.00", "15.00"), ("1500", "1500")] {
+            assert_eq!(read(typed).as_deref(), Some(amount), "{typed}");
+        }
+        for typed in ["1,500", "1.500,00", "9,", ",90", "nine", "9,90 EUR", ""] {
+            assert_eq!(read(typed), None, "{typed}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shared::{
-    fields::{Fields, TypeError, text},
+    fields::{Fields, TypeError, text, with_decimal_point},
     json,
     time::UnixMillis,
 };
@@ -333,10 +333,7 @@ fn parse_amount(value: &Value) -> Result<String, InvalidValue> {
     let expected = || {
         InvalidValue::from("must be a string such as \"1500.00\": digits, with a point before the decimals")
     };
-    let text = value.as_str().ok_or_else(expected)?.trim();
-    // Two decimals behind a comma mean one amount only. Three may be thousands.
-    let typed = text.split_once(',').filter(|(_, rest)| rest.len() <= 2);
-    let text = typed.map_or_else(|| text.to_owned(), |(whole, rest)| format!("{whole}.{rest}"));
+    let text = with_decimal_point(value.as_str().ok_or_else(expected)?).into_owned();
     let (whole, rest) = text.split_once('.').map_or((&*text, None), |(whole, rest)| (whole, Some(rest)));
     let digits = |part: &str, max: usize| {
         (1..=max).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
