@@ -40,11 +40,8 @@ fn explained_events() -> BTreeSet<String> {
 #[test]
 fn log_event_of_the_edge_is_explained_in_the_guide() {
     let (source, explained) = (source_of_the_edge(), explained_events());
-    let logged: BTreeSet<_> = source
-        .split("Event(\"")
-        .skip(1)
-        .map(|rest| rest.split('"').next().unwrap().to_owned())
-        .collect();
+    let logged: BTreeSet<_> =
+        source.split("Event(\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()).collect();
     assert!(logged.len() > 60, "{logged:?}");
     let missing: Vec<_> = logged.difference(&explained).collect();
     assert!(missing.is_empty(), "not in the table of docs/edge.md: {missing:?}");

@@ -202,7 +202,7 @@ fn call_tool<'a>(
         Mode::Direct(direct) => {
             let scheme = request_scheme(raw, target, record.log.secure, request.address);
             price = direct.config().prices.of(called.tool, called.action);
-            match key::admit(direct, record, head, scheme, &pool, (called, price.most()))? {
+            match key::admit(direct, record, request, scheme, &pool, (called, price.most()))? {
                 KeyStep::Decided(admitted) => admitted,
                 KeyStep::Wait(decision) => return Ok(RequestAction::Wait(AdmissionWait::Meter(decision))),
             }
@@ -237,7 +237,7 @@ fn check(
     let (head, pool) = (request.head, Arc::clone(&call.pool));
     let settings = &pool.config.settings;
     check_enabled(settings, record.started.time)?;
-    key::check_body(head, call.method, settings)?;
+    key::check_body(request, call.method, settings)?;
     let now = Monotonic::at(record.started.instant);
     let admitted = pool.admit(call.key_id, now);
     call.pool_key_permit = admitted.map_err(|exceeded| outage::exceeded(state, exceeded))?;

@@ -173,8 +173,7 @@ async fn error_status_is_retried_for_get_and_passed_on_otherwise() {
     let lines = "retry_statuses = [500]\neject_after = 1000";
     let (tools, proxy) = pool_of([error(), error(), ToolBehavior::Describe], lines).await;
     for _ in 0..6 {
-        let response = proxy.send(call("GET", "/v1/qr/a").json("{\"a\":1}")).await;
-        assert_eq!((response.status, response.json()["body"].as_str()), (200, Some("{\"a\":1}")));
+        assert_eq!(proxy.send(call("GET", "/v1/qr/a")).await.status, 200);
     }
     let failed = tools[0].calls() + tools[1].calls();
     let retried = proxy.metric(r#"utg_upstream_retries_total{after="status",tool="qr"}"#).await;

@@ -231,6 +231,8 @@ pub struct Request<'r, 'a> {
     pub raw: &'r RawHead<'a>,
     /// The body's framing and the credentials, as parsed from the head.
     pub head: &'r Head<'a>,
+    /// Whether it is a stream of HTTP/2.
+    pub is_http2: bool,
     /// Returns the address of the client.
     pub address: &'r dyn Fn() -> Option<IpAddr>,
 }

@@ -1,9 +1,9 @@
 //! Authentication of a call by its key, and the decision of its quota, in direct mode.
 
 use shared::problem::Problem;
-use shared::request::Head;
 use shared::route::{CallMethod, ToolCall};
 use tokio::sync::oneshot;
+use transport::hooks::Request;
 
 use super::admitted::Admitted;
 use crate::call::Record;
@@ -27,14 +27,14 @@ pub(super) enum KeyStep {
 pub(super) fn admit(
     direct: &Direct,
     record: &mut Record,
-    head: &Head<'_>,
+    request: &Request<'_, '_>,
     scheme: RequestScheme<'_>,
     pool: &Pool,
     (called, units): (&ToolCall<'_>, u32),
 ) -> Result<KeyStep, Problem> {
-    let key = direct::authenticate(head, scheme, &direct.config().signing)?;
+    let key = direct::authenticate(request.head, scheme, &direct.config().signing)?;
     // What its head refuses is not counted.
-    check_body(head, called.method, &pool.config.settings)?;
+    check_body(request, called.method, &pool.config.settings)?;
     let step = match record.log.decided.take() {
         Some(decision) => CallStep::Decided(CallDecision::from_meter(&key, decision)?),
         None => direct.call(&key, called.tool, units, record.started)?,
@@ -60,13 +60,17 @@ pub(super) fn admit(
 /// # Errors
 /// Returns a problem if the pool does not accept the body.
 pub(super) fn check_body(
-    head: &Head<'_>,
+    request: &Request<'_, '_>,
     method: CallMethod,
     settings: &PoolSettings,
 ) -> Result<(), Problem> {
+    let head = request.head;
     head.check_length(settings.max_body)?;
     match method {
         CallMethod::Post => head.check_media_type(&settings.accept),
+        // Many clients end a stream by an empty frame behind the head, which then says nothing of a body
+        // (RFC 9113, section 8.1). Such a GET is no fault.
+        CallMethod::Get if request.is_http2 && head.content_length.is_none() => Ok(()),
         CallMethod::Get => head.check_get(),
     }
 }

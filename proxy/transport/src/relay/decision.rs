@@ -134,8 +134,15 @@ fn open<'a, P: Phases, H>(
     let raw = RawHead::parse(bytes)?;
     let head = Head::read(raw.lines())?;
     let mut request = RequestFraming::parse(&raw, &head)?;
-    let action =
-        phases.request_filter(&Request { raw: &raw, head: &head, address: &|| client.address() }, record);
+    let action = phases.request_filter(
+        &Request {
+            raw: &raw,
+            head: &head,
+            is_http2: client.is_http2_stream(),
+            address: &|| client.address(),
+        },
+        record,
+    );
     let opened = match action {
         RequestAction::Forward(call) => {
             let allows = |length| phases.request_body_filter(&call, length).is_ok();
