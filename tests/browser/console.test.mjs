@@ -406,7 +406,7 @@ test("administrator issues a key, finds it, changes it and revokes it", async ()
   await page.getByLabel("Units a month").fill("9000");
   await press(page, "Change unit limits");
   await page.getByText("9000 units a month").waitFor();
-  assert.deepEqual((await read()).unit_limits.map(({ units }) => units), [500, 9000]);
+  assert.deepEqual((await read()).limits.units, { minute: null, day: 500, month: 9000 });
   await page.locator("#view").getByLabel("Tier").selectOption("pro");
   await press(page, "Change tier");
   await page.locator(".facts").getByText("pro", { exact: true }).waitFor();

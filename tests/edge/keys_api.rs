@@ -27,8 +27,8 @@ fn issued_key_has_its_tier_limits_and_holder() {
     assert!(key["key"].as_str().unwrap().starts_with("utg_live_"));
     assert_eq!(key["tier"], "free");
     assert_eq!(key["holder"], json!({ "email": "ada@example.com", "name": "Ada" }));
-    assert_eq!(key["limits"][0], json!({ "name": "minute", "calls": 10, "window_seconds": 60 }));
-    assert_eq!(key["limits"][1]["calls"], 100);
+    let units = json!({ "minute": null, "day": null, "month": null });
+    assert_eq!(key["limits"], json!({ "minute": 10, "day": 100, "units": units }));
 }
 
 #[test]
@@ -69,7 +69,45 @@ fn encoded_body_is_415_with_what_is_accepted() {
     assert_eq!(plain.send(edge.addr).status, 201);
 }
 
-/// Limits as a response shows them can be sent again, and a merge patch (RFC 7396) changes one of them.
+/// The limits of a GET are those of a PATCH and of another key, and what is enforced stays as it is.
+#[test]
+fn limits_of_a_response_are_taken_back_unchanged() {
+    let edge = Edge::shared();
+    for (tier, own) in [
+        ("free", json!(null)),
+        ("enterprise", json!({ "minute": 7, "units": { "month": 90 } })),
+        ("pro", json!({ "day": 8, "units": { "minute": 5, "day": 6 } })),
+    ] {
+        let mut body = complete();
+        (body["tier"], body["limits"]) = (json!(tier), own);
+        let issued = issue(&edge, &body).json();
+        let path = format!("/v1/keys/{}", issued["id"].as_str().unwrap());
+        let ask = |method: &str, body: Option<Value>| {
+            let request = Request::new(method, &path)
+                .header("Authorization", &format!("Bearer {}", keys::ADMIN_SECRET));
+            let response = match body {
+                Some(body) => request.header("Content-Type", "application/json").body(body.to_string()),
+                None => request,
+            }
+            .send(edge.addr);
+            assert_eq!(response.status, 200, "{}", response.text());
+            response.json()
+        };
+        let told = || {
+            let me = Request::get("/v1/keys/me").key(issued["key"].as_str().unwrap()).send(edge.addr);
+            (me.header("ratelimit-policy").unwrap().to_owned(), me.json()["limits"].clone())
+        };
+        let former = told();
+        let shown = ask("GET", None)["limits"].clone();
+        assert_eq!((&issued["limits"], &former.1), (&shown, &shown));
+        assert_eq!(ask("PATCH", Some(json!({ "limits": shown })))["limits"], shown);
+        assert_eq!(told(), former);
+        body["limits"] = shown.clone();
+        assert_eq!(issue(&edge, &body).json()["limits"], shown);
+    }
+}
+
+/// A merge patch (RFC 7396) changes one limit.
 #[test]
 fn null_limit_is_that_of_the_tier_and_patch_merges() {
     let edge = Edge::shared();
@@ -77,7 +115,7 @@ fn null_limit_is_that_of_the_tier_and_patch_merges() {
     body["limits"] = json!({ "minute": 7, "day": null });
     let issued = issue(&edge, &body);
     assert_eq!(issued.status, 201, "{}", issued.text());
-    let calls = |key: &Value| [key["limits"][0]["calls"].clone(), key["limits"][1]["calls"].clone()];
+    let calls = |key: &Value| [key["limits"]["minute"].clone(), key["limits"]["day"].clone()];
     assert_eq!(calls(&issued.json()), [json!(7), json!(100)]);
     let path = format!("/v1/keys/{}", issued.json()["id"].as_str().unwrap());
     let patch = |kind: &str, limits: Value| {

@@ -31,8 +31,7 @@ impl World {
         let issued = Request::post("/v1/keys/issue", &body).send(edge.addr);
         assert_eq!(issued.status, 201, "{}", issued.text());
         let issued = issued.json();
-        let limit = json!([{ "name": "units-day", "units": 100, "window_seconds": 86400 }]);
-        assert_eq!(issued["unit_limits"], limit);
+        assert_eq!(issued["limits"]["units"], json!({ "minute": null, "day": 100, "month": null }));
         let text = |name: &str| issued[name].as_str().unwrap().to_owned();
         Self { edge, _origin: origin, key: text("key"), id: text("id") }
     }
@@ -102,7 +101,7 @@ fn call_that_could_exceed_the_budget_is_429_before_it_costs_anything() {
         .body(change.to_string())
         .send(world.edge.addr);
     assert_eq!(changed.status, 200, "{}", changed.text());
-    assert_eq!(changed.json()["unit_limits"][0]["units"], 50);
+    assert_eq!(changed.json()["limits"]["units"]["day"], 50);
 }
 
 #[test]

@@ -4,10 +4,10 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::parts::{
-    Change, Row, Sorting, constant, count, expiry, heading, list, moment, pager, parameter, select, text,
+    Change, Row, Sorting, constant, expiry, heading, list, moment, pager, parameter, select, text,
 };
 use super::secrets;
-use super::usage::{badge, key_facts, live, rotation};
+use super::usage::{badge, key_facts, limit, live, rotation};
 
 const ANY: (&str, &str) = ("", "any");
 const TIERS: [(&str, &str); 3] = [("free", "free"), ("pro", "pro"), ("enterprise", "enterprise")];
@@ -151,15 +151,12 @@ fn limits() -> Markup {
 }
 
 fn unit_limits(key: &Value) -> Markup {
-    let limit = |window: &str| {
-        let of_window = |limit: &&Value| text(limit, "/name").strip_prefix("units-") == Some(window);
-        list(key, "/unit_limits").iter().find(of_window).map(|limit| count(limit, "/units"))
-    };
     html! {
         @for window in ["minute", "day", "month"] {
             label {
                 "Units a " (window)
-                input name=(format!("limits.units.{window}")) type="number" min="1" value=[limit(window)] placeholder="no limit" data-nullable;
+                input name=(format!("limits.units.{window}")) type="number" min="1"
+                    value=[limit(key, &format!("/limits/units/{window}"))] placeholder="no limit" data-nullable;
             }
         }
     }

@@ -39,7 +39,7 @@ fn key() -> Value {
         "id": "key_0123456789abcdefg", "account": "key_0123456789abcdefg", "tier": "free", "status": "active",
         "biolink_plan": "none", "when_meter_unreachable": "refuse", "holder": { "email": "ada@example.com", "name": "Ada" },
         "issued_at": "2026-01-05T09:00:00.25Z", "expires_at": null, "last_used_at": "2026-01-05T09:01:00Z",
-        "limits": [{ "calls": 10, "name": "minute", "window_seconds": 60 }, { "calls": 100, "name": "day", "window_seconds": 86400 }],
+        "limits": { "minute": 10, "day": 100, "units": { "minute": null, "day": null, "month": null } },
         "rotation": null,
         "today": { "by_status": { "200": 2, "503": 1 }, "by_tool": { "qr": 3 } },
         "usage": {
@@ -332,7 +332,7 @@ fn limits_in_units_are_shown_and_changed() {
     let mut key = key();
     let without = view("/console/v1/keys/key_0bPELAU4eqF07yhS3", &key);
     assert!(!without.contains("Units today") && !without.contains("units a "), "{without}");
-    key["unit_limits"] = json!([{ "name": "units-day", "units": 500, "window_seconds": 86400 }]);
+    key["limits"]["units"]["day"] = json!(500);
     let day = json!({ "limit": 500, "used": 40, "remaining": 460, "resets_at": "2026-01-06T00:00:00Z" });
     key["usage"]["units"] = json!({ "minute": null, "day": day, "month": null });
     for target in ["/console/v1/keys/me", "/console/v1/keys/key_0bPELAU4eqF07yhS3"] {

@@ -137,29 +137,35 @@ fn refusals(refusals: &[Value]) -> Markup {
 
 /// Returns what is stored of a key.
 pub(super) fn key_facts(key: &Value) -> Markup {
-    let limit = |limit: &Value| html! { li { (count(limit, "/calls")) " a " (text(limit, "/name")) } };
-    let unit_limit = |limit: &Value| {
-        html! { li { (count(limit, "/units")) " units a " (text(limit, "/name").trim_start_matches("units-")) } }
-    };
     facts(&[
         ("Id", html! { code { (text(key, "/id")) } }),
         ("Holder", holder(key)),
         ("Status", badge(text(key, "/status"))),
         ("Tier", html! { (text(key, "/tier")) }),
-        (
-            "Limits",
-            html! {
-                ul.list {
-                    @for entry in list(key, "/limits") { (limit(entry)) }
-                    @for entry in list(key, "/unit_limits") { (unit_limit(entry)) }
-                }
-            },
-        ),
+        ("Limits", html! { ul.list { @for text in limits(key) { li { (text) } } } }),
         ("Plan for pages", html! { (text(key, "/biolink_plan")) }),
         ("Without its meter", html! { (text(key, "/when_meter_unreachable")) }),
         ("Issued", moment(key, "/issued_at")),
         ("Expires", moment(key, "/expires_at")),
     ])
+}
+
+/// Returns the limits that a key has, as a sentence says them.
+fn limits(key: &Value) -> Vec<String> {
+    let names = [
+        ("minute", " a minute"),
+        ("day", " a day"),
+        ("units/minute", " units a minute"),
+        ("units/day", " units a day"),
+        ("units/month", " units a month"),
+    ];
+    let said = |(name, words)| limit(key, &format!("/limits/{name}")).map(|limit| format!("{limit}{words}"));
+    names.into_iter().filter_map(said).collect()
+}
+
+/// Returns a limit of a key, if it has this one.
+pub(super) fn limit(key: &Value, pointer: &str) -> Option<u64> {
+    key.pointer(pointer).and_then(Value::as_u64)
 }
 
 /// Returns the name and the e-mail address of a key's holder.

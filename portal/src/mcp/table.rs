@@ -77,7 +77,7 @@ const UNSAID: [&str; 5] = [
     " For keys of every plan.",
     ", and for keys of every plan",
     " A secret without the scope `keys` sees `id` and `secret`, which is itself.",
-    " One that calls tools also sees what its calls share: `tier`, `status`, `limits`, `unit_limits`, `expires_at` and `usage`.",
+    " One that calls tools also sees what its calls share: `tier`, `status`, `limits`, `expires_at` and `usage`.",
 ];
 
 /// A tool with the request that it makes.

@@ -192,6 +192,37 @@ mod tests {
     }
 
     #[test]
+    fn limits_of_a_response_are_taken_back_unchanged() {
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let five = std::num::NonZeroU32::new(5);
+        let units = UnitLimits { day: five, ..UnitLimits::NONE };
+        for tier in Tier::ALL {
+            let verified = ApiKey::mint(KeyEnv::Live, KeyId::new([1; 12]), tier, NOW, [2; 16], &keys).1;
+            for own in [
+                LimitOverrides::NONE,
+                LimitOverrides { minute: five, units, ..LimitOverrides::NONE },
+                LimitOverrides {
+                    day: five,
+                    units: UnitLimits { minute: five, day: None, month: five },
+                    minute: None,
+                },
+            ] {
+                let mut record = KeyRecord { limits: own, ..KeyRecord::provisional(&verified) };
+                let (policy, shown) = (record.policy(), describe(&record)["limits"].clone());
+                let Ok(Change::Patch { limits: Some(limits), limits_kept, .. }) =
+                    read_change(json!({ "limits": shown }).to_string().as_bytes(), NOW)
+                else {
+                    panic!("{shown}")
+                };
+                assert_eq!(limits_kept, [], "{shown} names each limit");
+                record.limits = limits;
+                assert_eq!((record.policy(), record.limits.units), (policy, own.units), "{tier:?} {shown}");
+                assert_eq!(describe(&record)["limits"], shown);
+            }
+        }
+    }
+
+    #[test]
     fn limits_in_units_that_are_left_out_stay() {
         let of = |minute, month| UnitLimits {
             minute: std::num::NonZeroU32::new(minute),

@@ -1,7 +1,5 @@
 //! Issuing a key: `POST /v1/keys/issue` (spec section 2).
 
-use std::num::NonZeroU32;
-
 use serde_json::{Value, json};
 
 use super::values::{
@@ -13,7 +11,7 @@ use crate::fields::Fields;
 use crate::key::{
     ApiKey, BiolinkPlan, KeyEntropy, KeyEnv, KeyHolder, KeyId, KeyRecord, KeyStatus, WhenMeterUnreachable,
 };
-use crate::policy::{LimitOverrides, Policy, UnitLimits, Window};
+use crate::policy::{LimitOverrides, Policy, UnitLimits};
 use crate::problem::Problem;
 use crate::response::Response;
 use crate::secret::MacKeys;
@@ -154,8 +152,7 @@ pub fn describe(record: &KeyRecord) -> Value {
         "id": record.id,
         "tier": record.tier,
         "status": record.status.as_str(),
-        "limits": describe_limits(record.policy()),
-        "unit_limits": describe_unit_limits(record.limits.units),
+        "limits": describe_limits(record.policy(), record.limits.units),
         "holder": record.holder,
         "biolink_plan": record.biolink_plan,
         "when_meter_unreachable": record.when_meter_unreachable,
@@ -165,15 +162,13 @@ pub fn describe(record: &KeyRecord) -> Value {
     })
 }
 
-fn describe_limits(policy: Policy) -> Value {
-    let limit = |window: Window, calls: u32| json!({ "name": window.as_str(), "calls": calls, "window_seconds": window.seconds() });
-    let minute = Some(limit(Window::Minute, policy.minute.get()));
-    minute.into_iter().chain(policy.day.map(|day| limit(Window::Day, day.get()))).collect()
-}
-
-fn describe_unit_limits(limits: UnitLimits) -> Value {
-    let limit = |(window, units): (Window, NonZeroU32)| json!({ "name": window.as_str(), "units": units, "window_seconds": window.seconds() });
-    limits.each().map(limit).collect()
+/// Returns the limits in force as requests state them, so that they can be sent back.
+fn describe_limits(calls: Policy, units: UnitLimits) -> Value {
+    json!({
+        "minute": calls.minute,
+        "day": calls.day,
+        "units": { "minute": units.minute, "day": units.day, "month": units.month },
+    })
 }
 
 #[cfg(test)]
@@ -227,6 +222,24 @@ mod tests {
         let errors = serde_json::from_str::<Value>(&refused.body).unwrap()["errors"].take();
         assert_eq!((refused.status, &errors[0]["pointer"]), (422, &json!("#/limits/minute")));
         assert_eq!(errors[0]["detail"], "must be a whole number from 1 to 3000000");
+    }
+
+    #[test]
+    fn limits_in_force_are_shown_with_null_for_none() {
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let shown = |tier: &str, own: Value| {
+            let body =
+                json!({"email": "a@b.co", "name": "A", "tier": tier, "admin_secret": "s", "limits": own});
+            let entropy = KeyEntropy { id: [1; 12], secret: [2; 16] };
+            describe(&check(body).unwrap().issue(KeyEnv::Live, entropy, &keys, NOW).record)
+        };
+        let none = json!({"minute": null, "day": null, "month": null});
+        let free = shown("free", Value::Null);
+        assert_eq!(free["limits"], json!({"minute": 10, "day": 100, "units": none}));
+        assert_eq!(free.get("unit_limits"), None);
+        let own = shown("enterprise", json!({"minute": 7, "units": {"month": 9}}));
+        let units = json!({"minute": null, "day": null, "month": 9});
+        assert_eq!(own["limits"], json!({"minute": 7, "day": null, "units": units}));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::time::UnixMillis;
 /// The members of a key that each of its secrets sees.
 const SEEN_BY_ALL: [&str; 2] = ["id", "secret"];
 /// Those that a secret sees too whose calls of tools share them.
-const SEEN_BY_CALLERS: [&str; 6] = ["tier", "status", "limits", "unit_limits", "expires_at", "usage"];
+const SEEN_BY_CALLERS: [&str; 5] = ["tier", "status", "limits", "expires_at", "usage"];
 
 /// Returns the key for one of its secrets: what the secret is, what its calls share with those of others, and
 /// the rest if it manages the key. `None` as [`describe_usage`], and if the secret may not be used.
@@ -192,7 +192,7 @@ mod tests {
             describe_own(&snapshot, &named, NOW).unwrap()
         };
         let qr = Scope::Tool(crate::tool::Tool::Qr.label());
-        let shares = ["expires_at", "id", "limits", "secret", "status", "tier", "unit_limits", "usage"];
+        let shares = ["expires_at", "id", "limits", "secret", "status", "tier", "usage"];
         for (scopes, seen) in [
             (Scopes::NONE, &["id", "secret"][..]),
             (Scopes::NONE.with(Scope::BiolinkWrite), &["id", "secret"]),

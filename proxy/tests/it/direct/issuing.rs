@@ -244,6 +244,33 @@ async fn keys_and_secrets_are_not_in_files_or_logs() {
     }
 }
 
+/// As at the edge: see the test of this name there.
+#[tokio::test]
+async fn limits_of_a_response_are_taken_back_unchanged() {
+    let direct = Direct::issuing().await;
+    for (tier, own) in [
+        ("free", json!(null)),
+        ("enterprise", json!({ "minute": 7, "units": { "month": 90 } })),
+        ("pro", json!({ "day": 8, "units": { "minute": 5, "day": 6 } })),
+    ] {
+        let (key, id) = direct.issue(json!({ "tier": tier, "limits": own })).await;
+        let named = format!("/v1/keys/{id}");
+        let told = async || {
+            let me = direct.proxy.send(Request::new("GET", "/v1/keys/me").header("X-API-Key", &key)).await;
+            (me.header("ratelimit-policy").unwrap().to_owned(), me.json()["limits"].clone())
+        };
+        let former = told().await;
+        let shown = direct.administer("GET", &named, None).await.json()["limits"].clone();
+        assert_eq!(former.1, shown);
+        let changed = direct.administer("PATCH", &named, Some(json!({ "limits": shown }))).await;
+        assert_eq!((changed.status, &changed.json()["limits"]), (200, &shown), "{changed:?}");
+        assert_eq!(told().await, former);
+        let (_, other) = direct.issue(json!({ "tier": tier, "limits": shown })).await;
+        let other = direct.administer("GET", &format!("/v1/keys/{other}"), None).await;
+        assert_eq!(other.json()["limits"], shown);
+    }
+}
+
 /// As at the edge: see `null_limit_is_that_of_the_tier_and_patch_merges` there.
 #[tokio::test]
 async fn merge_patch_is_taken_and_encoded_body_is_415() {
@@ -260,7 +287,7 @@ async fn merge_patch_is_taken_and_encoded_body_is_415() {
     let changed = patch(("Content-Type", "application/merge-patch+json"), json!({ "day": 5 })).await;
     assert_eq!(changed.status, 200, "{changed:?}");
     let limits = changed.json()["limits"].clone();
-    assert_eq!((&limits[0]["calls"], &limits[1]["calls"]), (&json!(7), &json!(5)));
+    assert_eq!((&limits["minute"], &limits["day"]), (&json!(7), &json!(5)));
     let refused = patch(("Content-Type", "text/plain"), json!({})).await;
     let accepted = Some("application/merge-patch+json, application/json");
     assert_eq!((refused.status, refused.header("accept-patch")), (415, accepted));
