@@ -111,9 +111,9 @@ impl Honest {
     }
 
     /// Returns the number of keys that it was asked for, and of those that were revoked.
-    pub(crate) fn keys(&self) -> (u32, usize) {
+    pub(crate) fn keys(&self) -> (usize, usize) {
         let state = self.state.lock().unwrap();
-        (state.issued, state.revoked.len())
+        (usize::try_from(state.issued).unwrap(), state.revoked.len())
     }
 }
 

@@ -180,7 +180,7 @@ fn call_tool<'a>(
     called: &ToolCall<'_>,
     target: Target<'_>,
 ) -> Result<Action<'a>, Problem> {
-    let (raw, head, config) = (request.raw, request.head, state.config.load());
+    let (raw, config) = (request.raw, state.config.load());
     let pool = state.pool(called.tool);
     // Before anything can refuse the call: the rest of its body is drained up to this length.
     record.max_body = pool.config.settings.max_body;
