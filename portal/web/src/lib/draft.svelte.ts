@@ -1,7 +1,7 @@
 /**
  * A page while it is edited: what is typed is saved soon after, and can be undone.
  *
- * docs/decisions/portal.md, "A draft is saved 1.5 seconds after the last change".
+ * docs/decisions/portal.md, "A draft is saved after ten seconds of rest".
  */
 import { biolink, type Page, type PageInput, takeWithEtag } from "./api";
 import { faultsByPath } from "./field-texts";
