@@ -357,6 +357,7 @@ run_test() {
     UTG_TEST_TRANSPORT=$1 "$3" --exact "$4"
     return
   fi
+  # shellcheck disable=SC2001,SC2016 # a class of characters, none of which is to be expanded
   pattern=$(sed 's#[][\\.*^$()+?{}|/]#\\&#g' <<<"$4")
   # Without a test of this name the runner has nothing to complain of.
   node --test --test-name-pattern="^$pattern" "$3" | tee "$LOGS/again.out" && grep -q '^# pass [1-9]' "$LOGS/again.out"

@@ -2,7 +2,7 @@
 //! are valid.
 //!
 //! **After a crash.** What a killed process had used is forgotten. So a process refuses the grants that
-//! were issued before it started, less [`CLOCK_ALLOWANCE_MS`], unless it has taken over from the process
+//! were issued before it started, less `CLOCK_ALLOWANCE_MS`, unless it has taken over from the process
 //! before it or the proxies of its data center share what they know ([`UsedGrants`]).
 //!
 //! Why: docs/decisions/proxy.md, "A process refuses the grants of the time before it".
