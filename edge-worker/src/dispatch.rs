@@ -292,7 +292,7 @@ fn log_refusal(
     }
 }
 
-/// Returns the valid key of a request that nobody has asked for one. For a message of MCP it may be a bearer token.
+/// Returns the valid key of a request that was refused before its key was read. For a message of MCP it may be a bearer token.
 fn key_of(context: &RequestContext<'_>) -> Option<VerifiedKey> {
     let RequestContext { request, address, session, bindings, execution, .. } = *context;
     let is_mcp = address.target.split('?').next() == Some(PortalRoute::Mcp.path());

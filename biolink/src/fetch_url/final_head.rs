@@ -23,7 +23,7 @@ pub struct FinalHead {
     pub len: usize,
 }
 
-/// What follows an informational response and is no response.
+/// Bytes behind an informational response that are not a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FinalHeadError {
     /// It is not the head of a response.

@@ -93,7 +93,7 @@ impl ImageFile {
     }
 }
 
-/// What an image that was stored is.
+/// The properties of a stored image.
 pub(super) struct Dimensions {
     pub(super) media_type: &'static str,
     pub(super) width: usize,

@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(json::from_str(&text), Ok(counts));
     }
 
-    /// What a worker before this one has stored, and one after it that knows another kind.
+    /// Counts as an older worker stored them, and as a newer one that knows another kind does.
     #[test]
     fn stored_counts_are_read_by_the_names_of_kinds() {
         let stored = r#"{"page_view":1,"click":2,"qr_scan":3,"page_published":4,"another_kind":5}"#;

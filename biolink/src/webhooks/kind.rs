@@ -31,7 +31,7 @@ pub enum WebhookKind {
 
 shared::named!(WebhookKind);
 
-/// What a kind is about, which decides how its deliveries are treated.
+/// The subject of a kind, which decides how its deliveries are treated.
 #[derive(Clone, Copy)]
 enum Subject {
     Visit,

@@ -59,7 +59,7 @@ impl BodyLimit {
         max
     }
 
-    /// Returns true if the body is the answer, so that the status is none without it.
+    /// Returns true if the caller needs the body, so that a status without it is a failure.
     fn is_answer(self, status: u16) -> bool {
         matches!(self, Self::AtMost(_)) && (200..=299).contains(&status)
     }

@@ -26,7 +26,7 @@ pub struct QrOptions {
     pub bg: Color,
     /// The name by which its scans are counted.
     pub via: Option<Via>,
-    /// What is in the middle. The level of correction is [`Correction::H`] then.
+    /// The logo in the middle, with which the level of correction is [`Correction::H`].
     pub logo: Option<LogoName>,
 }
 

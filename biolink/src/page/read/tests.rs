@@ -57,7 +57,7 @@ fn full() -> Value {
     })
 }
 
-/// What means one amount only is read, and any other is answered with what would be right.
+/// A text with one meaning is read as an amount. Any other is refused with an example of a right one.
 #[test]
 fn amount_is_read_as_people_type_it() {
     let page = |amount: &str| {
