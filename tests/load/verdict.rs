@@ -73,7 +73,8 @@ fn run_with_too_few_given_keys_names_the_number_needed() {
     std::fs::write(&file, response.json()["key"].as_str().unwrap()).unwrap();
     let options = ["--key-file", file.to_str().unwrap(), "--duration", "10s", "--rate", "20"];
     let output = gateway.run("steady", &options);
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    let (stdout, stderr) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(1), "{stdout}{stderr}");
     assert!(stderr.contains("1 of 100 calls a minute") && stderr.contains("at least 3 keys"), "{stderr}");
 }

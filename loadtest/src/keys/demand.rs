@@ -2,14 +2,16 @@
 //! of the gateway.
 
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use hyper::Method;
 use serde_json::Value;
 use shared::policy::{LimitOverrides, Policy};
 use shared::tier::Tier;
+use tokio::time::sleep;
 
 use super::KeysError;
-use crate::http::HttpClient;
+use crate::http::{HttpClient, HttpError};
 use crate::scenario::{Action, KeyOrder, KeysSpec, RequestSpec, Scenario};
 
 /// The calls of a load.
@@ -26,6 +28,9 @@ pub(crate) struct LoadSize {
 const USED_SHARE: f64 = 0.8;
 /// The most given keys whose limits are read. Keys of a file are usually alike.
 const MAX_ASKED: usize = 16;
+/// The attempts to read the limits of a key, and the time between them.
+const ATTEMPTS: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Returns the number of keys of `limit` that `calls` need, with a reserve.
 #[allow(
@@ -68,7 +73,7 @@ pub(crate) fn add_keys(
 }
 
 /// Checks that given keys, whose limits the gateway names, are enough. What it does not name is not
-/// checked.
+/// checked. Returns a note for the report if it did not respond.
 ///
 /// # Errors
 /// Returns an error with the number of keys that is needed.
@@ -78,24 +83,30 @@ pub(crate) async fn check_given(
     scenario: &Scenario,
     load: LoadSize,
     allows_limit: impl Fn(&str) -> bool,
-) -> Result<(), KeysError> {
+) -> Result<Option<String>, KeysError> {
     let share = share(scenario, None, allows_limit);
     let count = u32::try_from(keys.len()).unwrap_or(u32::MAX);
     if share <= 0.0 {
-        return Ok(());
+        return Ok(None);
     }
     // Given keys are usually of one tier. A thousand questions before each run would be a load of
     // their own.
     for key in keys.iter().take(MAX_ASKED) {
-        // A key that is not the gateway's own, or a gateway without a key API, says nothing about
-        // its limits.
-        let Some(policy) = announced_policy(gateway, key).await else { continue };
+        let policy = match announced_policy(gateway, key).await {
+            Ok(Some(policy)) => policy,
+            // A key that is not the gateway's own, or a gateway without a key API, says nothing about
+            // its limits.
+            Ok(None) => continue,
+            Err(error) => {
+                return Ok(Some(format!("the limits of the given keys are not checked: {error}")));
+            }
+        };
         if let Some((calls, limit, window)) = exceeded(load, share, count, policy) {
             let (pool, needed) = ("given".to_owned(), keys_needed(calls, limit));
             return Err(KeysError::TooFew { pool, count, limit, window, calls: calls.ceil(), needed });
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Returns the share of the calls that take a key of `pool`, or of any, and must not be refused
@@ -139,14 +150,33 @@ fn exceeded(load: LoadSize, share: f64, count: u32, policy: Policy) -> Option<(f
     too_few.max_by_key(|(calls, limit, _)| keys_needed(*calls, *limit))
 }
 
-/// Returns the limits of a key as the gateway names them to its holder.
-async fn announced_policy(gateway: &HttpClient, key: &str) -> Option<Policy> {
-    let usage = gateway.send(Method::GET, "/v1/keys/me", None, &[("x-api-key", key)]).await.ok()?;
-    let limits = usage.get("limits")?.as_array()?;
-    let limit = |name: &str| {
-        let limit = limits.iter().find(|limit| limit.get("name").and_then(Value::as_str) == Some(name))?;
-        NonZeroU32::new(u32::try_from(limit.get("calls")?.as_u64()?).ok()?)
-    };
+/// Returns the limits of a key as the gateway names them to its holder, or `None` if it names none.
+///
+/// # Errors
+/// Returns the last error if no attempt had a response that is about the key.
+async fn announced_policy(gateway: &HttpClient, key: &str) -> Result<Option<Policy>, HttpError> {
+    let mut attempt = 1;
+    loop {
+        match gateway.send(Method::GET, "/v1/keys/me", None, &[("x-api-key", key)]).await {
+            Ok(usage) => return Ok(limits_of(&usage)),
+            Err(HttpError::Refused { status, .. }) if !is_temporary(status) => return Ok(None),
+            Err(error) if attempt == ATTEMPTS => return Err(error),
+            // A gateway that has just started may not be ready yet, and without the limits the run
+            // would measure those of the keys.
+            Err(_) => sleep(PAUSE).await,
+        }
+        attempt += 1;
+    }
+}
+
+/// Returns true for a status that says nothing about the key.
+const fn is_temporary(status: u16) -> bool {
+    matches!(status, 429 | 500..)
+}
+
+fn limits_of(usage: &Value) -> Option<Policy> {
+    let limits = usage.get("limits")?;
+    let limit = |name: &str| NonZeroU32::new(u32::try_from(limits.get(name)?.as_u64()?).ok()?);
     Some(Policy { minute: limit("minute")?, day: limit("day") })
 }
 

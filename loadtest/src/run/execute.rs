@@ -128,7 +128,8 @@ async fn conclude(
         checks.push(Check::new("the requests after the run succeed", false, error.to_string()));
     }
     let samples = prepared.plan.take_samples();
-    let mut outcome = RunOutcome { timeline, checks, books, costs, end, samples, notes: Vec::new() };
+    let mut outcome =
+        RunOutcome { timeline, checks, books, costs, end, samples, notes: prepared.notes.clone() };
     if let Some(log) = log {
         let finished = log.finish(&outcome);
         if let Err(error) = finished {

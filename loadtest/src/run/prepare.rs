@@ -35,6 +35,8 @@ pub(super) struct Prepared {
     pub(super) sources: CounterSources,
     /// Metrics that are read while the run is under way.
     pub(super) live: Option<LiveMetrics>,
+    /// What the report says about the preparation.
+    pub(super) notes: Vec<String>,
     _endpoint: Option<Endpoint>,
     admin: Option<KeyAdmin>,
 }
@@ -70,11 +72,12 @@ impl Prepared {
         };
         let ready = async {
             let keys = prepare_keys(&mut scenario, arguments, admin.as_ref(), &gateway, &criteria, load);
-            let pools = keys.await?;
-            connect_parts(&scenario, arguments, &options, &data, &sources, pools).await
+            let (pools, note) = keys.await?;
+            let parts = connect_parts(&scenario, arguments, &options, &data, &sources, pools).await?;
+            Ok::<_, RunError>((parts, Vec::from_iter(note)))
         };
         match ready.await {
-            Ok((plan, player)) => {
+            Ok(((plan, player), notes)) => {
                 let _endpoint = endpoint;
                 Ok(Self {
                     scenario,
@@ -86,6 +89,7 @@ impl Prepared {
                     criteria_text,
                     sources,
                     live,
+                    notes,
                     _endpoint,
                     admin,
                 })
@@ -303,6 +307,7 @@ fn load_size(stages: &[Stage], arguments: &Arguments) -> Result<LoadSize, RunErr
     Ok(LoadSize { minute: of_driver(schedule.fullest_minute()), total: of_driver(schedule.calls() as f64) })
 }
 
+/// Returns the pools of keys and a note for the report.
 async fn prepare_keys(
     scenario: &mut Scenario,
     arguments: &Arguments,
@@ -310,13 +315,16 @@ async fn prepare_keys(
     gateway: &HttpClient,
     criteria: &Criteria,
     load: LoadSize,
-) -> Result<KeyPools, RunError> {
+) -> Result<(KeyPools, Option<String>), RunError> {
     let given = read_keys(arguments.key_env.as_deref(), arguments.key_file.as_deref().map(Path::new))?;
     let signing = read_secret("--signing-env", arguments.signing_env.as_deref())?;
     let allows_limit = |request: &str| criteria.allows_limit(request);
-    match &given {
+    let note = match &given {
         Some(given) => keys::check_given(gateway, given, scenario, load, allows_limit).await?,
-        None => keys::add_keys(scenario, load, allows_limit, arguments.keys.is_some())?,
-    }
-    Ok(keys::prepare(&scenario.keys, &KeySources { given, admin, signing }).await?)
+        None => {
+            keys::add_keys(scenario, load, allows_limit, arguments.keys.is_some())?;
+            None
+        }
+    };
+    Ok((keys::prepare(&scenario.keys, &KeySources { given, admin, signing }).await?, note))
 }

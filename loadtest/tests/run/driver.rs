@@ -8,6 +8,7 @@ use loadtest::tools::{self, BindAddress, Fault, FaultKind, Settings};
 use shared::tool::Tool;
 use tokio::process::Command;
 
+use crate::honest::{Honest, Lie};
 use crate::loadtest_run::{RunOutput, command, loadtest_run, run_output};
 
 #[tokio::test]
@@ -313,4 +314,24 @@ async fn interrupted_run_does_not_send_all_of_its_backlog() {
     let report = run.report();
     assert_eq!((run.code, &report["end"]), (Some(130), &"interrupted".into()), "{report:#}");
     assert!(report["calls"]["not_sent"].as_u64().unwrap() > 0, "{report:#}");
+}
+
+/// A gateway on a busy machine refused the only attempt, and the run measured the limit of its key in
+/// place of the gateway.
+#[tokio::test]
+async fn limits_of_given_keys_are_read_again_and_the_report_says_if_they_are_unknown() {
+    let options = ["--path", "/v1/idea/x", "--key-env", "LT_KEY", "--rate", "150", "--duration", "1s"];
+    let gateway = Honest::start(Lie::LimitsUnavailable(2)).await;
+    let run = loadtest_run(gateway.addr, &options, &[("LT_KEY", "pro-1")]).await;
+    assert_eq!(run.code, Some(1), "{}{}", run.stdout, run.stderr);
+    assert!(
+        run.stderr.contains("1 of 100 calls a minute") && run.stderr.contains("2 keys"),
+        "{}",
+        run.stderr
+    );
+
+    let gateway = Honest::start(Lie::LimitsUnavailable(3)).await;
+    let run = loadtest_run(gateway.addr, &options, &[("LT_KEY", "pro-1")]).await;
+    let note = "the limits of the given keys are not checked: GET http://";
+    assert!(run.stdout.contains(note) && run.stdout.contains("returned 503"), "{}{}", run.stdout, run.stderr);
 }

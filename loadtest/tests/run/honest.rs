@@ -60,6 +60,8 @@ pub(crate) enum Lie {
     LosesWebhook,
     /// The response does not have what was asked for.
     OtherAnswer,
+    /// The limits of a key are 503 for this number of requests.
+    LimitsUnavailable(u32),
 }
 
 /// A fake gateway.
@@ -72,6 +74,7 @@ pub(crate) struct Honest {
 struct State {
     issued: u32,
     calls: u32,
+    limits_read: u32,
     admitted: BTreeMap<String, u32>,
     revoked: BTreeSet<String>,
     stopped: BTreeSet<String>,
@@ -201,7 +204,19 @@ fn respond(received: &Received, state: &mut State, lie: Lie) -> Reply {
             }
             reply(204, "text/plain", "")
         }
-        ("GET", ["v1", "keys", "me"]) => reply(200, "application/json", "{}"),
+        ("GET", ["v1", "keys", "me"]) => {
+            state.limits_read += 1;
+            match lie {
+                Lie::LimitsUnavailable(times) if state.limits_read <= times => {
+                    problem(503, "meter-unavailable")
+                }
+                Lie::LimitsUnavailable(_) => {
+                    let limits = json!({ "limits": { "minute": 100, "day": null } });
+                    reply(200, "application/json", limits.to_string())
+                }
+                _ => reply(200, "application/json", "{}"),
+            }
+        }
         (_, ["v1", tool, action]) => call(received, tool, action, state, lie),
         ("GET", [""]) => {
             let load = json!({ "load": { "timer_late_p99_ms": 0.0, "bottleneck": false } });
