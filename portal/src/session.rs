@@ -6,9 +6,10 @@
 
 use biolink::visitor::Agent;
 use biolink::webhooks::{EncryptionKeys, Nonce, SealedSecret};
+use serde::Serialize;
 use shared::json;
 use shared::key::VerifiedKey;
-use shared::meter::{SessionId, Sessions};
+use shared::meter::{Session, SessionId, Sessions};
 use shared::method::{Method, Methods};
 use shared::response::Response;
 use shared::secret::MacKeys;
@@ -52,6 +53,22 @@ pub struct KeptSession {
     pub id: SessionId,
     /// The key that the browser has signed in with.
     pub key: VerifiedKey,
+}
+
+#[derive(Serialize)]
+struct List {
+    sessions: Vec<Listed>,
+}
+
+/// A session as the console shows it.
+#[derive(Serialize)]
+struct Listed {
+    id: SessionId,
+    /// Empty if it is not known.
+    browser: String,
+    begun_at: String,
+    used_at: String,
+    is_own: bool,
 }
 
 impl SessionCall {
@@ -109,6 +126,19 @@ impl SessionPath {
 /// Returns the response to a read.
 pub fn state(is_signed_in: bool) -> Response {
     Response::json(format!(r#"{{"signed_in":{is_signed_in}}}"#))
+}
+
+/// Returns the response with all sessions of a key, the newest first. `own` is that of the browser that asks.
+pub fn list(sessions: &[Session], own: Option<SessionId>) -> Response {
+    let one = |session: &Session| Listed {
+        id: session.id,
+        browser: session.browser.clone(),
+        begun_at: session.begun_at.to_rfc3339(),
+        used_at: session.used_at.to_rfc3339(),
+        is_own: own == Some(session.id),
+    };
+    let sessions: Vec<_> = sessions.iter().rev().map(one).collect();
+    Response::json(json::to_string(&List { sessions }).unwrap_or_default())
 }
 
 /// Returns the response that signs a browser in. The nonce must be random.

@@ -105,6 +105,10 @@ fn listed_session_can_be_signed_out() {
     assert_eq!(view.matches("Firefox on Linux").count(), 2, "{view}");
     assert_eq!(view.matches("this browser").count(), 1, "{view}");
     assert!(!view.contains(&key) && !view.contains("Gecko"), "{view}");
+    let list = scripted("GET", SESSIONS, &own).header("accept", "application/json").send(edge.addr).json();
+    let marks: Vec<_> =
+        list["sessions"].as_array().unwrap().iter().map(|session| session["is_own"] == true).collect();
+    assert_eq!(marks, [false, true], "{list}");
     let [path] = &listed(&edge, &own)[..] else { panic!("{view}") };
     assert_eq!(send(&edge, "DELETE", path, &own).status, 204);
     assert_signed_out(&edge, &other);

@@ -100,3 +100,23 @@ fn each_method_of_a_path_is_one_call() {
     }
     assert_eq!(state(true).body, r#"{"signed_in":true}"#);
 }
+
+#[test]
+fn list_names_the_own_session_and_no_more_of_others() {
+    let session = |number: u8, browser: &str| Session {
+        id: SessionId::new([number; 16]),
+        begun_at: UnixMillis(1_763_712_000_000),
+        used_at: UnixMillis(1_763_798_400_000),
+        browser: browser.to_owned(),
+    };
+    let [old, own] = [session(1, "Firefox on Linux"), session(2, "")];
+    let listed: serde_json::Value =
+        serde_json::from_str(&list(&[old.clone(), own.clone()], Some(own.id)).body).unwrap();
+    let row = |session: &Session, browser: &str, is_own: bool| {
+        serde_json::json!({"id": session.id, "browser": browser, "is_own": is_own,
+            "begun_at": "2025-11-21T08:00:00Z", "used_at": "2025-11-22T08:00:00Z"})
+    };
+    let expected =
+        serde_json::json!({"sessions": [row(&own, "", true), row(&old, "Firefox on Linux", false)]});
+    assert_eq!(listed, expected);
+}
