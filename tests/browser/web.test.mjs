@@ -9,6 +9,7 @@ import { assertQuiet, callApi } from "./parts/console.mjs";
 import { ADMIN_SECRET, startEdge } from "./parts/edge.mjs";
 import { startWeb } from "./parts/web.mjs";
 import { fillAccount } from "./parts/web_account.mjs";
+import { openWeb } from "./parts/web_window.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PIXEL = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
@@ -28,20 +29,7 @@ after(async () => {
   await edge?.end();
 });
 
-/** Opens the app in a window of its own and signs in, so that the browser stays signed in. */
-async function open(secret, address = "/", options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, acceptDownloads: true, ...options });
-  const page = await context.newPage();
-  const [complaints, requests] = [[], []];
-  page.on("console", (message) => complaints.push(message.text()));
-  page.on("pageerror", (error) => complaints.push(error.message));
-  page.on("request", (request) => requests.push(request.url().replace(/^blob:/, "")));
-  await page.goto(`${web.origin}/console${address}`);
-  await page.getByLabel("API key").fill(secret);
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.locator("main h1").waitFor();
-  return { context, page, complaints, requests, origin: web.origin, close: () => context.close() };
-}
+const open = (...given) => openWeb(browser, web, ...given);
 
 test("shop owner gets from nothing to a page and a QR code", async () => {
   const key = await web.issueKey({ biolink_plan: "business", name: "Lotte Brandt" });

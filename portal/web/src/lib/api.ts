@@ -85,7 +85,8 @@ async function problemIn(response: Response): Promise<Problem> {
 
 /** Sends a request whose body or response is not JSON. */
 export async function raw(method: string, path: string, body?: BodyInit, type?: string): Promise<Response> {
-  const headers = new Headers(type ? { "content-type": type } : {});
+  const headers = new Headers({ accept: "application/json, */*" });
+  if (type) headers.set("content-type", type);
   const request = new Request(new URL(path, location.origin), {
     method,
     headers,

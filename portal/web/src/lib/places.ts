@@ -1,6 +1,8 @@
 /** The views that the menus and the command palette lead to. */
 import {
   Activity,
+  Ban,
+  Bell,
   ChartColumn,
   Flag,
   Globe,
@@ -43,6 +45,7 @@ export const DEVELOPERS: Place[] = [
   { path: "/developers/keys", name: "Keys", node: KeyRound, words: "secrets api rotate revoke scopes" },
   { path: "/developers/usage", name: "Usage", node: Activity, words: "quota limits calls today history" },
   { path: "/developers/calls", name: "Calls", node: ListTree, words: "log requests errors" },
+  { path: "/developers/alerts", name: "Alerts", node: Bell, words: "warnings quota expires refused" },
   { path: "/developers/webhooks", name: "Webhooks", node: Webhook, words: "events deliveries" },
   { path: "/developers/tools", name: "Tools", node: Wrench, words: "status availability" },
 ];
@@ -55,6 +58,7 @@ export const SETTINGS: Place = {
 export const ADMIN: Place[] = [
   { path: "/admin/keys", name: "Keys", node: Users, words: "issue holders customers" },
   { path: "/admin/reports", name: "Reports", node: Flag, words: "abuse suspend moderation" },
+  { path: "/admin/hosts", name: "Deny list", node: Ban, words: "hosts blocked phishing" },
   { path: "/admin/incidents", name: "Incidents", node: Siren, words: "status outage" },
   { path: "/developers/tools", name: "Tools", node: Wrench, words: "status availability" },
 ];

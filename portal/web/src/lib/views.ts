@@ -23,6 +23,7 @@ const OF_KEY: readonly Entry[] = [
   ["/developers/keys", () => import("../views/Secrets.svelte")],
   ["/developers/usage", () => import("../views/Usage.svelte")],
   ["/developers/calls", () => import("../views/Calls.svelte"), true],
+  ["/developers/alerts", () => import("../views/Alerts.svelte")],
   ["/developers/webhooks", () => import("../views/Webhooks.svelte")],
   ["/developers/webhooks/*", () => import("../views/Webhook.svelte")],
   TOOLS,
@@ -33,13 +34,16 @@ const OF_ADMIN: readonly Entry[] = [
   ["/admin/keys", () => import("../views/AdminKeys.svelte")],
   ["/admin/keys/*", () => import("../views/AdminKey.svelte")],
   ["/admin/reports", () => import("../views/AdminReports.svelte")],
+  ["/admin/pages/*", () => import("../views/AdminPage.svelte")],
+  ["/admin/accounts/*", () => import("../views/AdminAccount.svelte")],
+  ["/admin/hosts", () => import("../views/AdminHosts.svelte")],
   ["/admin/incidents", () => import("../views/AdminIncidents.svelte")],
   TOOLS,
 ];
 
 export function viewOf(path: string, role: Role): View | null {
   for (const [pattern, load, isWide = false] of role === "key" ? OF_KEY : OF_ADMIN) {
-    const match = new RegExp(`^${pattern.replaceAll("*", "([\\w-]+)")}$`).exec(path);
+    const match = new RegExp(`^${pattern.replaceAll("*", "([\\w.-]+)")}$`).exec(path);
     if (match) return { load: load as () => Loaded, ids: match.slice(1), isWide };
   }
   return null;

@@ -1,0 +1,16 @@
+// A window of the web app, in which somebody is signed in.
+
+/** Opens the app in a window of its own and signs in, so that the browser stays signed in. */
+export async function openWeb(browser, web, secret, address = "/", options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, acceptDownloads: true, ...options });
+  const page = await context.newPage();
+  const [complaints, requests] = [[], []];
+  page.on("console", (message) => complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("request", (request) => requests.push(request.url().replace(/^blob:/, "")));
+  await page.goto(`${web.origin}/console${address}`);
+  await page.getByLabel("API key").fill(secret);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.locator("main h1").waitFor();
+  return { context, page, complaints, requests, origin: web.origin, close: () => context.close() };
+}

@@ -1,0 +1,177 @@
+// What holders and operators see to in the web app: keys, sessions, limits, moderation, incidents.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { startChromium } from "./parts/chromium.mjs";
+import { assertQuiet, callApi } from "./parts/console.mjs";
+import { ADMIN_SECRET, startEdge } from "./parts/edge.mjs";
+import { startWeb } from "./parts/web.mjs";
+import { openWeb } from "./parts/web_window.mjs";
+
+let edge;
+let web;
+let browser;
+
+before(async () => {
+  [edge, browser] = await Promise.all([startEdge(), startChromium()]);
+  web = await startWeb(edge);
+});
+after(async () => {
+  await Promise.all([browser?.close(), web?.end()]);
+  await edge?.end();
+});
+
+/** Sends a request as the operator. */
+async function administer(method, path, body) {
+  const headers = { authorization: `Bearer ${ADMIN_SECRET}`, "content-type": "application/json" };
+  const response = await fetch(web.origin + path, { method, headers, body: body && JSON.stringify(body) });
+  assert.ok(response.ok, `${method} ${path}: ${response.status}`);
+  return response.status === 204 ? null : response.json();
+}
+
+test("holder sees the browsers that are signed in and signs one out", async () => {
+  const key = await web.issueKey({ biolink_plan: "business" });
+  const [own, other] = [await openWeb(browser, web, key, "/settings"), await openWeb(browser, web, key, "/settings")];
+  const rows = own.page.getByRole("region", { name: "Signed-in browsers" }).getByRole("listitem");
+  await own.page.reload();
+  await own.page.getByText("This browser", { exact: true }).waitFor();
+  assert.equal(await rows.count(), 2);
+  await own.page.getByRole("button", { name: /^Sign out (?!everywhere)/ }).click();
+  await own.page.waitForFunction(() => document.querySelectorAll("section[aria-labelledby=browsers] li").length === 1);
+  await other.page.reload();
+  await other.page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await own.page.getByRole("button", { name: "Sign out everywhere" }).click();
+  await own.page.getByRole("dialog").getByRole("button", { name: "Sign out everywhere" }).click();
+  await own.page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await other.close();
+  await assertQuiet(own, true);
+});
+
+test("operator issues a key with limits of its own, changes and replaces it", async () => {
+  const window = await openWeb(browser, web, ADMIN_SECRET, "/admin/keys");
+  const { page } = window;
+  await page.getByRole("button", { name: "Issue a key" }).first().click();
+  await page.getByLabel("Name", { exact: true }).fill("Grace Hopper");
+  await page.getByLabel("E-mail", { exact: true }).fill("grace@example.com");
+  await page.getByText("Limits of its own").click();
+  await page.getByLabel("Calls a minute").fill("50");
+  await page.getByLabel("Units a month").fill("9000");
+  await page.evaluate(() => {
+    const { fetch } = globalThis;
+    globalThis.sent = [];
+    globalThis.fetch = async (request, options) => {
+      if (request instanceof Request) globalThis.sent.push(await request.clone().text());
+      return fetch(request, options);
+    };
+  });
+  await page.getByRole("button", { name: "Issue", exact: true }).click();
+  const key = await page.locator("code.secret").innerText();
+  const bodies = (await page.evaluate(() => globalThis.sent)).join("\n");
+  assert.match(bodies, /Grace Hopper/);
+  assert.ok(!bodies.includes(ADMIN_SECRET), "the secret is in a header alone");
+  await page.getByRole("button", { name: "I have kept it" }).click();
+  await page.getByLabel("Order").selectOption({ label: "Name, Z to A" });
+  await page.getByLabel("State").selectOption({ label: "Active" });
+  await page.getByRole("link", { name: /^Grace Hopper/ }).click();
+  await page.getByRole("heading", { name: "Grace Hopper", level: 1 }).waitFor();
+  const read = () => callApi(web, key, "GET", "/v1/keys/me");
+  const { limits } = await read();
+  assert.deepEqual([limits.minute, limits.units], [50, { minute: null, day: null, month: 9000 }]);
+
+  const units = page.getByLabel("Units a month");
+  assert.equal(await units.inputValue(), "9000");
+  await units.fill("");
+  await page.getByLabel("Units a day").fill("700");
+  await page.getByRole("button", { name: "Change limits" }).click();
+  await page.getByText("The limits are changed.").waitFor();
+  const changed = (await read()).limits;
+  assert.deepEqual([changed.minute, changed.units], [50, { minute: null, day: 700, month: null }]);
+  await page.getByLabel("When its usage cannot be counted").selectOption("refuse");
+  await page.getByText("That is changed.").waitFor();
+  assert.equal((await read()).when_meter_unreachable, "refuse");
+
+  await page.getByRole("button", { name: "New key" }).click();
+  await page.getByLabel("The old one works").selectOption({ label: "Not at all" });
+  await page.getByRole("button", { name: "Make a new one" }).click();
+  const next = await page.locator("code.secret").innerText();
+  await page.getByRole("button", { name: "I have kept it" }).click();
+  const status = async (secret) => (await fetch(`${web.origin}/v1/keys/me`, { headers: { "x-api-key": secret } })).status;
+  assert.deepEqual([await status(key), await status(next)], [401, 200]);
+  await assertQuiet(window);
+});
+
+test("operator suspends a reported page and its account with a reason, and restores them", async () => {
+  const key = await web.issueKey({ biolink_plan: "business", name: "Mallory" });
+  const made = await callApi(web, key, "POST", "/pages", { title: "Free money", slug: "free.money", status: "published" });
+  const body = new URLSearchParams({ reason: "phishing", details: "It asks for my PIN." });
+  const reported = await fetch(`${made.urls.public}/report`, { method: "POST", body, headers: { origin: new URL(made.urls.public).origin } });
+  assert.ok(reported.ok, `${reported.status}`);
+  const window = await openWeb(browser, web, ADMIN_SECRET, "/admin/reports");
+  const { page } = window;
+  await page.getByText("It asks for my PIN.").waitFor();
+  await page.getByLabel("Page", { exact: true }).fill("free.money");
+  await page.getByRole("button", { name: "Open" }).click();
+  await page.getByRole("heading", { name: "Free money", level: 1 }).waitFor();
+  const visit = async () => (await fetch(made.urls.public)).status;
+  const path = `/admin/pages/${made.id}`;
+  await page.getByLabel("Why").fill("phishing, reported twice");
+  await page.getByRole("button", { name: "Suspend this page" }).click();
+  await page.getByText("phishing, reported twice").waitFor();
+  assert.equal((await administer("GET", path)).suspension.reason, "phishing, reported twice");
+  assert.notEqual(await visit(), 200);
+  await page.getByRole("button", { name: "Restore this page" }).click();
+  await page.getByLabel("Why").waitFor();
+  assert.equal((await administer("GET", path)).suspension, null);
+
+  await page.getByRole("link", { name: "All of its pages" }).click();
+  await page.getByRole("link", { name: /^Free money/ }).waitFor();
+  await page.getByRole("button", { name: "Suspend this account" }).click();
+  await page.getByRole("button", { name: "Restore this account" }).waitFor();
+  assert.equal((await administer("GET", path)).suspended, true);
+  await page.getByRole("button", { name: "Restore this account" }).click();
+  await page.getByRole("button", { name: "Suspend this account" }).waitFor();
+  assert.equal((await administer("GET", path)).suspended, false);
+
+  await page.goto(`${web.origin}/console/admin/hosts`);
+  await page.getByLabel("API key").fill(ADMIN_SECRET);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByLabel("Hosts").fill("phishing.example.net");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("The list has 1 host.").waitFor();
+  assert.deepEqual((await administer("GET", "/admin/denied-hosts")).hosts, ["phishing.example.net"]);
+  await administer("PUT", "/admin/denied-hosts", { hosts: [] });
+  await assertQuiet(window);
+});
+
+test("operator publishes an incident in any state and resolves it", async () => {
+  const window = await openWeb(browser, web, ADMIN_SECRET, "/admin/incidents");
+  const { page } = window;
+  await page.getByRole("button", { name: "New incident" }).click();
+  await page.getByLabel("Title").fill("QR codes are slow");
+  await page.getByLabel("State").selectOption("identified");
+  await page.getByLabel("What people should know").fill("A disk is full.");
+  await page.getByRole("button", { name: "Publish" }).click();
+  const incident = page.getByRole("article", { name: "QR codes are slow" });
+  await incident.waitFor();
+  const [stored] = (await administer("GET", "/v1/status/incidents")).incidents;
+  assert.deepEqual([stored.state, stored.updates[0].message], ["identified", "A disk is full."]);
+  await incident.getByRole("button", { name: "Update" }).click();
+  await page.getByLabel("What people should know").fill("It has space again.");
+  await page.getByRole("button", { name: "Publish" }).click();
+  await incident.getByText("It has space again.").waitFor();
+  assert.equal((await administer("GET", "/v1/status/incidents")).incidents[0].state, "resolved");
+  // Without a proxy the status cannot be read.
+  await assertQuiet(window, true);
+});
+
+test("holder reads alerts, calls by reason and what each secret used", async () => {
+  const key = await web.issueKey({ biolink_plan: "business", limits: { day: 2 } });
+  const named = await callApi(web, key, "POST", "/v1/keys/me/secrets", { name: "Website", scopes: { tools: ["qr"], keys: true } });
+  for (const secret of [key, named.key, key, key]) await fetch(`${web.origin}/v1/qr/generate`, { method: "POST", headers: { "x-api-key": secret, "content-type": "application/json" }, body: "{}" });
+  const window = await openWeb(browser, web, key, "/developers/alerts");
+  const { page } = window;
+  await page.getByText(/% of the day’s calls were used|the day’s calls were used up/).first().waitFor();
+  await page.goto(`${web.origin}/console/developers/keys`);
+  await page.getByText("2 calls a day").waitFor();
+  await page.getByText(named.id).waitFor();
+  await assertQuiet(window, true);
+});
