@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the worker: index.js, index_bg.wasm and its static assets (site) in edge-worker/build. wrangler calls this too
-# (wrangler.toml, [build]).
+# Builds the worker: index.js, index_bg.wasm and its static assets (site), among them the web app of the console, in
+# edge-worker/build. wrangler calls this too (wrangler.toml, [build]).
 #   scripts/build-edge.sh tests/bench/floor    builds the worker of another folder
 #   LOCAL=1 scripts/build-edge.sh              for a local run: soon built, large, and in target/local/worker
 #   PROGRAMS=FOLDER scripts/build-edge.sh      takes the programs that write bindings and assets from there
@@ -75,6 +75,8 @@ write_assets() {
   export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$ROOT" log -1 --format=%ct 2>/dev/null)}
   rm -rf "$OUT/site.new"
   "$PROGRAMS/portal" assets "$OUT/site.new"
+  mkdir "$OUT/site.new/console"
+  (cd "$ROOT/portal/web/dist" && cp -R -- * "$OUT/site.new/console")
   if diff -r "$OUT/site.new" "$OUT/site" >/dev/null 2>&1; then
     rm -r "$OUT/site.new"
   else
@@ -100,5 +102,8 @@ else
   step "packaging $CRATE: wasm-bindgen, wasm-opt, esbuild" package
   fingerprint >"$OUT/fingerprint"
 fi
-if [[ $CRATE == edge-worker ]]; then step "writing the static assets" write_assets; fi
+if [[ $CRATE == edge-worker ]]; then
+  PROGRAMS=$PROGRAMS "$here/build-web.sh"
+  step "writing the static assets" write_assets
+fi
 if [[ $OUT == "$ROOT/edge-worker/build" ]]; then "$here/wasm-size.sh"; fi

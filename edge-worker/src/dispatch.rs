@@ -42,9 +42,9 @@ use biolink::page::Slug;
 use biolink::pages_api::page_not_found;
 use biolink::route::{Route as BiolinkRoute, VisitEndpoint, address_on_own_host};
 use portal::endpoint::Endpoint;
-use portal::route::{ConsoleCall, PortalRoute, Route, answered_as, corrected};
+use portal::route::{PortalRoute, Route, answered_as, corrected};
 use portal::session_access::{SessionAccess, sign_in_required};
-use portal::{console, site};
+use portal::site;
 use shared::key::VerifiedKey;
 use shared::problem::{Problem, codes};
 use shared::request::Head;
@@ -194,7 +194,7 @@ async fn respond(
 ) -> Result<ClientResponse, Problem> {
     let response = match route {
         Route::CallTool(call) => return boxed(call_tool::handle(context, &call, access)).await,
-        Route::Console(call) => return boxed(show(context, call, query, access)).await,
+        Route::Console(file) => return boxed(assets::console(context, file)).await,
         Route::Biolink(route) => return boxed(respond_biolink(context, route, query, access)).await,
         Route::Keys(route) => boxed(respond_keys(context, route, query, access)).await,
         Route::Asset(asset) => {
@@ -244,21 +244,6 @@ async fn respond_biolink(
         BiolinkRoute::Webhooks(call) => boxed(webhooks::handle(context, &call, query, access)).await,
     };
     response.map(|response| ClientResponse::Own(response.into_bytes()))
-}
-
-/// Handles a view of the console: the read behind it, whose response it shows. Bytes that no view is made of never get out
-/// below `/console`.
-async fn show(
-    context: &RequestContext<'_>,
-    call: ConsoleCall<'_>,
-    query: Option<&str>,
-    access: &mut AccessRecord,
-) -> Result<ClientResponse, Problem> {
-    match boxed(respond(context, call.read.into(), query, access)).await? {
-        ClientResponse::Own(response) => console::respond(&call, query, response).map(ClientResponse::Own),
-        // A stream could be a file of a customer, which would run as a page of this origin.
-        ClientResponse::Streamed { .. } => Err(console::no_view(&call, "a stream")),
-    }
 }
 
 /// Logs the refusal of a request that has no route, for the holder of the key that it has.

@@ -3,7 +3,7 @@
 use biolink::codes;
 use biolink::page::problem_notice;
 use portal::endpoint::is_shown_as_page;
-use portal::route::ConsoleCall;
+use portal::route::ConsoleFile;
 use shared::headers::{self, Header};
 use shared::method::Method;
 use shared::problem::{Code, Problem};
@@ -134,7 +134,7 @@ fn render_streamed(
 fn add_common(lines: &mut HeaderLines, request: &ClientRequest, has_hsts: bool) {
     let address = Address::parse(&request.url);
     // The console answers to a cookie. With these headers any page could read what it shows.
-    if !address.is_some_and(|address| ConsoleCall::is_console(address.target)) {
+    if !address.is_some_and(|address| ConsoleFile::is_console(address.target)) {
         headers::CORS.iter().for_each(|(name, value)| lines.add(name, value));
     }
     if !has_hsts && address.is_some_and(|address| address.is_secure()) {

@@ -36,8 +36,6 @@ pub enum Asset {
     McpTools,
     /// The request to the API that each of those tools makes.
     McpRequests,
-    /// `GET /console`
-    Console,
     /// A script of a page.
     Script(Script),
     /// `GET /assets/search.json`: the index of the reference's search.
@@ -61,7 +59,6 @@ impl Asset {
             Self::ApiCatalog,
             Self::McpTools,
             Self::McpRequests,
-            Self::Console,
             Self::SearchIndex,
             Self::ChangelogFeed,
             Self::OpenApi,
@@ -81,7 +78,6 @@ impl Asset {
             Self::Problem(code) => return Some(format!("/problems/{}", code.as_str())),
             Self::LlmsTxt => "/llms.txt",
             Self::ApiCatalog => "/.well-known/api-catalog",
-            Self::Console => "/console",
             Self::SearchIndex => "/assets/search.json",
             Self::Script(script) => script.path(),
             Self::OpenApi => "/openapi.json",
@@ -117,7 +113,6 @@ impl Asset {
             Self::ApiCatalog => "api-catalog.json".into(),
             Self::McpTools => "mcp-tools.tsv".into(),
             Self::McpRequests => "mcp-requests.json".into(),
-            Self::Console => "console.html".into(),
             Self::SearchIndex => "assets/search.json".into(),
             Self::Script(script) => script.path().trim_start_matches('/').into(),
             Self::OpenApi => "openapi.json".into(),

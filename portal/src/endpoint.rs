@@ -7,7 +7,7 @@ use shared::route::{CallMethod, KeysEndpoint, ServiceRoute, ToolsEndpoint};
 use shared::tool::Tool;
 
 use crate::asset::Asset;
-use crate::route::{ConsoleView, PortalRoute, Route, SiteRoute, StatusEndpoint};
+use crate::route::{ConsoleFile, PortalRoute, Route, SiteRoute, StatusEndpoint};
 use crate::session::SessionCall;
 
 /// One method on one path template.
@@ -26,7 +26,8 @@ pub enum Endpoint {
     Pages(PagesEndpoint),
     Webhooks(WebhooksEndpoint),
     Admin(AdminEndpoint),
-    Console(ConsoleView),
+    Console,
+    ConsolePart,
     Session(SessionCall),
     PushProducts,
     Image,
@@ -47,7 +48,8 @@ impl Endpoint {
             Route::Asset(asset) => Self::Asset(*asset),
             Route::Site(route) => Self::Site(*route),
             Route::Portal(route) => Self::Portal(*route),
-            Route::Console(call) => Self::Console(call.view),
+            Route::Console(ConsoleFile::Page) => Self::Console,
+            Route::Console(ConsoleFile::Part { .. }) => Self::ConsolePart,
             Route::Session(call, _) => Self::Session(*call),
             Route::Biolink(biolink_route::Route::Pages(call)) => Self::Pages(call.endpoint),
             Route::Biolink(biolink_route::Route::Webhooks(call)) => Self::Webhooks(call.endpoint),
@@ -68,7 +70,6 @@ impl Endpoint {
         let pages = PagesEndpoint::ALL.into_iter().map(Self::Pages);
         let webhooks = WebhooksEndpoint::ALL.into_iter().map(Self::Webhooks);
         let admin = AdminEndpoint::ALL.into_iter().map(Self::Admin);
-        let console = ConsoleView::ALL.into_iter().map(Self::Console);
         let sessions = SessionCall::ALL.into_iter().map(Self::Session);
         let assets = Asset::all().filter(|asset| asset.path().is_some()).filter_map(|asset| match asset {
             Asset::Problem(_) => None,
@@ -81,10 +82,10 @@ impl Endpoint {
         let own = PortalRoute::ALL.into_iter().map(Self::Portal);
         let site = SiteRoute::ALL.into_iter().map(Self::Site);
         let visits = VisitEndpoint::ALL.into_iter().map(Self::Visit);
-        let others = [Self::ProblemPage, Self::PushProducts, Self::Image];
+        let others = [Self::ProblemPage, Self::PushProducts, Self::Image, Self::Console, Self::ConsolePart];
         let gateway = calls.chain(keys).chain(service).chain(tools).chain(status);
         let api = gateway.chain(own).chain(others).chain(pages).chain(webhooks).chain(admin);
-        api.chain(assets).chain(console).chain(sessions).chain(site).chain(visits)
+        api.chain(assets).chain(sessions).chain(site).chain(visits)
     }
 
     /// Returns the method.
@@ -103,7 +104,9 @@ impl Endpoint {
             Self::Session(call) => call.method(),
             Self::Visit(endpoint) => endpoint.method(),
             Self::PushProducts => Method::Post,
-            Self::Asset(_) | Self::ProblemPage | Self::Console(_) | Self::Image => Method::Get,
+            Self::Asset(_) | Self::ProblemPage | Self::Console | Self::ConsolePart | Self::Image => {
+                Method::Get
+            }
             Self::Preflight => Method::Options,
         }
     }
@@ -112,7 +115,8 @@ impl Endpoint {
     pub fn path(self) -> String {
         let path = match self {
             Self::CallTool(tool, _) => return format!("/v1/{tool}/{{action}}"),
-            Self::Console(view) => return format!("/console{}", view.api_path()),
+            Self::Console => "/console",
+            Self::ConsolePart => "/console/assets/{file}",
             Self::Keys(endpoint) => endpoint.path(),
             Self::Service(route) => route.path(),
             Self::StatusHistory(endpoint) => endpoint.path(),
@@ -176,6 +180,7 @@ pub(crate) mod tests {
             .replace("{event_id}", &EventId::numbered(7, [1; 8]).to_string())
             .replace("{via}", "flyer")
             .replace("{type}", "click")
+            .replace("{file}", "index-1a2b.js")
             .replace("{token}", "AAAAAAAAAAAAAAAAAAAAAA")
             .replace("{source_id}", &SourceId::new([1; 12]).to_string())
             .replace("{image_id}", &ImageId::new([1; 12]).to_string())

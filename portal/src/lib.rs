@@ -1,4 +1,4 @@
-//! What people and agents read: the OpenAPI documents, the reference and its guides, the views of the
+//! What people and agents read: the OpenAPI documents, the reference and its guides, the files of the
 //! console, the tools of the Model Context Protocol, and the table of every route of the service.
 //!
 //! **Invariants.** Those of `shared`: nothing in here does I/O or keeps a global. Most of it runs when the

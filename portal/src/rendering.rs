@@ -6,8 +6,8 @@ use shared::time::UnixMillis;
 use crate::asset::Asset;
 use crate::docs::{self, Host};
 use crate::feed::MEDIA_TYPE;
+use crate::mcp;
 use crate::openapi::{self, SERVER};
-use crate::{console, mcp};
 
 /// `Vary` of a page that is served as HTML or Markdown.
 const VARY: &str = "accept-encoding, accept";
@@ -37,7 +37,6 @@ pub fn render(asset: Asset, built: UnixMillis) -> String {
         Asset::SearchIndex => return docs::search_index(Host::Edge),
         Asset::McpTools => return mcp::tools(),
         Asset::McpRequests => return mcp::requests(),
-        Asset::Console => console::page(),
         Asset::Script(script) => docs::script(script),
         Asset::OpenApi => openapi::response(&openapi::text(), SERVER),
         Asset::PagesOpenApi => openapi::response(&openapi::biolink::text(), SERVER),
@@ -61,7 +60,6 @@ pub fn respond(asset: Asset, file: &str, server: &str) -> Response {
         Asset::ApiCatalog => {
             Response::public(docs::CATALOG_TYPE, text).with_headers([("link", docs::CATALOG_LINK)])
         }
-        Asset::Console => docs::respond(text).with_headers([("x-robots-tag", "noindex")]),
         Asset::Script(_) => Response::public("text/javascript; charset=utf-8", text),
         Asset::SearchIndex | Asset::OpenApi | Asset::PagesOpenApi | Asset::McpTools | Asset::McpRequests => {
             Response::public("application/json", text)
@@ -92,7 +90,6 @@ mod tests {
                 linked(docs::reference(DocsPage::Pages, Host::Edge, URL)).with_headers([("vary", VARY)]),
             ),
             (Asset::Problem(codes::KEY_MISSING), docs::problem_page(codes::KEY_MISSING, Host::Edge)),
-            (Asset::Console, console::page()),
             (Asset::Script(Script::Docs), docs::script(Script::Docs)),
             (Asset::OpenApi, openapi::response(&openapi::text(), URL)),
             (Asset::PagesOpenApi, openapi::response(&openapi::biolink::text(), URL)),

@@ -62,8 +62,8 @@ impl Endpoint {
             Self::Pages(endpoint) => Requirement::Scope(of_pages(endpoint)),
             Self::Webhooks(endpoint) => Requirement::Scope(of_webhooks(endpoint)),
             Self::PushProducts => Requirement::Signature,
-            // A view of the console needs what the read needs that it shows.
-            Self::Console(_)
+            Self::Console
+            | Self::ConsolePart
             | Self::Service(ServiceRoute::Health | ServiceRoute::Status)
             | Self::Asset(_)
             | Self::ProblemPage

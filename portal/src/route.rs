@@ -20,8 +20,7 @@ use crate::docs_page::DocsPage;
 use crate::script::Script;
 use crate::session::{SessionCall, SessionPath};
 
-use console::biolink_path;
-pub use console::{ConsoleCall, ConsoleRead, ConsoleView};
+pub use console::ConsoleFile;
 pub use corrected::{answered_as, corrected};
 pub use site::{PortalRoute, SiteRoute};
 pub use status::{STATUS_FEED_PATH, StatusEndpoint, StatusRoute};
@@ -43,8 +42,8 @@ pub enum Route<'a> {
     Tools(ToolsRoute),
     /// A file of the host itself.
     Site(SiteRoute),
-    /// A view of the console.
-    Console(ConsoleCall<'a>),
+    /// A file of the console.
+    Console(ConsoleFile<'a>),
     /// A request for the sessions of the console, and the session that it names.
     Session(SessionCall, Option<SessionId>),
     /// A request for a page that is made for each request, or a service of the portal.
@@ -79,45 +78,29 @@ impl<'a> Route<'a> {
     /// As [`gateway::Route::parse`], and `route-unknown` for a path that no part of the service knows. An
     /// `OPTIONS` is never refused.
     pub fn parse(method: &str, path: &'a str) -> Result<Self, Problem> {
-        // Before the API: below `/console` its paths stand for views, which a browser calls with a
-        // cookie.
-        let below = ConsoleCall::api_path(path);
+        let below = console::below(path);
         if let Some(path) = below.and_then(SessionPath::parse) {
             let session = |method| path.call(method).map(|call| Self::Session(call, path.id));
             return on_path(method.parse().ok(), path.methods(), Self::Preflight, session);
         }
         match below {
             Some(_) if path == PortalRoute::Preview.path() => Self::parse_api(method, path),
-            Some(api_path) => Self::parse_view(method.parse::<Method>().ok(), api_path),
+            Some(below) => Self::parse_file(method.parse().ok(), below),
+            None if path == "/console" => Self::parse_file(method.parse().ok(), ""),
             None => Self::parse_api(method, path),
         }
     }
 
-    fn parse_view(method: Option<Method>, api_path: &'a str) -> Result<Self, Problem> {
-        let call = Self::parse_read(api_path);
-        if method == Some(Method::Options) && call.is_err() {
+    fn parse_file(method: Option<Method>, below: &'a str) -> Result<Self, Problem> {
+        let file = ConsoleFile::parse(below);
+        if method == Some(Method::Options) && file.is_err() {
             return Ok(Self::Preflight(Methods::NONE));
         }
-        let call = call?;
+        let file = file?;
         let methods = Methods::of([Method::Get]).with_head();
         on_path(method, methods, Self::Preflight, |method| {
-            (method == Method::Get).then_some(Self::Console(call))
+            (method == Method::Get).then_some(Self::Console(file))
         })
-    }
-
-    /// Parses the path of the API behind a view of the console.
-    ///
-    /// # Errors
-    /// Returns `path-malformed`, or `route-unknown` for a path that has no view.
-    fn parse_read(api_path: &'a str) -> Result<ConsoleCall<'a>, Problem> {
-        let call = match Self::parse_api("GET", api_path) {
-            Ok(route) => view_of(route, api_path),
-            // A malformed id says what is wrong with it, where no view would only say that there is
-            // none.
-            Err(problem) if problem.code() == codes::PATH_MALFORMED => return Err(problem),
-            Err(_) => None,
-        };
-        call.ok_or_else(|| Problem::new(codes::ROUTE_UNKNOWN, "the console has no view of this path"))
     }
 
     fn parse_api(method: &str, path: &'a str) -> Result<Self, Problem> {
@@ -170,38 +153,11 @@ impl<'a> Route<'a> {
     }
 }
 
-impl<'a> From<ConsoleRead<'a>> for Route<'a> {
-    fn from(read: ConsoleRead<'a>) -> Self {
-        match read {
-            ConsoleRead::Keys(route) => Self::Keys(route),
-            ConsoleRead::Status => Self::Service(ServiceRoute::Status),
-            ConsoleRead::Incidents => Self::StatusHistory(StatusRoute::ListIncidents),
-            ConsoleRead::Biolink(route) => Self::Biolink(route),
-        }
-    }
-}
-
-/// Returns the view of a read of the API; `None` for a route without one.
-fn view_of<'a>(route: Route<'a>, path: &'a str) -> Option<ConsoleCall<'a>> {
-    let (template, read) = match route {
-        Route::Keys(route) => (route.endpoint().path(), ConsoleRead::Keys(route)),
-        Route::Service(ServiceRoute::Status) => (ServiceRoute::Status.path(), ConsoleRead::Status),
-        Route::StatusHistory(StatusRoute::ListIncidents) => {
-            (StatusEndpoint::ListIncidents.path(), ConsoleRead::Incidents)
-        }
-        Route::Biolink(route) => (biolink_path(&route)?, ConsoleRead::Biolink(route)),
-        _ => return None,
-    };
-    let view = ConsoleView::ALL.into_iter().find(|view| view.api_path() == template)?;
-    Some(ConsoleCall { view, path, read })
-}
-
 fn asset(segments: Segments<'_>) -> Option<Asset> {
     match segments {
         [None, ..] => Some(Asset::Landing),
         [Some("openapi.json"), None, ..] => Some(Asset::OpenApi),
         [Some("biolink"), Some("openapi.json"), None, ..] => Some(Asset::PagesOpenApi),
-        [Some("console"), None, ..] => Some(Asset::Console),
         [Some("llms.txt"), None, ..] => Some(Asset::LlmsTxt),
         [Some(".well-known"), Some("api-catalog"), None, ..] => Some(Asset::ApiCatalog),
         [Some("docs"), None, ..] => Some(Asset::Docs(DocsPage::Start)),

@@ -7,13 +7,11 @@ use strum::VariantArray;
 pub enum Script {
     /// `GET /assets/docs.js`
     Docs,
-    /// `GET /assets/console.js`
-    Console,
 }
 
 impl Script {
     /// Every script once.
-    pub const ALL: [Self; 2] = *Self::VARIANTS.as_array().unwrap();
+    pub const ALL: [Self; 1] = *Self::VARIANTS.as_array().unwrap();
 
     /// Returns the script of a file name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
@@ -24,7 +22,6 @@ impl Script {
     pub const fn path(self) -> &'static str {
         match self {
             Self::Docs => "/assets/docs.js",
-            Self::Console => "/assets/console.js",
         }
     }
 }

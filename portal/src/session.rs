@@ -30,7 +30,7 @@ pub enum SessionCall {
     Begin,
     /// To sign the browser out.
     End,
-    /// The view of all sessions of the key.
+    /// All sessions of the key.
     List,
     /// To sign all browsers out.
     EndAll,

@@ -7,7 +7,6 @@ import { until } from "./parts/analytics.mjs";
 import { startChromium } from "./parts/chromium.mjs";
 import { assertQuiet, callApi } from "./parts/console.mjs";
 import { ADMIN_SECRET, startEdge } from "./parts/edge.mjs";
-import { startWeb } from "./parts/web.mjs";
 import { fillAccount } from "./parts/web_account.mjs";
 import { openWeb } from "./parts/web_window.mjs";
 
@@ -21,12 +20,11 @@ let account;
 
 before(async () => {
   [edge, browser] = await Promise.all([startEdge(), startChromium()]);
-  web = await startWeb(edge);
+  web = edge;
   account = await fillAccount(web);
 });
 after(async () => {
-  await Promise.all([browser?.close(), web?.end()]);
-  await edge?.end();
+  await Promise.all([browser?.close(), edge?.end()]);
 });
 
 const open = (...given) => openWeb(browser, web, ...given);

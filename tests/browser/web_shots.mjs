@@ -4,7 +4,6 @@ import path from "node:path";
 import { createPage } from "./parts/biolink.mjs";
 import { startChromium } from "./parts/chromium.mjs";
 import { ADMIN_SECRET, startEdge } from "./parts/edge.mjs";
-import { startWeb } from "./parts/web.mjs";
 import { fillAccount } from "./parts/web_account.mjs";
 
 const [folder = "target/web-shots", ...wanted] = process.argv.slice(2);
@@ -14,7 +13,7 @@ const ONLY = process.env.ONLY?.split(",");
 mkdirSync(folder, { recursive: true });
 
 const edge = await startEdge();
-const web = await startWeb(edge);
+const web = edge;
 const browser = await startChromium();
 const account = await fillAccount(web, createPage);
 
@@ -59,7 +58,6 @@ for (const [name, view] of Object.entries(VIEWS)) {
   }
 }
 await browser.close();
-await web.end();
 await edge.end();
 
 /** Waits until nothing is on its way, as a picture may not be of half a view. */

@@ -4,7 +4,6 @@ import { after, before, test } from "node:test";
 import { startChromium } from "./parts/chromium.mjs";
 import { assertQuiet, callApi } from "./parts/console.mjs";
 import { ADMIN_SECRET, startEdge } from "./parts/edge.mjs";
-import { startWeb } from "./parts/web.mjs";
 import { openWeb } from "./parts/web_window.mjs";
 
 let edge;
@@ -13,11 +12,10 @@ let browser;
 
 before(async () => {
   [edge, browser] = await Promise.all([startEdge(), startChromium()]);
-  web = await startWeb(edge);
+  web = edge;
 });
 after(async () => {
-  await Promise.all([browser?.close(), web?.end()]);
-  await edge?.end();
+  await Promise.all([browser?.close(), edge?.end()]);
 });
 
 /** Sends a request as the operator. */

@@ -10,12 +10,11 @@ use tests::{
 };
 
 /// Routes of bio-link pages: of visitors, owners, shops, agents and the operator.
-const BIOLINK: [(&str, &str); 8] = [
+const BIOLINK: [(&str, &str); 7] = [
     ("GET", "/ada"),
     ("GET", "/account"),
     ("GET", "/pages"),
     ("GET", "/webhooks"),
-    ("GET", "/console/pages"),
     ("GET", "/analytics"),
     ("GET", "/admin/reports"),
     ("POST", "/hooks/products/src_00000000000000000"),

@@ -1,36 +1,109 @@
-//! The console: views are reads of the API, under the same rules.
+//! The console: the files of its web app, the cookie of who stays signed in, and the preview.
+
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tests::{
     http::{Request, Response},
-    keys,
     stack::Edge,
 };
 
-use super::pages::{create, issue, request, unique};
+use super::pages::{issue, request, unique};
 
-fn view(edge: &Edge, path: &str, key: &str) -> Response {
-    Request::get(&format!("/console{path}")).key(key).send(edge.addr)
+/// What browsers are told of the app: its own files and the service itself, and no text becomes HTML but the preview's.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; \
+    connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+    require-trusted-types-for 'script'; trusted-types preview";
+
+/// Returns the folder with the app as it was built.
+fn dist() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../portal/web/dist")
 }
 
-fn administer(edge: &Edge, path: &str) -> Response {
-    let secret = format!("Bearer {}", keys::ADMIN_SECRET);
-    Request::get(&format!("/console{path}")).header("Authorization", &secret).send(edge.addr)
+fn get(edge: &Edge, path: &str) -> Response {
+    Request::get(path).send(edge.addr)
 }
 
 #[test]
-fn view_is_html_that_no_cache_keeps() {
+fn address_of_a_view_gets_the_app_under_its_policy() {
     let edge = Edge::shared();
-    let (key, _) = edge.issue("free");
-    let response = view(&edge, "/v1/keys/me", &key);
-    assert_eq!(response.status, 200, "{}", response.text());
-    assert_eq!(response.header("content-type"), Some("text/html; charset=utf-8"));
-    assert_eq!(response.header("cache-control"), Some("no-store"));
-    assert_eq!(response.header("x-robots-tag"), Some("noindex"));
-    assert!(response.text().contains("ada@example.com"), "{}", response.text());
-    assert!(!response.text().contains(&key));
-    let head = Request::new("HEAD", "/console/v1/keys/me").key(&key).send(edge.addr);
+    let built = fs::read_to_string(dist().join("index.html")).unwrap();
+    for path in [
+        "/console",
+        "/console/",
+        "/console?a=b",
+        "/console/pages/pg_08YYTcdbmMH1lMgsW",
+        "/console/admin/keys",
+    ] {
+        let response = get(&edge, path);
+        assert_eq!((response.status, response.text()), (200, built.clone()), "{path}");
+        for (name, value) in [
+            ("content-type", "text/html; charset=utf-8"),
+            ("content-security-policy", POLICY),
+            ("cache-control", "public, max-age=0, must-revalidate"),
+            ("x-content-type-options", "nosniff"),
+            ("referrer-policy", "no-referrer"),
+            ("x-robots-tag", "noindex"),
+        ] {
+            assert_eq!(response.header(name), Some(value), "{path}");
+        }
+        let etag = response.header("etag").unwrap();
+        let again = Request::get(path).header("if-none-match", etag).send(edge.addr);
+        assert_eq!((again.status, again.text().as_str()), (304, ""), "{path}");
+    }
+    let head = Request::new("HEAD", "/console/pages").send(edge.addr);
     assert_eq!((head.status, head.text().as_str()), (200, ""));
+}
+
+#[test]
+fn every_file_of_the_app_is_served_as_it_was_built() {
+    let edge = Edge::shared();
+    let types = [
+        ("css", "text/css; charset=utf-8"),
+        ("js", "text/javascript; charset=utf-8"),
+        ("svg", "image/svg+xml"),
+        ("woff2", "font/woff2"),
+    ];
+    let mut seen = Vec::new();
+    for file in fs::read_dir(dist().join("assets")).unwrap() {
+        let file = file.unwrap().path();
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let path = format!("/console/assets/{name}");
+        let response = get(&edge, &path);
+        assert_eq!(response.status, 200, "{path}");
+        assert!(response.body == fs::read(&file).unwrap(), "{path} has other bytes");
+        let end = name.rsplit_once('.').unwrap().1.to_owned();
+        let media_type = types.iter().find(|(known, _)| *known == end).unwrap().1;
+        assert_eq!(response.header("content-type"), Some(media_type), "{path}");
+        assert_eq!(response.header("cache-control"), Some("public, max-age=31536000, immutable"), "{path}");
+        assert_eq!(response.header("x-content-type-options"), Some("nosniff"), "{path}");
+        seen.push(end);
+    }
+    assert!(types.iter().all(|(end, _)| seen.iter().any(|seen| seen == end)), "{seen:?}");
+    let license = get(&edge, "/console/licenses/geist-OFL.txt");
+    assert!(license.status == 200 && license.text().contains("SIL OPEN FONT LICENSE"), "{}", license.text());
+}
+
+#[test]
+fn file_that_the_app_lacks_is_404() {
+    let edge = Edge::shared();
+    for path in [
+        "/console/assets/index-00000000.js",
+        "/console/index.html",
+        "/console/.env",
+        "/console/assets/../index.html",
+    ] {
+        let response = get(&edge, path);
+        assert_eq!((response.status, response.code().as_str()), (404, "route-unknown"), "{path}");
+        assert_eq!(response.header("content-type"), Some("application/problem+json"), "{path}");
+        assert_eq!(response.header("cache-control"), Some("no-store"), "{path}");
+    }
+    for method in ["POST", "DELETE", "PATCH"] {
+        let response = Request::new(method, "/console/pages").send(edge.addr);
+        assert_eq!(response.code(), "method-not-allowed", "{method}");
+        assert_eq!(response.header("allow"), Some("GET, HEAD, OPTIONS"));
+    }
 }
 
 #[test]
@@ -43,7 +116,9 @@ fn console_is_for_pages_of_the_same_origin_only() {
         let names = ["access-control-allow-origin", "access-control-expose-headers", "timing-allow-origin"];
         names.map(|name| response.header(name).is_some())
     };
-    for path in ["/console", "/console/v1/keys/me", "/console/v1/keys", "/console/nothing"] {
+    for path in
+        ["/console", "/console/pages", "/console/session", "/console/sessions", "/console/nothing.html"]
+    {
         assert_eq!(is_shared("GET", path), [false; 3], "{path}");
         assert_eq!(is_shared("OPTIONS", path), [false; 3], "{path}");
     }
@@ -64,11 +139,10 @@ fn kept_key_signs_in_scripts_of_this_origin_only() {
         let request = Request::new(method, path).header("cookie", pair).header("sec-fetch-site", site);
         request.header("sec-fetch-dest", target).send(edge.addr).status
     };
-    assert_eq!(status("GET", "/console/v1/keys/me", "same-origin", "empty"), 200);
     assert_eq!(status("GET", "/v1/keys/me", "same-origin", "empty"), 200);
     assert_eq!(status("POST", "/v1/keys/me/rotate", "same-site", "empty"), 401);
     assert_eq!(status("DELETE", "/v1/keys/me", "cross-site", "empty"), 401);
-    assert_eq!(status("GET", "/console/v1/keys/me", "same-origin", "document"), 401);
+    assert_eq!(status("GET", "/v1/keys/me", "same-origin", "document"), 401);
     assert_eq!(status("GET", "/v1/qr/generate", "same-origin", "empty"), 401, "tools take a key only");
     assert_eq!(status("GET", "/v1/keys", "same-origin", "empty"), 401);
     let another = edge.issue("pro").0;
@@ -88,71 +162,6 @@ fn session_begins_with_a_key_and_ends() {
     let ended = Request::new("DELETE", "/console/session").send(edge.addr);
     assert_eq!(ended.status, 204);
     assert!(ended.header("set-cookie").unwrap().starts_with("utg_console=; Path=/; Max-Age=0;"));
-}
-
-#[test]
-fn view_needs_what_its_read_needs() {
-    let edge = Edge::shared();
-    let (key, _) = issue(&edge, None);
-    let codes = [
-        (Request::get("/console/v1/keys/me").send(edge.addr), 401, "key-missing"),
-        (view(&edge, "/v1/keys", &key), 401, "admin-required"),
-        (view(&edge, "/admin/reports", &key), 401, "admin-required"),
-        (view(&edge, "/pages", &edge.issue("free").0), 403, "plan-required"),
-        (view(&edge, "/pages/pg_08YYTcdbmMH1lMgsW", &key), 404, "page-unknown"),
-        (view(&edge, "/pages?color=red", &key), 422, "fields-invalid"),
-        // A table has texts of visitors as they are.
-        (view(&edge, "/analytics?format=csv&group_by=page", &key), 404, "route-unknown"),
-        (view(&edge, "/v1/usage?format=csv", &key), 404, "route-unknown"),
-        (view(&edge, "/v1/usage/calls?format=csv", &key), 404, "route-unknown"),
-    ];
-    for (response, status, code) in codes {
-        assert_eq!((response.status, response.code().as_str()), (status, code));
-        assert_eq!(response.header("content-type"), Some("application/problem+json"), "{code}");
-        assert_eq!(response.header("cache-control"), Some("no-store"), "{code}");
-    }
-    let wrong = Request::get("/console/v1/keys").header("Authorization", "Bearer wrong").send(edge.addr);
-    assert_eq!(wrong.code(), "admin-secret-invalid");
-}
-
-#[test]
-fn view_of_another_account_is_not_found() {
-    let edge = Edge::shared();
-    let ((owner, _), (other, _)) = (issue(&edge, None), issue(&edge, None));
-    let page = create(&edge, &owner, &json!({ "title": "Ada", "slug": unique("ada") })).json();
-    let path = format!("/pages/{}", page["id"].as_str().unwrap());
-    assert_eq!(view(&edge, &path, &owner).status, 200);
-    assert_eq!(view(&edge, &path, &other).code(), "page-unknown");
-}
-
-#[test]
-fn only_reads_with_a_view_are_served() {
-    let edge = Edge::shared();
-    let (key, _) = issue(&edge, None);
-    for path in ["/v1/qr/generate", "/account/export", "/docs", "/v1/keys/issue", "/events", "/ada"] {
-        assert_eq!(view(&edge, path, &key).code(), "route-unknown", "{path}");
-    }
-    for method in ["POST", "DELETE", "PATCH"] {
-        let response = Request::new(method, "/console/v1/keys/me").key(&key).send(edge.addr);
-        assert_eq!(response.code(), "method-not-allowed", "{method}");
-        assert_eq!(response.header("allow"), Some("GET, HEAD, OPTIONS"));
-    }
-    assert_eq!(view(&edge, "/v1/keys/me", &key).status, 200, "the key was not revoked");
-}
-
-/// A view of the pages API is a call like the read behind it, and one of the key's usage is not.
-#[test]
-fn view_counts_as_its_read() {
-    let edge = Edge::shared();
-    let (key, _) = issue(&edge, None);
-    let remaining = || {
-        let response = Request::get("/account").key(&key).send(edge.addr);
-        response.json()["calls"]["remaining"].as_u64().unwrap()
-    };
-    let before = remaining();
-    assert_eq!(view(&edge, "/v1/keys/me", &key).status, 200);
-    assert_eq!(view(&edge, "/pages", &key).status, 200);
-    assert_eq!(before - remaining(), 1, "the view of the pages");
 }
 
 #[test]
@@ -177,37 +186,6 @@ fn preview_is_free_and_stores_nothing() {
     assert_eq!(preview(&edge.issue("free").0, &page).code(), "plan-required");
     let without_key = request("POST", "/console/preview", &page).send(edge.addr);
     assert_eq!(without_key.code(), "key-missing");
-    let get = view(&edge, "/preview", &key);
+    let get = get(&edge, "/console/preview");
     assert_eq!((get.code().as_str(), get.header("allow")), ("method-not-allowed", Some("POST, OPTIONS")));
-}
-
-#[test]
-fn text_of_a_user_is_shown_as_text() {
-    let edge = Edge::shared();
-    let (key, account) = issue(&edge, None);
-    let title = "<img src=x onerror=alert(1)>";
-    let page =
-        create(&edge, &key, &json!({ "title": title, "slug": unique("ada"), "status": "published" })).json();
-    let id = page["id"].as_str().unwrap();
-    let views = [
-        view(&edge, "/pages", &key),
-        view(&edge, &format!("/pages/{id}"), &key),
-        administer(&edge, &format!("/admin/pages/{id}")),
-        administer(&edge, &format!("/admin/accounts/{account}")),
-    ];
-    for response in views {
-        let html = response.text();
-        assert!(response.status == 200 && html.contains("&lt;img") && !html.contains("<img"), "{html}");
-    }
-}
-
-#[test]
-fn page_of_the_console_needs_no_key() {
-    let edge = Edge::shared();
-    let page = Request::get("/console").send(edge.addr);
-    assert_eq!((page.status, page.header("x-robots-tag")), (200, Some("noindex")));
-    let policy = page.header("content-security-policy").unwrap();
-    assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
-    let script = Request::get("/assets/console.js").send(edge.addr);
-    assert_eq!((script.status, script.header("content-type")), (200, Some("text/javascript; charset=utf-8")));
 }

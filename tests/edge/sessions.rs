@@ -1,6 +1,6 @@
 //! The sessions of the console: how they end, and what a copy of a cookie can do.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::{
     faults::{Fate, METER},
     http::{Request, Response},
@@ -38,19 +38,20 @@ fn read(edge: &Edge, cookie: &str) -> u16 {
     send(edge, "GET", "/v1/keys/me", cookie).status
 }
 
-/// Returns the paths at which the view of a browser ends others.
-fn listed(edge: &Edge, cookie: &str) -> Vec<String> {
-    let view = send(edge, "GET", SESSIONS, cookie);
-    assert_eq!((view.status, view.header("content-type")), (200, Some("text/html; charset=utf-8")));
-    let html = view.text();
-    let parts = html.split("data-action=\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned());
-    parts.filter(|path| path != SESSIONS).collect()
+/// Returns the sessions of a key as a browser reads them.
+fn listed(edge: &Edge, cookie: &str) -> Vec<Value> {
+    let list = send(edge, "GET", SESSIONS, cookie);
+    assert_eq!((list.status, list.header("content-type")), (200, Some("application/json")));
+    list.json()["sessions"].as_array().unwrap().clone()
+}
+
+/// Returns the path at which a session is ended.
+fn path_of(session: &Value) -> String {
+    format!("{SESSIONS}/{}", session["id"].as_str().unwrap())
 }
 
 fn assert_signed_out(edge: &Edge, cookie: &str) {
-    for path in
-        ["/v1/keys/me", "/v1/usage", "/v1/keys/me/secrets", "/account", "/console/v1/keys/me", SESSIONS]
-    {
+    for path in ["/v1/keys/me", "/v1/usage", "/v1/keys/me/secrets", "/account", SESSIONS] {
         let refused = send(edge, "GET", path, cookie);
         assert_eq!((refused.status, refused.code().as_str()), (401, "key-missing"), "{path}");
     }
@@ -63,7 +64,7 @@ fn copy_of_a_cookie_is_401_after_sign_out() {
     let (key, _) = edge.issue("free");
     let (cookie, other) = (sign_in(&edge, &key), sign_in(&edge, &key));
     assert_eq!(send(&edge, "GET", SESSION, &cookie).text(), r#"{"signed_in":true}"#);
-    assert_eq!(send(&edge, "GET", "/console/v1/keys/me", &cookie).status, 200);
+    assert_eq!(send(&edge, "GET", SESSIONS, &cookie).status, 200);
     let ended = send(&edge, "DELETE", SESSION, &cookie);
     assert_eq!(ended.status, 204);
     assert!(ended.header("set-cookie").unwrap().starts_with("utg_console=; Path=/; Max-Age=0;"));
@@ -102,17 +103,19 @@ fn listed_session_can_be_signed_out() {
     let (key, _) = edge.issue("free");
     let (own, other) = (sign_in(&edge, &key), sign_in(&edge, &key));
     let view = send(&edge, "GET", SESSIONS, &own).text();
-    assert_eq!(view.matches("Firefox on Linux").count(), 2, "{view}");
-    assert_eq!(view.matches("this browser").count(), 1, "{view}");
     assert!(!view.contains(&key) && !view.contains("Gecko"), "{view}");
-    let list = scripted("GET", SESSIONS, &own).header("accept", "application/json").send(edge.addr).json();
-    let marks: Vec<_> =
-        list["sessions"].as_array().unwrap().iter().map(|session| session["is_own"] == true).collect();
-    assert_eq!(marks, [false, true], "{list}");
-    let [path] = &listed(&edge, &own)[..] else { panic!("{view}") };
+    // The newest comes first.
+    let [second, first] = &listed(&edge, &own)[..] else { panic!("{view}") };
+    assert_eq!([&second["is_own"], &first["is_own"]], [false, true]);
+    for session in [first, second] {
+        assert_eq!(session["browser"], "Firefox on Linux");
+        let [begun, used] = ["begun_at", "used_at"].map(|member| session[member].as_str().unwrap());
+        assert!(begun.ends_with('Z') && used >= begun, "{session}");
+    }
+    let path = &path_of(second);
     assert_eq!(send(&edge, "DELETE", path, &own).status, 204);
     assert_signed_out(&edge, &other);
-    assert_eq!((read(&edge, &own), listed(&edge, &own)), (200, vec![]));
+    assert_eq!((read(&edge, &own), listed(&edge, &own).len()), (200, 1));
     let stranger = sign_in(&edge, &edge.issue("free").0);
     assert_eq!(send(&edge, "DELETE", path, &stranger).status, 204, "a name of nobody's");
     assert_eq!(send(&edge, "DELETE", "/console/sessions/ses_x", &own).code(), "route-unknown");
@@ -147,7 +150,7 @@ fn twenty_first_session_ends_the_oldest() {
     let cookies: Vec<_> = (0..21).map(|_| sign_in(&edge, &key)).collect();
     assert_signed_out(&edge, &cookies[0]);
     assert_eq!((read(&edge, &cookies[1]), read(&edge, &cookies[20])), (200, 200));
-    assert_eq!(listed(&edge, &cookies[20]).len(), 19);
+    assert_eq!(listed(&edge, &cookies[20]).len(), 20);
 }
 
 #[test]
@@ -209,7 +212,8 @@ fn secret_without_keys_signs_out_itself_alone() {
     let body = json!({ "name": "Reader", "scopes": { "biolink": "read" } });
     let made = Request::post("/v1/keys/me/secrets", &body).key(&key).send(edge.addr).json();
     let (own, narrow) = (sign_in(&edge, &key), sign_in(&edge, made["key"].as_str().unwrap()));
-    let path = listed(&edge, &own).remove(0);
+    let others = listed(&edge, &own);
+    let path = path_of(others.iter().find(|session| session["is_own"] == false).unwrap());
     for (method, path) in [("GET", SESSIONS), ("DELETE", SESSIONS), ("DELETE", &path)] {
         let refused = send(&edge, method, path, &narrow);
         assert_eq!((refused.status, refused.code().as_str()), (403, "scope-missing"), "{method} {path}");

@@ -1,6 +1,5 @@
 //! `/console/session` and `/console/sessions`: browsers that are signed in with a key.
 
-use portal::console;
 use portal::endpoint::Endpoint;
 use portal::session::{self, KeptSession, SessionCall};
 use shared::meter::{SessionId, SessionStep};
@@ -56,19 +55,12 @@ pub(crate) async fn respond(
             };
             let sessions = boxed(step_sessions(context, &key, step)).await?;
             Ok(match call {
-                SessionCall::List if wants_json(context.request) => {
-                    session::list(&sessions, own.map(|own| own.id))
-                }
-                SessionCall::List => console::sessions(&sessions, own.map(|own| own.id)),
+                SessionCall::List => session::list(&sessions, own.map(|own| own.id)),
                 SessionCall::EndAll => session::end(is_secure),
                 _ => Response::no_content(),
             })
         }
     }
-}
-
-fn wants_json(request: &ClientRequest) -> bool {
-    request.header("accept").is_some_and(|accept| accept.contains("application/json"))
 }
 
 /// Signs the browser in with the key that it sends, in place of the session that it had.

@@ -29,6 +29,9 @@ extern "C" {
     #[wasm_bindgen(js_name = readAsset)]
     pub(crate) fn read_asset(assets: &FetchBinding, name: &str) -> Promise;
 
+    #[wasm_bindgen(js_name = openAsset)]
+    pub(crate) fn open_asset(assets: &FetchBinding, name: &str) -> Promise;
+
     #[wasm_bindgen(js_name = readText)]
     pub(crate) fn read_text(store: &JsValue, name: &str, cache_s: u32) -> Promise;
 

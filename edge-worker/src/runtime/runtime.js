@@ -65,6 +65,12 @@ export async function readAsset(assets, name) {
   return response.status === 200 ? text : response.status;
 }
 
+/** Opens a static asset whose bytes need not be a text. Resolves to its response, or to the status of a failure. */
+export async function openAsset(assets, name) {
+  const response = await assets.fetch(ASSETS_URL + name);
+  return response.status === 200 ? response : response.status;
+}
+
 /** Reads a text from a KV namespace: `null` if there is none. */
 export async function readText(store, name, cacheTtl) {
   return store.get(name, { type: "text", cacheTtl });

@@ -161,11 +161,6 @@ fn content_security_policy(html: &str) -> String {
     let digest = STANDARD.encode(sha256(&[style.unwrap_or_default().as_bytes()]));
     let has = |script: &Script| head.contains(&format!("<script src=\"{}\"", script.path()));
     let scripts = match Script::ALL.into_iter().find(has) {
-        // The script of the console makes elements of our own HTML in one place (fragment.js). No other text
-        // becomes HTML, in the browsers that have Trusted Types.
-        Some(Script::Console) => {
-            "script-src 'self'; require-trusted-types-for 'script'; trusted-types console; "
-        }
         Some(Script::Docs) => "script-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'; ",
         None => "",
     };

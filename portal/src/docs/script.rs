@@ -5,19 +5,11 @@ use shared::response::Response;
 use crate::script::Script;
 
 const DOCS: &str = include_str!("../../assets/docs.js");
-/// What the console's own part uses comes first.
-const CONSOLE: &str = concat!(
-    include_str!("../../assets/fragment.js"),
-    include_str!("../../assets/forms.js"),
-    include_str!("../../assets/preview.js"),
-    include_str!("../../assets/console.js"),
-);
 
 /// Returns a script as a response.
 pub fn script(script: Script) -> Response {
     let text = match script {
         Script::Docs => DOCS,
-        Script::Console => CONSOLE,
     };
     Response::public("text/javascript; charset=utf-8", compact(text))
 }
@@ -38,7 +30,6 @@ mod tests {
     const fn limit(script: Script) -> usize {
         match script {
             Script::Docs => 8_600,
-            Script::Console => 21_500,
         }
     }
 
@@ -55,9 +46,7 @@ mod tests {
     #[test]
     fn script_has_no_indentation_and_no_comments() {
         assert_eq!(compact("// a\n{\n  /** b */\n\n  c(`d`); // e\n}\n"), "{\nc(`d`); // e\n}\n");
-        for text in [DOCS, CONSOLE] {
-            assert!(text.lines().all(|line| line.matches('`').count() % 2 == 0), "a text over several lines");
-        }
+        assert!(DOCS.lines().all(|line| line.matches('`').count() % 2 == 0), "a text over several lines");
     }
 
     #[test]

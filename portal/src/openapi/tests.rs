@@ -72,7 +72,8 @@ fn is_described(endpoint: Endpoint) -> bool {
         | Endpoint::Pages(_)
         | Endpoint::Webhooks(_)
         | Endpoint::Admin(_)
-        | Endpoint::Console(_)
+        | Endpoint::Console
+        | Endpoint::ConsolePart
         | Endpoint::PushProducts
         | Endpoint::Image
         | Endpoint::Visit(_)

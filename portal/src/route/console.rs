@@ -1,121 +1,69 @@
-//! The views of the console: reads of the API that are shown as HTML.
+//! The addresses of the console: the files of its web app.
 
-use biolink::route::{self as biolink_route, AdminEndpoint, PagesEndpoint, WebhooksEndpoint};
-use shared::route::{KeysEndpoint, KeysRoute, ServiceRoute};
-use shared::status::incident::INCIDENTS_PATH;
-use strum::VariantArray;
+use shared::problem::{Problem, codes};
 
-/// A read of the API that the console shows: `GET /console` and the path of the API.
+/// Folders and files below the console that are the API's.
+const OF_API: [&str; 3] = ["session", "sessions", "preview"];
+/// The types of the app's files, by the end of the name.
+const TYPES: [(&str, &str); 5] = [
+    ("css", "text/css; charset=utf-8"),
+    ("js", "text/javascript; charset=utf-8"),
+    ("svg", "image/svg+xml"),
+    ("txt", "text/plain; charset=utf-8"),
+    ("woff2", "font/woff2"),
+];
+
+/// A file of the console's web app (`portal/web`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConsoleCall<'a> {
-    /// The view.
-    pub view: ConsoleView,
-    /// The path of the API.
-    pub path: &'a str,
-    /// The read.
-    pub read: ConsoleRead<'a>,
-}
-
-/// A read of the API that has a view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "`Route` says what each one is")]
-pub enum ConsoleRead<'a> {
-    Keys(KeysRoute),
-    Status,
-    Incidents,
-    Biolink(biolink_route::Route<'a>),
-}
-
-/// A view of the console.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, VariantArray)]
-#[allow(missing_docs, reason = "`api_path` says what each one shows")]
-pub enum ConsoleView {
-    OwnKey,
-    History,
-    Calls,
-    Alerts,
-    Secrets,
-    Keys,
-    Key,
-    Status,
-    Incidents,
-    Account,
-    Domains,
-    Pages,
+pub enum ConsoleFile<'a> {
+    /// `GET /console`, and the address of each view below it: the app reads the address itself.
     Page,
-    Revisions,
-    Sources,
-    Source,
-    SourceRuns,
-    Analytics,
-    Webhooks,
-    Webhook,
-    Deliveries,
-    Delivery,
-    ReportedPage,
-    ReportedAccount,
-    Reports,
+    /// A script, a style, a font or a picture.
+    Part {
+        /// The name below the console, such as `assets/index-1a2b3c.js`.
+        name: &'a str,
+        /// The media type.
+        media_type: &'static str,
+    },
 }
 
-impl<'a> ConsoleCall<'a> {
-    /// Returns true for the target of the console or of one of its views, whose HTML is for pages of
-    /// the same origin only.
-    pub fn is_console(target: &str) -> bool {
-        let path = target.split('?').next().unwrap_or_default();
-        path == "/console" || Self::api_path(path).is_some()
-    }
-
-    /// Returns the path of the API behind a path of the console; `None` for another path.
-    pub(super) fn api_path(path: &str) -> Option<&str> {
-        // `/consoles` is another path, and none of the console's.
-        path.strip_prefix("/console").filter(|rest| rest.starts_with('/'))
-    }
-}
-
-/// Returns the path template of a read that may have a view.
-pub(super) const fn biolink_path(read: &biolink_route::Route<'_>) -> Option<&'static str> {
-    match read {
-        biolink_route::Route::Pages(call) => Some(call.endpoint.path()),
-        biolink_route::Route::Webhooks(call) => Some(call.endpoint.path()),
-        biolink_route::Route::Admin(call) => Some(call.endpoint.path()),
-        biolink_route::Route::PushProducts(_)
-        | biolink_route::Route::Image(_)
-        | biolink_route::Route::Visit(_) => None,
-    }
-}
-
-impl ConsoleView {
-    /// Every view once.
-    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.as_array().unwrap();
-
-    /// Returns the path of the read, with parameters in braces.
-    pub const fn api_path(self) -> &'static str {
-        match self {
-            Self::OwnKey => KeysEndpoint::ReadOwn.path(),
-            Self::History => KeysEndpoint::ReadHistory.path(),
-            Self::Calls => KeysEndpoint::ReadCalls.path(),
-            Self::Alerts => KeysEndpoint::ReadAlerts.path(),
-            Self::Secrets => KeysEndpoint::ListSecrets.path(),
-            Self::Keys => KeysEndpoint::List.path(),
-            Self::Key => KeysEndpoint::Read.path(),
-            Self::Status => ServiceRoute::Status.path(),
-            Self::Incidents => INCIDENTS_PATH,
-            Self::Account => PagesEndpoint::Account.path(),
-            Self::Domains => PagesEndpoint::ListDomains.path(),
-            Self::Pages => PagesEndpoint::List.path(),
-            Self::Page => PagesEndpoint::Read.path(),
-            Self::Revisions => PagesEndpoint::Revisions.path(),
-            Self::Sources => PagesEndpoint::ListSources.path(),
-            Self::Source => PagesEndpoint::ReadSource.path(),
-            Self::SourceRuns => PagesEndpoint::SourceRuns.path(),
-            Self::Analytics => PagesEndpoint::Analytics.path(),
-            Self::Webhooks => WebhooksEndpoint::List.path(),
-            Self::Webhook => WebhooksEndpoint::Read.path(),
-            Self::Deliveries => WebhooksEndpoint::Deliveries.path(),
-            Self::Delivery => WebhooksEndpoint::ReadDelivery.path(),
-            Self::ReportedPage => AdminEndpoint::ReadPage.path(),
-            Self::ReportedAccount => AdminEndpoint::ReadAccount.path(),
-            Self::Reports => AdminEndpoint::ListReports.path(),
+impl<'a> ConsoleFile<'a> {
+    /// Parses a path below the console, such as `/pages`.
+    ///
+    /// # Errors
+    /// Returns `route-unknown` for a path that no view and no file can have.
+    pub(super) fn parse(below: &'a str) -> Result<Self, Problem> {
+        let name = below.trim_start_matches('/');
+        let first = name.split('/').next().unwrap_or_default();
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'/' | b'.');
+        // Two slashes or a dot at the beginning of a segment are in no address of the app.
+        let is_known = name.bytes().all(is_plain) && !below.contains("//") && !below.contains("/.");
+        if OF_API.contains(&first) || !is_known {
+            return Err(unknown());
+        }
+        match name.rsplit_once('.') {
+            None => Ok(Self::Page),
+            Some((_, end)) => {
+                let of_end = TYPES.into_iter().find(|(known, _)| *known == end);
+                let part = |(_, media_type)| Self::Part { name, media_type };
+                of_end.map(part).ok_or_else(unknown)
+            }
         }
     }
+
+    /// Returns true for the target of the console, of its files and of what it calls, which pages of the same origin alone may read.
+    pub fn is_console(target: &str) -> bool {
+        let path = target.split('?').next().unwrap_or_default();
+        path == "/console" || below(path).is_some()
+    }
+}
+
+/// Returns the part of a path below the console; `None` for another path.
+pub(super) fn below(path: &str) -> Option<&str> {
+    // `/consoles` is another path, and none of the console's.
+    path.strip_prefix("/console").filter(|rest| rest.starts_with('/'))
+}
+
+fn unknown() -> Problem {
+    Problem::new(codes::ROUTE_UNKNOWN, "the console has no view and no file of this path")
 }

@@ -78,7 +78,7 @@ mod tests {
             ("/docs/pages/", Some("/docs/pages")),
             ("/docs/tools/?q=a", Some("/docs/tools?q=a")),
             ("/status/", Some("/status")),
-            ("/console/", Some("/console")),
+            ("/console/", None),
             ("/ada/l/", None),
             ("/ada/unknown/", None),
             ("/a%0db/", None),

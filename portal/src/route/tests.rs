@@ -184,60 +184,72 @@ fn each_host_serves_its_own_routes() {
     }
 }
 
-fn view(method: &str, path: &str) -> Result<ConsoleView, Code> {
+fn file<'a>(method: &str, path: &'a str) -> Result<ConsoleFile<'a>, Code> {
     match Route::parse(method, path) {
-        Ok(Route::Console(call)) => Ok(call.view),
+        Ok(Route::Console(file)) => Ok(file),
         Ok(other) => panic!("{other:?}"),
         Err(problem) => Err(problem.code()),
     }
 }
 
 #[test]
-fn view_has_the_path_of_its_read() {
-    assert_eq!(view("GET", "/console/v1/keys/me"), Ok(ConsoleView::OwnKey));
-    assert_eq!(view("HEAD", "/console/pages"), Ok(ConsoleView::Pages));
-    let Ok(Route::Console(call)) = Route::parse("GET", "/console/admin/pages/Ada") else { panic!() };
-    assert_eq!(Route::from(call.read), Route::parse("GET", "/admin/pages/Ada").unwrap());
+fn address_of_a_view_is_the_page_of_the_console() {
+    for path in
+        ["/console", "/console/", "/console/pages", "/console/pages/pg_08YYTcdbmMH1lMgsW", "/console/pages/"]
+    {
+        assert_eq!(file("GET", path), Ok(ConsoleFile::Page), "{path}");
+        assert_eq!(file("HEAD", path), Ok(ConsoleFile::Page), "{path}");
+    }
 }
 
 #[test]
-fn path_without_a_view_is_route_unknown() {
+fn file_of_the_console_has_the_type_of_its_end() {
+    for (name, media_type) in [
+        ("assets/index-1a2b.js", "text/javascript; charset=utf-8"),
+        ("assets/geist-latin-9z.woff2", "font/woff2"),
+        ("licenses/geist-OFL.txt", "text/plain; charset=utf-8"),
+    ] {
+        assert_eq!(file("GET", &format!("/console/{name}")), Ok(ConsoleFile::Part { name, media_type }));
+    }
     for path in [
-        "/console/v1/qr/generate",
-        "/console/v1/hologram/generate",
-        "/console/v1/keys/issue",
-        "/console/account/export",
-        "/console/ada",
-        "/console/docs",
-        "/console/console/pages",
+        "/console/.env",
+        "/console/assets/.git/a.js",
+        "/console/assets/../index.js",
+        "/console/a.html",
+        "/console/assets/index.js.map",
+        "/console/a%2fb",
+        "/console//pages",
+        "/console/sessions/ses_x",
+        "/console/preview/a.js",
         "/consoles/pages",
     ] {
-        assert_eq!(view("GET", path), Err(codes::ROUTE_UNKNOWN), "{path}");
+        let code = Route::parse("GET", path).err().map(|problem| problem.code());
+        assert!(matches!(code, Some(codes::ROUTE_UNKNOWN | codes::PATH_MALFORMED)), "{path}: {code:?}");
     }
-    assert_eq!(view("GET", "/console//pages"), Err(codes::PATH_MALFORMED));
-    assert_eq!(view("GET", "/console/pages/"), Err(codes::PATH_MALFORMED));
 }
 
 #[test]
 fn preview_takes_post_alone() {
     assert_eq!(Route::parse("POST", "/console/preview"), Ok(Route::Portal(PortalRoute::Preview)));
     assert_eq!(code("GET", "/console/preview"), Some(codes::METHOD_NOT_ALLOWED));
-    assert!(ConsoleCall::is_console("/console/preview"));
+    assert!(ConsoleFile::is_console("/console/preview"));
 }
 
 #[test]
 fn console_is_its_page_and_what_is_below_it() {
     for target in ["/console", "/console?a", "/console/pages?limit=2", "/console/"] {
-        assert!(ConsoleCall::is_console(target), "{target}");
+        assert!(ConsoleFile::is_console(target), "{target}");
     }
     for target in ["/", "/consoles", "/pages/console", "/assets/console.js", "/?/console/"] {
-        assert!(!ConsoleCall::is_console(target), "{target}");
+        assert!(!ConsoleFile::is_console(target), "{target}");
     }
 }
 
 #[test]
-fn view_takes_no_method_that_changes() {
+fn console_takes_no_method_that_changes() {
     for method in ["POST", "DELETE", "PATCH", "PUT", "TRACE"] {
-        assert_eq!(view(method, "/console/v1/keys/me"), Err(codes::METHOD_NOT_ALLOWED), "{method}");
+        for path in ["/console", "/console/pages", "/console/assets/index-1a2b.js"] {
+            assert_eq!(file(method, path), Err(codes::METHOD_NOT_ALLOWED), "{method} {path}");
+        }
     }
 }

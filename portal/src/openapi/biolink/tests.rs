@@ -91,11 +91,12 @@ fn document_and_router_have_the_same_operations() {
             || matches!(
                 endpoint,
                 Endpoint::Asset(
-                    Asset::Landing | Asset::LlmsTxt | Asset::ApiCatalog | Asset::Console | Asset::Script(_) | Asset::SearchIndex
+                    Asset::Landing | Asset::LlmsTxt | Asset::ApiCatalog | Asset::Script(_) | Asset::SearchIndex
                         | Asset::DocsMarkdown(_) | Asset::ChangelogFeed
                 ) | Endpoint::Portal(_)
                     | Endpoint::Site(_)
-                    | Endpoint::Console(_)
+                    | Endpoint::Console
+                    | Endpoint::ConsolePart
                     | Endpoint::Session(_)
                     | Endpoint::Image
                     | Endpoint::Visit(_)
