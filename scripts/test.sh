@@ -202,8 +202,7 @@ needs_of() {
     package) echo npm python servers worker documents ;;
     edge | end-to-end) echo npm python servers worker documents receiver ;;
     chaos | load) echo npm servers worker documents ;;
-    browser) echo npm browser worker documents web ;;
-    lighthouse) echo npm browser worker documents ;;
+    browser | lighthouse) echo npm browser worker documents ;;
     web) echo npm ;;
     *) echo npm python worker documents ;;
   esac
@@ -216,8 +215,8 @@ needs() { [[ " $NEEDS " == *" $1 "* ]]; }
 # affect every kind.
 kinds_of() {
   case $1 in
-    # Styles and scripts of the console and the reference: the edge serves them, and no program has them.
-    portal/web/*) echo contract web browser ;;
+    # The web app of the console, and the script of the reference: the edge serves them, and no program has them.
+    portal/web/*) echo contract web edge browser lighthouse ;;
     portal/assets/*) echo unit contract edge end-to-end browser lighthouse package ;;
     portal/*) echo unit property doc contract edge end-to-end load openapi schemathesis mcp clients web browser lighthouse package ;;
     biolink/*) echo unit property simulation doc contract edge end-to-end openapi schemathesis mcp clients browser lighthouse ;;
@@ -391,7 +390,6 @@ step "building the programs and their tests" build_tests || status=1
 join_beside || status=1
 ((status == 0)) || fail "nothing was tested"
 if needs worker; then PROGRAMS=$TARGET_DIR/debug "$here/build-edge.sh"; fi
-if needs web; then PROGRAMS=$TARGET_DIR/debug "$here/build-web.sh"; fi
 if needs documents; then write_documents "$TARGET_DIR/debug"; fi
 
 if ((AT_ONCE > 1)); then

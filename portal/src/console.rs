@@ -1,6 +1,6 @@
 //! The console: a web app (`portal/web`), whose files the service serves as they were built.
 //!
-//! Why: docs/decisions/portal.md, "Web app of the console".
+//! Why: docs/decisions/portal.md, "Elements are made one by one, and Trusted Types are required".
 
 use shared::headers::Header;
 use shared::problem::{Problem, codes};

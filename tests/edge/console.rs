@@ -90,7 +90,7 @@ fn file_that_the_app_lacks_is_404() {
     let edge = Edge::shared();
     for path in [
         "/console/assets/index-00000000.js",
-        "/console/index.html",
+        "/console/assets/index.html",
         "/console/.env",
         "/console/assets/../index.html",
     ] {

@@ -1,9 +1,13 @@
 //! The addresses of the console: the files of its web app.
+//!
+//! Why: docs/decisions/portal.md, "The worker serves one document for all addresses of the app".
 
 use shared::problem::{Problem, codes};
 
-/// Folders and files below the console that are the API's.
+/// The beginnings of what is the API's.
 const OF_API: [&str; 3] = ["session", "sessions", "preview"];
+/// Folders with the app's files.
+const OF_BUILD: [&str; 2] = ["assets", "licenses"];
 /// The types of the app's files, by the end of the name.
 const TYPES: [(&str, &str); 5] = [
     ("css", "text/css; charset=utf-8"),
@@ -41,14 +45,13 @@ impl<'a> ConsoleFile<'a> {
         if OF_API.contains(&first) || !is_known {
             return Err(unknown());
         }
-        match name.rsplit_once('.') {
-            None => Ok(Self::Page),
-            Some((_, end)) => {
-                let of_end = TYPES.into_iter().find(|(known, _)| *known == end);
-                let part = |(_, media_type)| Self::Part { name, media_type };
-                of_end.map(part).ok_or_else(unknown)
-            }
+        // An id in the address of a view may have a dot.
+        if !OF_BUILD.contains(&first) {
+            return Ok(Self::Page);
         }
+        let end = name.rsplit_once('.').map(|(_, end)| end);
+        let of_end = TYPES.into_iter().find(|(known, _)| end == Some(known));
+        of_end.map(|(_, media_type)| Self::Part { name, media_type }).ok_or_else(unknown)
     }
 
     /// Returns true for the target of the console, of its files and of what it calls, which pages of the same origin alone may read.

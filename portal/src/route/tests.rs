@@ -194,9 +194,14 @@ fn file<'a>(method: &str, path: &'a str) -> Result<ConsoleFile<'a>, Code> {
 
 #[test]
 fn address_of_a_view_is_the_page_of_the_console() {
-    for path in
-        ["/console", "/console/", "/console/pages", "/console/pages/pg_08YYTcdbmMH1lMgsW", "/console/pages/"]
-    {
+    for path in [
+        "/console",
+        "/console/",
+        "/console/pages",
+        "/console/pages/pg_08YYTcdbmMH1lMgsW",
+        "/console/admin/pages/a.b",
+        "/console/pages/",
+    ] {
         assert_eq!(file("GET", path), Ok(ConsoleFile::Page), "{path}");
         assert_eq!(file("HEAD", path), Ok(ConsoleFile::Page), "{path}");
     }
@@ -215,7 +220,8 @@ fn file_of_the_console_has_the_type_of_its_end() {
         "/console/.env",
         "/console/assets/.git/a.js",
         "/console/assets/../index.js",
-        "/console/a.html",
+        "/console/assets",
+        "/console/assets/index.html",
         "/console/assets/index.js.map",
         "/console/a%2fb",
         "/console//pages",

@@ -54,33 +54,6 @@ export function payload(name, room = 100) {
   return text;
 }
 
-/** Responses that no renderer of ours makes, whatever becomes of the server: media type, and text. */
-export const STRANGERS = {
-  table: ["text/csv; charset=utf-8; header=present", "<h2>View</h2>"],
-  json: ["application/json", "<h2>View</h2>"],
-  untyped: ["", "<h2>View</h2>"],
-  page: ["text/html", "<h2>View</h2>"],
-  element: ["text/html; charset=utf-8", "<h2>View</h2><x-element>"],
-  refresh: ["text/html; charset=utf-8", "<h2>View</h2><meta http-equiv=refresh content=0;//x.example>"],
-  head: ["text/html; charset=utf-8", "<meta http-equiv=refresh content=0;//x.example><h2>View</h2>"],
-  base: ["text/html; charset=utf-8", "<h2>View</h2><base href=//x.example>"],
-  frame: ["text/html; charset=utf-8", "<h2>View</h2><iframe src=//x.example></iframe>"],
-  frameset: ["text/html; charset=utf-8", "<frameset><frame src=//x.example></frameset>"],
-  template: ["text/html; charset=utf-8", "<h2>View</h2><template><x-template></template>"],
-  image: ["text/html; charset=utf-8", "<h2>View</h2><img src=//x.example>"],
-  handler: ["text/html; charset=utf-8", "<h2>View</h2><svg onload=alert(1)></svg>"],
-  vector: ["text/html; charset=utf-8", "<h2>View</h2><svg><a href=//x.example><title>a</title></a></svg>"],
-  script: ["text/html; charset=utf-8", "<h2>View</h2><script>alert(1)</script>"],
-  link: ["text/html; charset=utf-8", "<h2>View</h2><a href=javascript:alert(1)>a</a>"],
-  secret: ["text/html; charset=utf-8", "<h2>View</h2><form data-method=POST data-action=/webhooks><input name=url data-secret></form>"],
-  call: ["text/html; charset=utf-8", "<h2>View</h2><form data-method=POST data-action=/v1/qr/generate></form>"],
-  elsewhere: ["text/html; charset=utf-8", "<h2>View</h2><form data-method=POST data-action=//x.example/webhooks></form>"],
-  dots: ["text/html; charset=utf-8", "<h2>View</h2><form data-method=POST data-action=/webhooks/../pages></form>"],
-  command: ["text/html; charset=utf-8", "<h2>View</h2><button data-do=remove>a</button>"],
-  away: ["text/html; charset=utf-8", "<h2>View</h2><form action=//x.example><button>a</button></form>"],
-  erasure: ["text/html; charset=utf-8", "<h2>View</h2><form data-method=DELETE data-action=/account/data></form>"],
-};
-
 /** Looks for texts in a page and its frames: those that are shown as texts, and those that have become elements. Runs in the page. */
 export function look() {
   const [texts, elements] = [new Set(), new Set()];
