@@ -9,8 +9,8 @@ use shared::time::UnixMillis;
 
 use crate::route::SiteRoute;
 
-/// The icon for pages that name none: a disc in the color of the reference's links.
-const ICON: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 2 2"><circle cx="1" cy="1" r="1" fill="#1d4ed8"/></svg>"##;
+/// The mark of the service, and the icon of its pages. It is that of the console.
+pub(crate) const MARK: &str = include_str!("../web/src/mark.svg");
 /// Days for which `security.txt` is valid: RFC 9116, section 2.5.5, recommends less than a year.
 const VALID_DAYS: u64 = 180;
 const DAY_MS: u64 = 86_400_000;
@@ -38,7 +38,7 @@ pub fn respond(
 
 /// Returns the icon.
 pub fn favicon() -> Response {
-    Response::public("image/svg+xml", ICON.to_owned())
+    Response::public("image/svg+xml", MARK.to_owned())
         .with_headers([("content-security-policy", "default-src 'none'")])
 }
 

@@ -10,7 +10,12 @@ use strum::VariantArray;
 use super::highlight;
 use super::host::Host;
 use crate::script::Script;
+use crate::site::MARK;
 
+/// The name that people see.
+pub(crate) const NAME: &str = "Portico";
+/// The tokens of the web app of the console, which all pages share.
+const TOKENS: &str = include_str!("../../web/src/tokens.css");
 const STYLE: &str = include_str!("style.css");
 const STYLE_BEGIN: &str = "<style>";
 const STYLE_END: &str = "</style>";
@@ -90,8 +95,9 @@ impl<'a> Page<'a> {
                     meta name="description" content=(self.description);
                     meta name="color-scheme" content="light dark";
                     title { (self.title) }
+                    link rel="icon" type="image/svg+xml" href="/favicon.ico";
                     @for (media_type, path) in self.alternates { link rel="alternate" type=(media_type) href=(path); }
-                    style { (PreEscaped(STYLE)) (PreEscaped(self.style)) }
+                    style { (PreEscaped(tokens_of(&[STYLE, self.style]))) (PreEscaped(STYLE)) (PreEscaped(self.style)) }
                     @if let Some(script) = self.script { script src=(script.path()) defer {} }
                 }
                 body class=[self.wide.then_some("wide")] {
@@ -112,12 +118,14 @@ impl<'a> Page<'a> {
 
     fn header(&self) -> Markup {
         html! {
-            header.bar {
-                a.name href="/" { "Unified Tool Gateway" }
-                nav aria-label="Site" {
-                    @for section in Section::on(self.host) {
-                        @let current = (self.section == Some(section)).then_some("true");
-                        a href=(section.path()) aria-current=[current] { (section.name()) }
+            header {
+                div.bar {
+                    a.name href="/" { (PreEscaped(MARK)) (NAME) }
+                    nav aria-label="Site" {
+                        @for section in Section::on(self.host) {
+                            @let current = (self.section == Some(section)).then_some("true");
+                            a href=(section.path()) aria-current=[current] { (section.name()) }
+                        }
                     }
                 }
             }
@@ -135,6 +143,22 @@ fn footer(host: Host) -> Markup {
             }
         }
     }
+}
+
+/// Returns the tokens that rules use, without comments and the spaces that only people need.
+fn tokens_of(styles: &[&str]) -> String {
+    let is_used = |line: &str| match line.strip_prefix("--").and_then(|rest| rest.split_once(':')) {
+        Some((name, _)) => styles.iter().any(|style| style.contains(&format!("var(--{name})"))),
+        None => true,
+    };
+    let code = TOKENS.split("/*").enumerate().map(|(at, part)| match part.split_once("*/") {
+        Some((_, code)) if at > 0 => code,
+        _ => part,
+    });
+    let lines: String = code.flat_map(str::lines).map(str::trim).filter(|line| is_used(line)).collect();
+    [(": ", ":"), (", ", ","), (" {", "{"), (";}", "}")]
+        .iter()
+        .fold(lines, |css, (spaced, close)| css.replace(spaced, close))
 }
 
 /// Returns the HTML of a [`Page`] as a response, with the policy that fits it.
@@ -168,4 +192,25 @@ fn content_security_policy(html: &str) -> String {
     format!(
         "default-src 'none'; style-src 'sha256-{digest}'; img-src 'self'; connect-src 'self'; {scripts}base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn site_has_the_colors_and_sizes_of_the_tokens_alone() {
+        let is_hex = |text: &str| text.chars().take_while(char::is_ascii_hexdigit).count() >= 3;
+        for style in
+            [STYLE, include_str!("landing.css"), include_str!("reference.css"), include_str!("status.css")]
+        {
+            let tokens = tokens_of(&[style]);
+            assert!(!tokens.contains("/*") && !tokens.contains('\n'), "{tokens}");
+            for name in style.split("var(--").skip(1).filter_map(|rest| rest.split(')').next()) {
+                assert!(tokens.contains(&format!("--{name}:")), "--{name} is no token");
+            }
+            let is_own = style.split('#').skip(1).any(is_hex) || style.contains("rgb(");
+            assert!(!is_own, "a color that is no token");
+        }
+    }
 }

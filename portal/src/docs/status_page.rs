@@ -30,11 +30,7 @@ pub fn status_template() -> String {
             a href="/v1/status/history" { "90 days" } " and the " a href="/v1/status/incidents" { "incidents" } "."
         }
     };
-    let page = Page::new(
-        "Status: Unified Tool Gateway",
-        "Which tools are available now, and were in 90 days",
-        &content,
-    );
+    let page = Page::new("Status: Portico", "Which tools are available now, and were in 90 days", &content);
     let alternates = [(MEDIA_TYPE, STATUS_FEED_PATH.to_owned())];
     Page { section: Some(Section::Status), style: STYLE, alternates: &alternates, ..page }.html()
 }
@@ -52,7 +48,7 @@ pub fn status_page(
         @match outcome {
             Ok(report) => (summary(report)),
             Err(_) => {
-                p.lead.bad { "No tool can be reached." }
+                p.state.bad { "No tool can be reached." }
                 p { "The gateway responds, and none of its data centers does. Calls of tools get 503. Keys, pages and analytics are not affected." }
             }
         }
@@ -76,9 +72,9 @@ fn summary(report: &StatusReport) -> Markup {
     let absent = report.tools.iter().filter(|tool| !tool.available).count();
     html! {
         @match report.status {
-            Overall::Operational => p.lead.good { "All tools are available." },
-            Overall::Degraded => p.lead.warn { (absent) " of " (report.tools.len()) " tools are not available." },
-            Overall::Outage => p.lead.bad { "No tool is available." },
+            Overall::Operational => p.state.good { "All tools are available." },
+            Overall::Degraded => p.state.warn { (absent) " of " (report.tools.len()) " tools are not available." },
+            Overall::Outage => p.state.bad { "No tool is available." },
         }
     }
 }
@@ -138,7 +134,7 @@ mod tests {
     fn page_has_90_days_of_each_tool_and_says_which_were_bad() {
         let html =
             status_page(&status_template(), &Ok(StatusReport::new(|_| true)), Some(&record()), NOW).body;
-        assert_eq!(html.matches("<svg").count(), Tool::ALL.len());
+        assert_eq!(html.matches("<svg class=\"bars\"").count(), Tool::ALL.len());
         assert!(html.contains("qr in 90 days: 50.00 % of 2 known minutes"), "{html}");
         assert!(html.contains("<td>2025-11-21</td><td>50.00 %</td>"), "{html}");
         assert_eq!(html.matches("class=\"bad\" d=\"").count(), 1, "one bar is a bad one");
@@ -163,7 +159,7 @@ mod tests {
                 && html.contains("History and incidents cannot be read")
         );
         assert_eq!(html.matches(">available<").count(), Tool::ALL.len());
-        assert!(!html.contains("<svg"));
+        assert!(!html.contains("<svg class=\"bars\""));
     }
 
     /// Oracle: another implementation of RFC 4287.

@@ -38,7 +38,7 @@ pub fn tools_template() -> String {
         }
         (PreEscaped(PLACE))
     };
-    let page = Page::new("Actions of the tools: Unified Tool Gateway", ABOUT, &content);
+    let page = Page::new("Actions of the tools: Portico", ABOUT, &content);
     Page { section: Some(Section::Docs), ..page }.html()
 }
 

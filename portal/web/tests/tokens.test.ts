@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { contrast } from "../src/lib/color";
 
 const css = readFileSync(new URL("../src/tokens.css", import.meta.url), "utf8");
-const [light = "", dark = ""] = css.split("@media (prefers-color-scheme: dark)");
+const [light = "", dark = ""] = css.split("@media screen and (prefers-color-scheme: dark)");
 const colorsOf = (text: string) =>
   Object.fromEntries(
     [...text.matchAll(/--([\w-]+): (#[0-9a-f]{6});/g)].map(([, name, value]) => [name, value]),
@@ -15,10 +15,10 @@ const PAIRS: readonly (readonly [string, readonly string[], number])[] = [
   ["ink", ["paper", "surface", "sunken"], 4.5],
   ["ink-soft", ["paper", "surface", "sunken"], 4.5],
   ["on-action", ["action", "action-hover"], 4.5],
-  ["brand", ["surface", "paper", "brand-soft"], 4.5],
+  ["brand", ["surface", "paper", "sunken", "brand-soft"], 4.5],
   ["on-brand-soft", ["brand-soft"], 4.5],
-  ["good", ["good-soft", "surface", "paper"], 4.5],
-  ["warn", ["warn-soft", "surface"], 4.5],
+  ["good", ["good-soft", "surface", "paper", "sunken"], 4.5],
+  ["warn", ["warn-soft", "surface", "paper"], 4.5],
   ["bad", ["bad-soft", "surface", "paper"], 4.5],
   ["ink", ["brand-soft", "good-soft", "warn-soft", "bad-soft"], 4.5],
   ["line-strong", ["surface", "paper"], 3],

@@ -18,33 +18,59 @@ const GAP: usize = 2;
 /// The kinds of days, as the stylesheet colors them.
 const KINDS: [&str; 4] = ["good", "warn", "bad", "soft"];
 
-/// Returns the table. What is not known is left out.
+/// Returns what is wrong first, and quiet rows of the rest. What is not known is left out.
 pub(super) fn tools(
     report: Option<&StatusReport>,
     history: Option<&AvailabilityHistory>,
     now: UnixMillis,
 ) -> Markup {
+    let is_absent = |tool: &Tool| {
+        report.is_some_and(|report| report.tools.iter().any(|of| of.tool == *tool && !of.available))
+    };
+    let (absent, others): (Vec<_>, Vec<_>) = Tool::ALL.into_iter().partition(is_absent);
     html! {
-        table {
-            caption { "A tool is available if a call finds a healthy server of it." }
+        @if !absent.is_empty() {
+            h2 { "Not available now" }
+            (table("tools wrong", &absent, report, history, now))
+        }
+        @if !others.is_empty() {
+            h2 { @if report.is_some() { "Available" } @else { "Tools" } }
+            (table("tools", &others, report, history, now))
+        }
+        p.soft.key { "A tool is available if a call finds a healthy server of it." }
+        @if let Some(history) = history { (bad_days(history, now)) }
+    }
+}
+
+fn table(
+    class: &str,
+    tools: &[Tool],
+    report: Option<&StatusReport>,
+    history: Option<&AvailabilityHistory>,
+    now: UnixMillis,
+) -> Markup {
+    html! {
+        table class=(class) {
             thead {
                 tr {
                     th scope="col" { "Tool" }
                     th scope="col" { "Now" }
-                    @if history.is_some() { th scope="col" { "Last 90 days" } }
+                    @if history.is_some() { th scope="col" { "Last 90 days" } th.figure scope="col" { "Available" } }
                 }
             }
             tbody {
-                @for tool in Tool::ALL {
+                @for &tool in tools {
                     tr {
                         th scope="row" { (tool) small { (tool.purpose()) } }
                         td { (state(tool, report)) }
-                        @if let Some(history) = history { td { (bars(tool, history, now)) } }
+                        @if let Some(history) = history {
+                            td { (bars(tool, history, now)) }
+                            td.figure { @match history.total(tool, now).basis_points() { Some(points) => (percent(points)), None => "not known" } }
+                        }
                     }
                 }
             }
         }
-        @if let Some(history) = history { (bad_days(history, now)) }
     }
 }
 
@@ -76,7 +102,6 @@ fn bars(tool: Tool, history: &AvailabilityHistory, now: UnixMillis) -> Markup {
                 @if !path.is_empty() { path class=(kind) d=(path) {} }
             }
         }
-        span.soft { @match total.basis_points() { Some(points) => (percent(points)), None => "not known" } }
     }
 }
 
