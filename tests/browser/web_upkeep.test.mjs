@@ -173,3 +173,79 @@ test("holder reads alerts, calls by reason and what each secret used", async () 
   await page.getByText(named.id).waitFor();
   await assertQuiet(window, true);
 });
+
+test("holder changes every setting of a shop and disconnects it with its products kept", async () => {
+  const key = await web.issueKey({ biolink_plan: "business" });
+  const made = await callApi(web, key, "POST", "/pages", { title: "Shop", slug: "shop-settings" });
+  const window = await openWeb(browser, web, key, "/products", { isKept: false });
+  const { page } = window;
+  const field = (name) => page.getByLabel(name, { exact: true });
+  await page.getByRole("button", { name: "Connect a shop" }).first().click();
+  await field("Address of the feed").fill("https://shop.example.com/merchant.xml");
+  await page.getByRole("button", { name: "Connect", exact: true }).click();
+  const card = page.getByRole("article", { name: "shop.example.com/merchant.xml" });
+  await card.waitFor();
+  const sources = `/pages/${made.id}/product-sources`;
+  const read = async () => (await callApi(web, key, "GET", sources)).data[0];
+  await card.getByRole("button", { name: /^More of/ }).click();
+  await page.getByRole("menuitem", { name: "Settings" }).click();
+  await field("Kind").selectOption("merchant_xml");
+  await field("Currency").fill("eur");
+  await field("How it writes numbers").selectOption("comma");
+  await field("Address of the shop").fill("https://www.shop.example.com/");
+  await field("Products at most").fill("9");
+  await field("Order").selectOption("-price");
+  await field("Costs at least").fill("9,90");
+  await field("Only with one of these tags or categories").fill("Tea, Cups");
+  await field("In stock").check();
+  await page.getByLabel(/^The shop tells us of changes/).check();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("heading", { name: "Secret of the shop" }).waitFor();
+  assert.match(await page.locator("code.secret").innerText(), /^whsec_/);
+  await page.getByRole("button", { name: "I have kept it" }).click();
+  const { format, currency, number_format, store_url, max_items, sort, filter, push } = await read();
+  assert.deepEqual(
+    { format, currency, number_format, store_url, max_items, sort, filter, isOn: push.enabled },
+    {
+      format: "merchant_xml", currency: "EUR", number_format: "comma", store_url: "https://www.shop.example.com/", max_items: 9, sort: "-price", isOn: true,
+      filter: { tags: ["tea", "cups"], availability: ["in_stock"], min_price: "9.90", max_price: null },
+    },
+  );
+  await card.getByText(push.url).waitFor();
+  await card.getByRole("button", { name: /^More of/ }).click();
+  const removed = page.waitForRequest((request) => request.method() === "DELETE");
+  await page.getByRole("menuitem", { name: "Disconnect, keep products" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click();
+  assert.match((await removed).url(), /keep_products=true/);
+  await page.getByText("The shop is disconnected.").waitFor();
+  assert.equal(await read(), undefined);
+  await assertQuiet(window);
+});
+
+test("holder takes a header of a webhook away and sends all of its events again", async () => {
+  const key = await web.issueKey({ biolink_plan: "business" });
+  const webhook = await callApi(web, key, "POST", "/webhooks", { url: "https://hooks.example.com/x", description: "CRM", events: ["click"], headers: { authorization: "Bearer a", "x-team": "b" } });
+  const window = await openWeb(browser, web, key, `/developers/webhooks/${webhook.id}`, { isKept: false });
+  const { page } = window;
+  const more = async (name) => {
+    await page.getByRole("button", { name: "More of this webhook" }).click();
+    await page.getByRole("menuitem", { name }).click();
+  };
+  await more("Change");
+  await page.getByText("More", { exact: true }).click();
+  await page.getByLabel("Headers of its own").fill("x-team:");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("The webhook is changed.").waitFor();
+  assert.deepEqual((await callApi(web, key, "GET", `/webhooks/${webhook.id}`)).header_names, ["authorization"]);
+  await more("Send again…");
+  await page.getByLabel("Which", { exact: true }).selectOption("all");
+  await page.getByRole("dialog").getByRole("button", { name: "Send again" }).click();
+  await page.getByText("0 deliveries are sent again.").waitFor();
+  await more("New signing secret");
+  await page.getByLabel("The old one works").selectOption({ label: "Not at all" });
+  await page.getByRole("button", { name: "Make a new one" }).click();
+  const shown = await page.locator("code.secret").innerText();
+  assert.equal((await callApi(web, key, "GET", `/webhooks/${webhook.id}/secret`)).secret, shown);
+  await page.getByRole("button", { name: "I have kept it" }).click();
+  await assertQuiet(window);
+});

@@ -1,5 +1,5 @@
 /** The rights of a secret as a person reads them. */
-import { gateway, type Key, type Scopes, take } from "./api";
+import type { Key, Scopes } from "./api";
 import { count, words } from "./format";
 
 export const PAGES_RIGHTS = [
@@ -32,14 +32,4 @@ export function limitsOf({ minute, day, units }: Key["limits"]): string[] {
     [units.month, "units a month"],
   ];
   return known.flatMap(([limit, what]) => (limit === null ? [] : [`${count(limit)} ${what}`]));
-}
-
-/** Returns the name of each secret of the key by its id; none for who may not see them. */
-export async function secretNames(): Promise<Map<string, string>> {
-  try {
-    const { secrets } = await take(gateway.GET("/v1/keys/me/secrets"));
-    return new Map(secrets.map(({ id, name }) => [id, name]));
-  } catch {
-    return new Map();
-  }
 }
