@@ -249,3 +249,42 @@ test("holder takes a header of a webhook away and sends all of its events again"
   await page.getByRole("button", { name: "I have kept it" }).click();
   await assertQuiet(window);
 });
+
+test("every part of a link, a product and a page can be edited", async () => {
+  const key = await web.issueKey({ biolink_plan: "business" });
+  const made = await callApi(web, key, "POST", "/pages", {
+    title: "All", links: [{ title: "App", url: "https://example.com/app" }], metadata: { manager: "Charles" },
+    products: { items: [{ title: "Tea", url: "https://example.com/tea", price: { amount: "9.00", currency: "EUR" }, sale_price: { amount: "7.00", currency: "EUR" } }] },
+  });
+  const window = await openWeb(browser, web, key, `/pages/${made.id}`);
+  const { page } = window;
+  const field = (name) => page.getByLabel(name, { exact: true });
+  await page.getByRole("button", { name: "Settings of App" }).click();
+  await page.getByRole("button", { name: "Lead some visitors elsewhere" }).click();
+  await field("Where it leads them").fill("https://example.com/de");
+  await field("In countries").fill("de, AT");
+  await field("iPhone and iPad").check();
+  await field("Its name in reports").fill("german");
+  await page.getByText("Campaign and search engines").click();
+  await field("Source").fill("bio");
+  await field("An advertisement").check();
+  await page.getByRole("button", { name: "Shop", exact: true }).click();
+  await page.getByRole("button", { name: /^Tea/ }).click();
+  await field("Description").fill("Loose leaf");
+  await field("On sale until").fill("2031-01-01T10:00");
+  await field("Number in your shop").fill("sku-7");
+  await page.getByRole("button", { name: "More", exact: true }).click();
+  await field("Note manager").fill("Ada");
+  await page.getByRole("button", { name: "Add a note" }).click();
+  await field("Name of the note").last().fill("city");
+  await field("Name of the note").last().blur();
+  await field("Note city").fill("London");
+  await page.keyboard.press("Control+s");
+  await page.getByText("All changes saved").waitFor();
+  const { links: [link], products: { items: [product] }, metadata } = await callApi(web, key, "GET", `/pages/${made.id}`);
+  assert.deepEqual(link.targets, [{ name: "german", countries: ["DE", "AT"], devices: ["ios"], languages: [], url: "https://example.com/de" }]);
+  assert.deepEqual([link.utm.source, link.rel], ["bio", ["sponsored"]]);
+  assert.deepEqual([product.description, product.external_id, product.sale_until.slice(0, 10)], ["Loose leaf", "sku-7", "2031-01-01"]);
+  assert.deepEqual(metadata, { manager: "Ada", city: "London" });
+  await assertQuiet(window, true);
+});

@@ -134,6 +134,7 @@ export class Draft {
     this.faults = {};
     this.savedAt = Date.now();
     this.page.urls = value.urls;
+    this.page.warnings = value.warnings;
     this.page.slug ||= value.slug;
     Object.assign(this.page, {
       revision: value.revision,

@@ -4,6 +4,8 @@ import { bare, country, count, language, percent, words } from "./format";
 import type { Row } from "../parts/Bars.svelte";
 
 export const INTERVALS = [
+  ["today", "Today"],
+  ["yesterday", "Yesterday"],
   ["24h", "24 hours"],
   ["7d", "7 days"],
   ["30d", "30 days"],
@@ -27,6 +29,7 @@ export const CARDS: readonly { name: string; groups: readonly (readonly [Group, 
     groups: [
       ["link", "Links"],
       ["product", "Products"],
+      ["variant", "Destinations"],
       ["page", "Pages"],
     ],
   },
