@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Parts that nobody here wrote, against the built worker in workerd and against the proxy in direct mode:
-# `clients.sh lint|schemathesis|mcp|typescript|python|rust`. scripts/test.sh builds what is needed and calls this.
+# `clients.sh lint|schemathesis|mcp|typescript|python|rust|importers`. scripts/test.sh builds what is needed and calls this.
 #   lint           redocly and spectral read the OpenAPI descriptions; every example of the bio-link one is sent
 #   schemathesis   makes calls of them and checks the responses against them
 #   mcp            the official TypeScript and Python clients of the Model Context Protocol, pinned to its revisions, list and
@@ -9,6 +9,7 @@
 #                  generate clients from both of them, compile them strictly, and make calls with them:
 #                  openapi-typescript, orval, @hey-api/openapi-ts, swagger-typescript-api and openapi-generator;
 #                  openapi-python-client and openapi-generator; progenitor
+#   importers      the packages with which Postman, Bruno and Insomnia import a description make requests of both of them
 # `with-gateway` starts the parts and calls this script again, once for each of the two. FILTER=cursor takes only the calls
 # whose names hold that.
 set -euo pipefail
@@ -150,14 +151,22 @@ rust() {
   cargo test --locked --quiet --test client -- ${FILTER:+"$FILTER"} ${skipped[@]+"${skipped[@]}"}
 }
 
+make_importers() { node "$CLIENTS/importers/import.mjs" "$DESCRIPTIONS"; }
+
+importers() {
+  local folder=$CLIENTS/importers
+  make_once "$folder/generated" make_importers "$DESCRIPTIONS"/*.json "$folder"/{import.mjs,package-lock.json}
+  node_tests "$folder/import.test.mjs"
+}
+
 case ${1:-} in
-  lint | schemathesis | mcp | typescript | python | rust) ;;
-  *) fail "usage: clients.sh lint|schemathesis|mcp|typescript|python|rust" ;;
+  lint | schemathesis | mcp | typescript | python | rust | importers) ;;
+  *) fail "usage: clients.sh lint|schemathesis|mcp|typescript|python|rust|importers" ;;
 esac
 if [[ -n ${GATEWAY_URL:-} ]]; then
   case $1 in
     lint | schemathesis | mcp) "$1" ;;
-    typescript | python | rust)
+    typescript | python | rust | importers)
       export DESCRIPTIONS=$TARGET_DIR/clients/$1
       save_descriptions "$DESCRIPTIONS"
       "$1"
@@ -165,11 +174,11 @@ if [[ -n ${GATEWAY_URL:-} ]]; then
   esac
 else
   "$here/python.sh" >/dev/null
-  if [[ $1 == typescript ]]; then "$here/npm.sh" tests/clients/typescript; fi
+  if [[ $1 == typescript || $1 == importers ]]; then "$here/npm.sh" "tests/clients/$1"; fi
   status=0
   case $1 in
     lint | schemathesis) boundaries=(edge-with-domains direct) ;;
-    mcp) boundaries=(edge) ;;
+    mcp | importers) boundaries=(edge) ;;
     *) boundaries=(edge direct) ;;
   esac
   for boundary in "${boundaries[@]}"; do

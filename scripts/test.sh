@@ -132,10 +132,10 @@ mcp_tests() { "$here/clients.sh" mcp; }
 # Each target on its corpus and for five seconds on what is made of it, the same each time.
 fuzz_tests() { QUICK=1 TIME=5 "$here/fuzz.sh"; }
 
-# The clients that are generated in each language, all of them whatever happens.
+# The clients that are generated in each language, and what importers make of the descriptions, all of them whatever happens.
 clients_tests() {
   local language status=0
-  for language in typescript python rust; do "$here/clients.sh" "$language" || status=1; done
+  for language in typescript python rust importers; do "$here/clients.sh" "$language" || status=1; done
   return "$status"
 }
 

@@ -219,7 +219,7 @@ fn parameter(parameter: &Value) -> Parameter<'_> {
         kind: parameter.get("schema").map(kind_of).unwrap_or_default(),
         about: text(parameter, "description"),
         is_object: parameter.pointer("/schema/type").and_then(Value::as_str) == Some("object"),
-        example: parameter.get("example").map(plain),
+        example: parameter.get("example").map(plain).filter(|example| !example.is_empty()),
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) fn expand(mut description: Object) -> Value {
         let operations = items.into_iter().flat_map(|item| members(Some(item)));
         operations.into_iter().for_each(|operation| expand_operation(operation, &security));
     }
+    copy_examples_to_schemas(&mut document);
     if let Some(components) = document.get_mut("components") {
         members(components.get_mut("schemas")).into_iter().for_each(expand_schema);
         members(components.get_mut("parameters")).into_iter().for_each(expand_parameter);
@@ -88,7 +89,7 @@ fn for_tool(value: &Value, tool: Tool) -> Value {
         Value::Array(items) => items.iter().map(|item| for_tool(item, tool)).collect(),
         Value::Object(members) => {
             let member = |(name, value): (&String, &Value)| match name.as_str() {
-                // A tool without an example of its own has none, rather than that of another tool.
+                // A tool without an example of its own keeps `example`, which is not that of another tool.
                 "x-tool-example" => Some(("example".to_owned(), value.get(tool.as_str())?.clone())),
                 _ => Some((name.clone(), for_tool(value, tool))),
             };
@@ -106,6 +107,29 @@ fn expand_operation(operation: &mut Value, security: &Value) {
     members(operation.get_mut("responses")).into_iter().for_each(expand_response);
     if let Some(body) = operation.get_mut("requestBody") {
         expand_body(body);
+    }
+}
+
+/// Gives the schema of a request body the example of that body. Importers of descriptions read one or the
+/// other: Insomnia reads the schema alone. Bodies of one component share the first example.
+fn copy_examples_to_schemas(document: &mut Value) {
+    let mut of_components = Object::new();
+    let items = members(document.get_mut("paths"));
+    for operation in items.into_iter().flat_map(|item| members(Some(item))) {
+        let Some(body) = operation.pointer_mut("/requestBody/content/application~1json") else { continue };
+        let Some(example) = body.get("example").cloned() else { continue };
+        let Some(schema) = body.get_mut("schema").and_then(Value::as_object_mut) else { continue };
+        match schema.get("$ref").and_then(Value::as_str).and_then(|target| target.rsplit('/').next()) {
+            Some(component) => of_components.entry(component).or_insert(example),
+            None => schema.entry("example").or_insert(example),
+        };
+    }
+    for (component, example) in of_components {
+        let schema =
+            document.pointer_mut("/components/schemas").and_then(|schemas| schemas.get_mut(component));
+        if let Some(schema) = schema.and_then(Value::as_object_mut) {
+            schema.entry("example").or_insert(example);
+        }
     }
 }
 
