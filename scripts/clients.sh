@@ -4,7 +4,7 @@
 #   lint           redocly and spectral read the OpenAPI descriptions; every example of the bio-link one is sent
 #   schemathesis   makes calls of them and checks the responses against them
 #   mcp            the official TypeScript and Python clients of the Model Context Protocol, pinned to its revisions, list and
-#                  call tools, and its conformance suite asks what it can ask of a server of tools; the edge alone serves it
+#                  call tools, as FastMCP does; its conformance suite asks what it can of a server of tools; the edge alone serves it
 #   typescript, python, rust
 #                  generate clients from both of them, compile them strictly, and make calls with them:
 #                  openapi-typescript, orval, @hey-api/openapi-ts, swagger-typescript-api and openapi-generator;
