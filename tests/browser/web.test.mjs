@@ -134,7 +134,7 @@ test("texts of others are texts in every view", async () => {
   for (const view of ["/", "/pages", `/pages/${made.id}`, `/links/${made.id}`, "/analytics?interval=24h", "/developers/keys", "/developers/webhooks", "/settings"]) {
     await page.goto(`${web.origin}/console${view}`);
     await page.locator("main h1").waitFor();
-    await page.waitForFunction(() => document.querySelector("main").innerText.includes("<x-web>") || [...document.querySelectorAll("input, textarea")].some(({ value }) => value.includes("<x-web>")), undefined, { timeout: 8_000 });
+    await page.waitForFunction(() => document.querySelector("main").innerText.includes("<x-web>") || [...document.querySelectorAll("input, textarea")].some(({ value }) => value.includes("<x-web>")));
     seen[view] = await page.evaluate(() => [...document.querySelectorAll("x-web, img[src='x'], [onerror]")].length + [...document.querySelectorAll("iframe")].reduce((sum, frame) => sum + (frame.contentDocument?.querySelectorAll("x-web, img[onerror]").length ?? 0), 0));
   }
   assert.deepEqual(Object.values(seen), Object.values(seen).map(() => 0), JSON.stringify(seen));

@@ -1,6 +1,7 @@
 //! The endpoint that Prometheus scrapes while a run is under way.
 
 use std::convert::Infallible;
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 
 use bytes::Bytes;
@@ -27,12 +28,15 @@ impl Drop for Endpoint {
 }
 
 impl Endpoint {
-    /// Starts the endpoint.
+    /// Starts the endpoint, and says where it is: the port may be 0.
     ///
     /// # Errors
     /// Returns an error if the address cannot be listened on.
     pub(super) async fn start(addr: SocketAddr, metrics: LiveMetrics) -> Result<Self, RunError> {
         let listener = TcpListener::bind(addr).await.map_err(|source| RunError::Listen { addr, source })?;
+        let addr = listener.local_addr().map_err(|source| RunError::Listen { addr, source })?;
+        // Nobody may read standard error any more.
+        let _written = writeln!(io::stderr(), "loadtest: metrics at http://{addr}/metrics");
         let serving = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let metrics = metrics.clone();

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use loadtest::tools::{self, BindAddress};
 use shared::tool::Tool;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
 use crate::honest::{Honest, Lie};
@@ -115,36 +115,41 @@ async fn rows_of_a_file_are_sent_in_turn() {
     assert!(run.code == Some(1) && run.stderr.contains("{{users.nam}}"), "{}", run.stderr);
 }
 
-async fn scrape(port: u16) -> String {
-    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)).await else { return String::new() };
+async fn scrape(addr: &str) -> String {
+    let mut stream = TcpStream::connect(addr).await.unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).await.unwrap();
     text
 }
 
-/// Metrics can be read while calls are made, and checks after it.
+/// Metrics can be read while calls are made, and checks after it. The run chooses the port: a client that asks a port on
+/// which nobody listens yet may be given that port as its own, and be connected with itself.
 #[tokio::test]
 async fn other_systems_read_a_run() {
     let (running, folder) =
         (tools::start(BindAddress::LOOPBACK).await.unwrap(), tempfile::tempdir().unwrap());
     let junit = folder.path().join("run.xml").display().to_string();
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let address = format!("127.0.0.1:{port}");
     let load = ["--path", "/status?code=404", "--rate", "20", "--duration", "20m"];
-    let options = [&load[..], &["--prometheus", &address, "--junit-file", &junit]].concat();
-    let child = command(running.addr(Tool::Seo), &options).stdout(Stdio::null()).spawn().unwrap();
-    let wanted = "loadtest_calls_total{outcome=\"404\",request=\"main\"} ";
+    let options = [&load[..], &["--prometheus", "127.0.0.1:0", "--junit-file", &junit]].concat();
+    let mut command = command(running.addr(Tool::Seo), &options);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = said.next_line().await.unwrap().unwrap();
+    let address =
+        line.strip_prefix("loadtest: metrics at http://").unwrap().strip_suffix("/metrics").unwrap();
+    // A call is in one metric before it is in the other.
+    let wanted = [
+        "loadtest_calls_total{outcome=\"404\",request=\"main\"} ",
+        "loadtest_latency_seconds_bucket{request=\"main\"",
+    ];
     let metrics = loop {
-        let metrics = scrape(port).await;
-        if metrics.contains(wanted) {
+        let metrics = scrape(address).await;
+        if wanted.iter().all(|part| metrics.contains(part)) {
             break metrics;
         }
-        tokio::task::yield_now().await;
     };
-    for part in
-        ["HTTP/1.1 200", "text/plain; version=0.0.4", "loadtest_latency_seconds_bucket{request=\"main\""]
-    {
+    for part in ["HTTP/1.1 200", "text/plain; version=0.0.4"] {
         assert!(metrics.contains(part), "{metrics}");
     }
     let id = child.id().unwrap().to_string();
