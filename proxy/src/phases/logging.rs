@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use shared::problem::codes;
-use shared::quota::CallEnd;
+use shared::quota::{CLIENT_LEFT_STATUS, CallEnd};
 use shared::trace::SpanContext;
 
 use super::call_spans;
@@ -28,7 +28,7 @@ pub(super) fn logging(state: &State, call: Option<&Call>, record: &Record) {
     if let Some(call) = call {
         // Only here is the end of the response known. The call was charged when its response began.
         refund_aborted(state, call, record);
-        settle_cut_upload(state, call, record);
+        settle_client_left(state, call, record);
         count(state, call, record);
     }
     let exported = call.filter(|call| call_spans::export(state, call, record));
@@ -107,12 +107,14 @@ fn refund_aborted(state: &State, call: &Call, record: &Record) {
     }
 }
 
-/// Settles a call whose client left before its upload was complete, in direct mode. One that leaves
-/// later stays charged, because the tool did its work.
-fn settle_cut_upload(state: &State, call: &Call, record: &Record) {
-    if record.status == 0 && record.log.refusal.is_none() && record.completed_at.is_none() {
+/// Settles a call whose client left before the response, in direct mode: as 499, or as 400 if it cut its
+/// upload off, like the edge. One that was sent stays charged, because the tool worked for it.
+fn settle_client_left(state: &State, call: &Call, record: &Record) {
+    if record.status == 0 && record.log.refusal.is_none() {
+        let is_cut_upload = record.completed_at.is_none() && record.received > 0;
+        let status = if is_cut_upload { codes::BODY_MALFORMED.status() } else { CLIENT_LEFT_STATUS };
         let end = CallEnd::without_response(record.sent_at.is_some());
-        let _left = settle(state, call, (codes::BODY_MALFORMED.status(), end), None);
+        let _left = settle(state, call, (status, end), None);
     }
 }
 

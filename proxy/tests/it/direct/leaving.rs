@@ -28,6 +28,7 @@ async fn client_that_leaves_pays_for_what_the_tool_was_sent() {
     drop(sent);
     direct.proxy.metric_is(r#"utg_calls_in_flight{tool="qr"}"#, 0.0).await;
     until("the tool sees it", || async { tool.aborted() == 1 }).await;
+    until("both are counted", || async { direct.me(&free).await["today"]["by_status"]["499"] == 2 }).await;
     let usage = direct.me(&free).await["usage"].clone();
     assert_eq!((&usage["minute"]["used"], &usage["day"]["used"]), (&2.into(), &1.into()), "{usage}");
     assert_eq!(tool.calls(), 1);

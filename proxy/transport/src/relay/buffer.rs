@@ -119,7 +119,11 @@ pub(crate) async fn await_body<P: Phases>(
             let request = request.continued().after_read(false);
             Err(refuse(phases, client, call, record, &problem, request).await)
         }
-        None => Err(Outcome::client_closed()),
+        None => {
+            // An upload that was cut off is distinguished from a client that left while it waited.
+            record.received = client.buffered().len() as u64;
+            Err(Outcome::client_closed())
+        }
     }
 }
 
