@@ -33,7 +33,7 @@ mod woocommerce;
 mod xml;
 
 pub use download::{Download, DownloadStep};
-pub use encoding::{Body, Encoding};
+pub use encoding::{Body, Encoding, NAMES as ENCODINGS, standard_name};
 pub use feed::{Feed, FeedFault, MAX_FEED_PRODUCTS};
 pub use feed_error::FeedError;
 pub use format::{FeedFormat, FormatChoice};

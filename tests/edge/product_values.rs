@@ -214,6 +214,19 @@ fn table_in_the_encoding_of_its_header_is_read() {
     });
 }
 
+/// A shop that names no encoding was refused or read as Windows-1252.
+#[test]
+fn table_in_the_encoding_of_its_source_is_read() {
+    let values = Values::of(&rss(&[item("1", "15.00 EUR", "")]), json!({"encoding": "Windows-1251"}));
+    let run = values
+        .then(Page::ok("text/csv", b"id,title,link\n1,\xcf\xf0\xe8\xe2\xe5\xf2,https://shop.example/1"));
+    assert!(run["outcome"] != "failed", "{run}");
+    assert_eq!(values.product("1").unwrap()["title"], "\u{41f}\u{440}\u{438}\u{432}\u{435}\u{442}");
+    let path = format!("/{}", values.source);
+    let bad = values.store.call("PATCH", &path, &json!({"encoding": "latin-9"}));
+    assert_eq!(bad.json()["errors"][0]["pointer"], "#/encoding");
+}
+
 #[test]
 fn xml_in_the_encoding_of_its_declaration_is_read() {
     check_encodings(|label, title| {

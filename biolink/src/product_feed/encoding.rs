@@ -9,6 +9,45 @@ use super::{character_references::windows_1252, feed_error::FeedError};
 
 /// The longest name of an encoding that is looked at, in bytes.
 const MAX_LABEL: usize = 40;
+/// The names of the encodings of WHATWG's Encoding Standard. UTF-16 is recognized by its bytes.
+pub const NAMES: [&str; 36] = [
+    "UTF-8",
+    "IBM866",
+    "ISO-8859-2",
+    "ISO-8859-3",
+    "ISO-8859-4",
+    "ISO-8859-5",
+    "ISO-8859-6",
+    "ISO-8859-7",
+    "ISO-8859-8",
+    "ISO-8859-8-I",
+    "ISO-8859-10",
+    "ISO-8859-13",
+    "ISO-8859-14",
+    "ISO-8859-15",
+    "ISO-8859-16",
+    "KOI8-R",
+    "KOI8-U",
+    "macintosh",
+    "windows-874",
+    "windows-1250",
+    "windows-1251",
+    "windows-1252",
+    "windows-1253",
+    "windows-1254",
+    "windows-1255",
+    "windows-1256",
+    "windows-1257",
+    "windows-1258",
+    "x-mac-cyrillic",
+    "GBK",
+    "gb18030",
+    "Big5",
+    "EUC-JP",
+    "ISO-2022-JP",
+    "Shift_JIS",
+    "EUC-KR",
+];
 /// Bytes outside ASCII in a row that no text in Windows-1252 has: Cyrillic, Greek or Chinese ones have.
 const FOREIGN_RUN: usize = 4;
 
@@ -49,14 +88,19 @@ impl Encoding {
 }
 
 impl<'a> Body<'a> {
-    /// Reads the body of a response with this `Content-Type`. A byte order mark decides, then
+    /// Reads the body of a response with this `Content-Type`, of a source with this `encoding`. A byte order mark
+    /// decides, then the setting, which no other name or guess corrects, then
     /// `Content-Type` (RFC 7303), then the XML declaration. If those two differ, one that says UTF-8 is
     /// believed if the bytes are, and only then. A table without a name that is not UTF-8 is Windows-1252,
     /// which spreadsheets write, unless it cannot be.
     ///
     /// # Errors
     /// Returns an error if the bytes are in no encoding that this knows, or not in the one that it reads.
-    pub fn read(body: &'a [u8], content_type: Option<&str>) -> Result<Self, FeedError> {
+    pub fn read(
+        body: &'a [u8],
+        content_type: Option<&str>,
+        setting: Option<&str>,
+    ) -> Result<Self, FeedError> {
         match body {
             // By the first bytes, as XML asks of its readers (XML 1.0, appendix F): no header can
             // change what they are.
@@ -66,11 +110,15 @@ impl<'a> Body<'a> {
         }
         let utf8 = std::str::from_utf8(body).ok();
         let mark = body.starts_with(b"\xef\xbb\xbf");
-        let named = content_type.and_then(charset).map(|label| Encoding { label, place: "Content-Type" });
+        let set = setting.and_then(label).map(|label| Encoding { label, place: "the source's `encoding`" });
+        let named = content_type.and_then(charset).map(|label| Encoding { label, place: "its Content-Type" });
         // One in bytes of ASCII is in no UTF-16, whatever it says: programs print the encoding of their strings.
         let declared = declared(body).filter(|label| !label.starts_with("utf-16"));
-        let declared = declared.map(|label| Encoding { label, place: "XML declaration" });
-        let names = [named, declared].into_iter().flatten().collect::<Vec<_>>();
+        let declared = declared.map(|label| Encoding { label, place: "its XML declaration" });
+        let names: Vec<_> = match set {
+            Some(set) => vec![set],
+            None => [named, declared].into_iter().flatten().collect(),
+        };
         if let Some(text) = utf8
             && (mark || names.is_empty() || names.iter().any(|name| is_utf8(&name.label)))
         {
@@ -100,6 +148,12 @@ impl<'a> Body<'a> {
 
 fn is_utf8(label: &str) -> bool {
     matches!(label, "utf-8" | "utf8" | "unicode-1-1-utf-8")
+}
+
+/// Returns the name of an encoding of WHATWG's Encoding Standard, in any case, as the standard writes it.
+#[must_use]
+pub fn standard_name(name: &str) -> Option<&'static str> {
+    NAMES.into_iter().find(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Returns true for Windows-1252 and what HTML reads as it.
@@ -226,11 +280,40 @@ mod tests {
     }
 
     fn found(body: &[u8], content_type: &str) -> String {
-        match Body::read(body, Some(content_type)) {
+        match Body::read(body, Some(content_type), None) {
             Ok(Body::Text(text)) => format!("text {}", text.contains("Caf\u{e9}")),
-            Ok(Body::Encoded(encoding)) => format!("{} of {}", encoding.label(), encoding.place),
+            Ok(Body::Encoded(encoding)) => {
+                format!("{} of {}", encoding.label(), encoding.place.trim_start_matches("its "))
+            }
             Err(error) => error.to_string().chars().take(30).collect(),
         }
+    }
+
+    /// A table that names no encoding was read as Windows-1252 or refused, and its shop could not say more.
+    #[test]
+    fn encoding_of_the_source_decides_unless_a_mark_does() {
+        let cyrillic = b"id,title,link\n1,\xcf\xf0\xe8\xe2\xe5\xf2,https://shop.example/a";
+        assert_eq!(Body::read(cyrillic, Some("text/csv"), None), Err(FeedError::Encoding));
+        for content_type in [None, Some("text/csv"), Some("text/csv; charset=utf-8")] {
+            let Ok(Body::Encoded(encoding)) = Body::read(cyrillic, content_type, Some("windows-1251")) else {
+                panic!("{content_type:?}");
+            };
+            assert_eq!((encoding.label(), encoding.place), ("windows-1251", "the source's `encoding`"));
+        }
+        let marked = format!("\u{feff}{TABLE}");
+        let read = Body::read(marked.as_bytes(), None, Some("windows-1251"));
+        assert_eq!(read, Ok(Body::Text(Cow::Borrowed(&marked))));
+        let wrong = Body::read(cyrillic, None, Some("UTF-8")).unwrap_err().to_string();
+        assert!(
+            wrong.starts_with("the feed is not in `utf-8`, which the source's `encoding` names"),
+            "{wrong}"
+        );
+    }
+
+    #[test]
+    fn name_of_an_encoding_is_that_of_the_standard() {
+        assert_eq!(standard_name("shift_jis"), Some("Shift_JIS"));
+        assert_eq!(["", "latin-9", "utf-16", "x-user-defined"].map(standard_name), [None; 4]);
     }
 
     #[test]

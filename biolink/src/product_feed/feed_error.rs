@@ -9,12 +9,12 @@ use super::{format::FeedFormat, shop_export::ShopExport};
 pub enum FeedError {
     /// It names no encoding, and is in none that is read without a name.
     #[error(
-        "the feed is not in UTF-8 and names no other encoding; have the shop export UTF-8, or send its encoding, such as `Content-Type: text/csv; charset=windows-1250`"
+        "the feed is not in UTF-8 and names no other encoding; have the shop export UTF-8 or send `Content-Type: text/csv; charset=windows-1250`, or set `encoding` of the source"
     )]
     Encoding,
     /// It is not in the encoding that it names.
     #[error(
-        "the feed is not in `{label}`, which its {place} names; have the shop export UTF-8, or name the encoding in which it writes"
+        "the feed is not in `{label}`, which {place} names; have the shop export UTF-8, or name the encoding in which it writes"
     )]
     OtherEncoding {
         /// The name.
@@ -24,7 +24,7 @@ pub enum FeedError {
     },
     /// It names an encoding that nothing reads.
     #[error(
-        "the encoding `{label}`, which the feed's {place} names, is unknown; expected UTF-8 or one of WHATWG's Encoding Standard, such as windows-1250 or Shift_JIS"
+        "the encoding `{label}`, which {place} names, is unknown; expected UTF-8 or one of WHATWG's Encoding Standard, such as windows-1250 or Shift_JIS"
     )]
     UnknownEncoding {
         /// The name.

@@ -23,7 +23,7 @@ impl Feed {
         base: &str,
         rules: impl Into<PriceRules<'a>>,
     ) -> Result<Self, FeedError> {
-        match Body::read(body, None)? {
+        match Body::read(body, None, None)? {
             Body::Text(text) => Self::parse_text(&text, choice, base, rules),
             Body::Encoded(encoding) => Err(encoding.mismatch()),
         }

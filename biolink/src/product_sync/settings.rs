@@ -12,6 +12,7 @@ use crate::{
     page::{UrlError, WebUrl, document::Availability},
     product_feed::{
         FeedFormat, FormatChoice, NumberFormat, Order, PriceRules, ProductFilter, Selection, amount_of,
+        standard_name,
     },
 };
 
@@ -27,6 +28,9 @@ pub struct SourceSettings {
     pub url: String,
     /// The format; `None` if the response shows it.
     pub format: Option<FeedFormat>,
+    /// The encoding of the feed, by the name of WHATWG's Encoding Standard; `None` if the response shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
     /// The currency of prices without one.
     pub currency: Option<String>,
     /// The number format of prices.
@@ -49,6 +53,10 @@ enum SettingError {
     Url(#[from] UrlError),
     #[error("must be three capital letters such as EUR (ISO 4217)")]
     Currency,
+    #[error(
+        "must be an encoding of WHATWG's Encoding Standard, such as windows-1250, ISO-8859-2 or Shift_JIS"
+    )]
+    Encoding,
     #[error("must be a whole number from 1 to {MAX_ITEMS}")]
     Count,
     #[error("must be one of {}", .0.join(", "))]
@@ -66,6 +74,7 @@ impl SourceSettings {
     pub(super) fn read(fields: &mut Fields) -> Option<Self> {
         let url = fields.required("url", |value| Ok::<_, TypeError>(text(value)?.to_owned()));
         let format = fields.nullable("format", parse_format).flatten();
+        let encoding = fields.nullable("encoding", parse_encoding);
         let currency = fields.nullable("currency", parse_currency);
         let number_format = fields.nullable("number_format", parse_numbers).unwrap_or_default();
         let store_url =
@@ -95,6 +104,7 @@ impl SourceSettings {
         Some(Self {
             url: url?,
             format,
+            encoding,
             currency,
             number_format,
             store_url,
@@ -147,6 +157,10 @@ fn parse_currency(value: &Value) -> Result<String, SettingError> {
     let currency = text(value)?;
     let is_valid = currency.len() == 3 && currency.bytes().all(|byte| byte.is_ascii_uppercase());
     if is_valid { Ok(currency.to_owned()) } else { Err(SettingError::Currency) }
+}
+
+fn parse_encoding(value: &Value) -> Result<String, SettingError> {
+    standard_name(text(value)?.trim()).map(str::to_owned).ok_or(SettingError::Encoding)
 }
 
 fn parse_numbers(value: &Value) -> Result<NumberFormat, SettingError> {

@@ -108,6 +108,7 @@ impl SourceSettings {
         let described = json!({
             "url": self.url,
             "format": self.format.map_or("auto", |format| format.as_str()),
+            "encoding": self.encoding,
             "currency": self.currency,
             "number_format": self.number_format.as_str(),
             "store_url": self.store_url,

@@ -15,6 +15,7 @@ fn settings() -> SourceSettings {
     SourceSettings {
         url,
         format: None,
+        encoding: None,
         currency: None,
         number_format: NumberFormat::Auto,
         store_url: None,

@@ -18,6 +18,7 @@ fn source(max_items: usize, push: bool) -> Source {
         settings: SourceSettings {
             url,
             format: None,
+            encoding: None,
             currency: None,
             number_format: NumberFormat::Auto,
             store_url: None,

@@ -52,7 +52,9 @@ pub(super) async fn fetch(attempt: &SyncAttempt, policy: &FetchPolicy) -> Result
         // It is stored and sent back, so its length must have a bound.
         let validator = |name| response.header(name).filter(|value| is_single && value.len() <= 1_000);
         let (etag, last_modified) = (validator("etag"), validator("last-modified"));
-        let text = match Body::read(&response.body, response.header("content-type").as_deref())? {
+        let content_type = response.header("content-type");
+        let body = Body::read(&response.body, content_type.as_deref(), settings.encoding.as_deref())?;
+        let text = match body {
             Body::Text(text) => text,
             Body::Encoded(encoding) => decoder::decode(&encoding, &response.body)?.into(),
         };
