@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::MeterRequest;
 use crate::time::UnixMillis;
 
-/// Silence after which a share is given to others, in milliseconds.
-const KEEP_MS: u64 = 600_000;
+/// Silence after which a share is given to others, in milliseconds: ten minutes, and the time for which
+/// a process may decide without storing whom it has heard of.
+const KEEP_MS: u64 = 630_000;
 /// Silence of all caches after which none is forgotten for a while, in milliseconds: they may be
 /// spending their shares, and come back one by one.
 const OUTAGE_MS: u64 = 300_000;
@@ -87,6 +88,15 @@ impl BudgetShares {
         share.at = now;
         self.shares.push(share);
         is_current.then_some(share.granted)
+    }
+
+    /// Returns the shares alone, in the order of their caches. A process that forgets when it has heard of a
+    /// cache last gives its share to others earlier by that much ([`KEEP_MS`]).
+    pub(super) fn without_moments(&self) -> Self {
+        let without = |share: &Share| Share { seq: 0, at: UnixMillis(0), ..*share };
+        let mut shares: Vec<Share> = self.shares.iter().map(without).collect();
+        shares.sort_unstable_by_key(|share| share.holder);
+        Self { shares, kept_until: self.kept_until }
     }
 
     /// Forgets the caches not heard of for long.

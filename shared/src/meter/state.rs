@@ -1,11 +1,13 @@
 //! The meter's state and its one entry.
 
 mod change;
+mod lasting;
 mod lend;
 mod response_cache;
 mod snapshot;
 mod withdraw;
 
+pub(super) use lasting::Lasting;
 use response_cache::ResponseCache;
 use serde::{Deserialize, Serialize};
 
@@ -55,12 +57,12 @@ use crate::time::UnixMillis;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Meter {
-    usage: Usage,
+    pub(super) usage: Usage,
     #[serde(skip_serializing_if = "is_default")]
     units: UnitUsage,
     record: Option<KeyRecord>,
     stored_version: u64,
-    leases: Vec<Lease>,
+    pub(super) leases: Vec<Lease>,
     last_lease: u64,
     batches: Batches,
     responses: ResponseCache,
@@ -212,6 +214,11 @@ impl Meter {
     /// state.
     pub fn take_full_rows(&mut self) -> Vec<CallRow> {
         std::mem::take(&mut self.full_rows)
+    }
+
+    /// Returns true if there are rows of calls for the shell to store with the state.
+    pub(super) const fn has_full_rows(&self) -> bool {
+        !self.full_rows.is_empty()
     }
 
     /// Returns true if the last message has erased the holder: once, for the shell to erase the rows of calls and
@@ -427,7 +434,7 @@ impl Meter {
 
     /// Returns the usage as if every lease were spent to its end. A decision based on it stays
     /// right whatever happens to them.
-    fn assumed(&self) -> Usage {
+    pub(super) fn assumed(&self) -> Usage {
         let mut usage = self.usage.clone();
         for lease in &self.leases {
             usage.spend(lease.until, lease.left);

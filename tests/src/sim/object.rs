@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 
-use shared::meter::{Message, Meter, Reply, Verdict};
+use shared::{
+    meter::{HeldMeter, Message, Meter, Reply, Verdict},
+    time::UnixMillis,
+};
 
 use super::{Faults, Rng, clock::MachineClock};
 
@@ -15,7 +18,7 @@ struct Lent {
 
 /// One key's meter and its stored row.
 pub(super) struct Object {
-    meter: Meter,
+    meter: HeldMeter,
     /// The stored state, which a restart reads from text.
     row: Meter,
     clock: MachineClock,
@@ -32,12 +35,18 @@ pub(super) struct Object {
     pub(super) lost: u32,
     /// The units that were reserved with such rows.
     pub(super) lost_units: u32,
+    /// The rows that were written: those of the state, and one for each alarm.
+    pub(super) rows: u32,
+    /// The alarms at the end of reserves.
+    pub(super) alarms: u32,
+    /// The time of the alarm that is set.
+    alarm: Option<u64>,
 }
 
 impl Object {
     pub(super) fn new(clock: MachineClock) -> Self {
         Self {
-            meter: Meter::default(),
+            meter: HeldMeter::new(Meter::default()),
             row: Meter::default(),
             clock,
             behind: 0,
@@ -46,6 +55,9 @@ impl Object {
             failovers: 0,
             lost: 0,
             lost_units: 0,
+            rows: 0,
+            alarms: 0,
+            alarm: None,
         }
     }
 
@@ -63,14 +75,21 @@ impl Object {
         faults: &Faults,
         rng: &mut Rng,
     ) -> (Reply, Fate) {
-        let machine = self.clock.read(now).minus(self.behind);
+        self.fire(now);
+        let machine = self.machine(now);
         let unseen = debts(&message);
-        let reply = self.meter.handle(message, machine);
+        // An authority with replicas is not held: each of its askers reads the stored state.
+        let (reply, is_changed) = match faults.failovers.is_empty() {
+            true => self.meter.step(message, machine),
+            false => (self.meter.meter_mut().handle(message, machine), true),
+        };
         if rng.chance(faults.restarted_before_store) {
             self.restart(faults, rng);
             return (reply, Fate::Forgotten);
         }
-        self.row = self.meter.clone();
+        if is_changed {
+            self.store(now);
+        }
         if !faults.failovers.is_empty() {
             let lent = lent(&reply);
             self.replicate(now, Lent { calls: lent.calls + unseen, ..lent });
@@ -80,6 +99,36 @@ impl Object {
             return (reply, Fate::Stored);
         }
         (reply, Fate::Sent)
+    }
+
+    fn machine(&mut self, now: u64) -> UnixMillis {
+        self.clock.read(now).minus(self.behind)
+    }
+
+    fn store(&mut self, now: u64) {
+        self.row = self.meter.row(Meter::clone);
+        self.rows += 1;
+        self.arm(now);
+    }
+
+    /// Sets the alarm at the end of the reserve, if none is set.
+    fn arm(&mut self, now: u64) {
+        let machine = self.machine(now);
+        if let Some(wait) = self.meter.ends_in(machine).filter(|_| self.alarm.is_none()) {
+            self.alarm = Some(now + wait);
+            self.rows += 1;
+        }
+    }
+
+    /// Runs the alarm if it was due by `now`. Nothing has happened to the object since.
+    fn fire(&mut self, now: u64) {
+        let Some(due) = self.alarm.take_if(|due| *due <= now) else { return };
+        self.alarms += 1;
+        let machine = self.machine(due);
+        match self.meter.end(machine) {
+            true => self.store(due),
+            false => self.arm(due),
+        }
     }
 
     /// Keeps the row for a fail-over that is still to come.
@@ -101,17 +150,18 @@ impl Object {
                 self.lost += lent.calls;
                 self.lost_units += lent.units;
             }
-            let record = self.meter.record().cloned();
+            let record = self.meter.meter().record().cloned();
             self.row = self.lately.back().map_or_else(Meter::default, |(_, row, _)| row.clone());
-            self.meter = self.row.clone();
+            let machine = self.machine(now);
+            self.meter = HeldMeter::new(self.row.clone());
             // A proxy sends its record with every request.
-            self.meter.handle(Message::Show { record }, self.clock.read(now).minus(self.behind));
+            self.meter.meter_mut().handle(Message::Show { record }, machine);
         }
     }
 
     fn restart(&mut self, faults: &Faults, rng: &mut Rng) {
         let text = serde_json::to_string(&self.row).unwrap();
-        self.meter = serde_json::from_str(&text).unwrap();
+        self.meter = HeldMeter::new(serde_json::from_str(&text).unwrap());
         self.behind = rng.range(0, faults.machines_behind + 1);
     }
 }

@@ -26,6 +26,10 @@ pub struct Outcome {
     pub waited: u32,
     /// The number of messages to the meter, with retries.
     pub hops: u32,
+    /// The number of rows that the meter has written.
+    pub rows: u32,
+    /// The number of alarms of the meter.
+    pub alarms: u32,
     /// The number of calls that passed on the local budget, without the meter.
     pub degraded: u32,
     /// The number of calls that passed while the meter was out of reach, on leases too.
@@ -93,6 +97,8 @@ impl Outcome {
             calls: 0,
             waited: 0,
             hops: 0,
+            rows: 0,
+            alarms: 0,
             degraded: 0,
             passed_in_outage: 0,
             made_in_outage: 0,

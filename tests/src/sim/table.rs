@@ -42,23 +42,25 @@ pub fn cost_head() -> String {
 #[must_use]
 pub fn cost_row(name: &str, scenarios: &[Scenario]) -> String {
     let cell = |scenario: &Scenario| {
-        let requests = run(scenario, Limiter::Lease, SEED).hops_per_call();
-        format!(" {requests:.2}, ${:.2} |", dollars(requests))
+        let outcome = run(scenario, Limiter::Lease, SEED);
+        format!(" {:.2}, ${:.2} |", outcome.hops_per_call(), dollars(&outcome))
     };
     format!("| {name} |{}", scenarios.iter().map(cell).collect::<String>())
 }
 
-/// Returns the list price of a million calls, each with so many requests to the object. A request
-/// writes a row.
-fn dollars(requests: f64) -> f64 {
+/// Returns the list price of a million calls: the requests to the object, its alarms, and the rows that it
+/// writes.
+fn dollars(outcome: &Outcome) -> f64 {
     let prices: Value = serde_json::from_str(include_str!("../../../loadtest/prices.json")).unwrap();
     let price = |name: &str| prices["dollars_per_million"][name].as_f64().unwrap();
     let of_object = |name: &str| prices["object_request"][name].as_f64().unwrap();
     let duration = price("object_gb_seconds") * of_object("seconds") * of_object("gb");
     let cpu = price("worker_cpu_ms") * 0.3;
+    let per_call = |number: u32| f64::from(number) / f64::from(outcome.calls.max(1));
     price("worker_requests")
         + cpu
-        + requests * (price("object_requests") + duration + price("object_rows_written"))
+        + per_call(outcome.hops + outcome.alarms) * (price("object_requests") + duration)
+        + per_call(outcome.rows) * price("object_rows_written")
 }
 
 /// The header of the table of outages in Markdown.

@@ -90,6 +90,8 @@ impl<'a> World<'a> {
         self.outcome.ideal = self.ideal.admitted;
         self.outcome.lost = self.object.lost;
         self.outcome.lost_units = self.object.lost_units;
+        self.outcome.rows = self.object.rows;
+        self.outcome.alarms = self.object.alarms;
         self.outcome.ideal_units = self.ideal_units.admitted;
         self.outcome.minute_charged_afterwards = self.charged_afterwards.worst_minute;
         self.outcome

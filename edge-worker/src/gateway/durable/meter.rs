@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use futures_util::future::join;
 use shared::json;
 use shared::key::KeyRecord;
-use shared::meter::{CallFilter, Message, Meter as State, MeterSnapshot, Reply};
+use shared::meter::{CallFilter, HeldMeter, Message, Meter as State, MeterSnapshot, Reply};
 use shared::time::UnixMillis;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -61,9 +61,11 @@ pub struct Meter {
     is_stored: Cell<bool>,
     /// Whether the alarm is set to delete the object.
     is_expiry_armed: Cell<bool>,
+    /// Whether the alarm is set for the end of the reserve.
+    is_reserve_armed: Cell<bool>,
     /// `None` until the first message and after a failed write: the row is then read again.
     /// Boxed, because a step takes it out and puts it back.
-    state: RefCell<Option<Box<State>>>,
+    state: RefCell<Option<Box<HeldMeter>>>,
     alerts: AlertOutbox,
     sessions: KeptSessions,
 }
@@ -82,6 +84,7 @@ impl DurableObject for Meter {
             appended: Cell::default(),
             is_stored: Cell::default(),
             is_expiry_armed: Cell::default(),
+            is_reserve_armed: Cell::default(),
             state: RefCell::new(None),
             alerts: AlertOutbox::default(),
             sessions: KeptSessions::default(),
@@ -101,7 +104,11 @@ impl DurableObject for Meter {
     async fn alarm(&self) -> Result<Response> {
         // There is one alarm, and it has just been used up, whatever it was set for.
         self.is_expiry_armed.set(false);
+        self.is_reserve_armed.set(false);
         self.alerts.disarm();
+        if let Err(error) = self.end_reserve() {
+            log::error(log::Event("meter store failed"), None, &[("error", &error)]);
+        }
         if let Err(error) = self.write_record().await {
             self.failures.set(self.failures.get().saturating_add(1));
             log::error(log::Event("key record write failed"), None, &[("error", &error)]);
@@ -129,17 +136,20 @@ impl Meter {
         Ok(self.handle(message)?)
     }
 
-    /// Returns true if the state has a record to write, an alert to deliver, or an end to wait for.
+    /// Returns true if the state has a record to write, an alert to deliver, or an end to wait for: its own or
+    /// that of its reserve.
     ///
     /// # Errors
     /// If the stored state cannot be read.
     #[wasm_bindgen(js_name = needsAlarm)]
     pub fn needs_alarm(&self) -> std::result::Result<bool, JsValue> {
         let expires = self.is_stored.get() && !self.is_expiry_armed.get();
-        Ok(self.with_state(|state| {
+        Ok(self.with_held(|held| {
+            let state = held.meter();
             state.unstored().is_some()
                 || self.alerts.needs_alarm(state.next_alert_at())
                 || (expires && state.expires_in(clock::now()).is_some())
+                || (!self.is_reserve_armed.get() && held.ends_in(clock::now()).is_some())
         })?)
     }
 
@@ -164,6 +174,7 @@ impl Meter {
     /// wait for the retry of an older one.
     async fn arm(&self) -> Result<()> {
         let Some(record) = self.unstored()? else {
+            self.arm_reserve().await?;
             self.alerts.arm(&self.object, self.with_state(State::next_alert_at)?).await?;
             return self.expire().await;
         };
@@ -179,6 +190,28 @@ impl Meter {
         let retry = WRITE_GAP_MS.saturating_mul(1 << self.failures.get().min(6)).min(MAX_RETRY_MS);
         let wait = if self.failures.get() > 0 { retry } else { gap };
         storage.set_alarm(i64::try_from(wait).unwrap_or(0)).await
+    }
+
+    /// Sets the alarm for the end of the reserve, unless it is set for the end of an earlier one: it then runs
+    /// once for many messages, and arms again.
+    async fn arm_reserve(&self) -> Result<()> {
+        if self.is_reserve_armed.get() {
+            return Ok(());
+        }
+        let Some(wait) = self.with_held(|held| held.ends_in(clock::now()))? else { return Ok(()) };
+        self.is_reserve_armed.set(true);
+        alarm::ensure(&self.object, clock::now().plus(wait)).await
+    }
+
+    /// Stores the state without its reserve, if that has ended: what is left of it would count as spent.
+    fn end_reserve(&self) -> Result<()> {
+        // A meter that was loaded for this alarm has no reserve in memory: what it had counts as spent.
+        let Some(mut held) = self.state.borrow_mut().take() else { return Ok(()) };
+        if held.end(clock::now()) {
+            self.write(&mut held)?;
+        }
+        self.state.replace(Some(held));
+        Ok(())
     }
 
     /// Deletes the object if nothing of its state matters. Sets the alarm for it if that is later.
@@ -249,6 +282,10 @@ impl Meter {
     }
 
     fn with_state<T>(&self, read: impl FnOnce(&State) -> T) -> Result<T> {
+        self.with_held(|held| read(held.meter()))
+    }
+
+    fn with_held<T>(&self, read: impl FnOnce(&HeldMeter) -> T) -> Result<T> {
         let mut place = self.state.borrow_mut();
         let state = match place.take() {
             Some(state) => state,
@@ -274,11 +311,12 @@ impl Meter {
         let mut place = self.state.borrow_mut();
         // Taken out: if a write below fails, this copy is dropped, and the next message reads the
         // row.
-        let mut next = match place.take() {
-            Some(state) => state,
+        let mut held = match place.take() {
+            Some(held) => held,
             None => self.load()?,
         };
-        let (mut reply, is_changed) = outlined(|| next.step(message, clock::now()));
+        let (mut reply, is_changed) = outlined(|| held.step(message, clock::now()));
+        let next = held.meter_mut();
         // In the same commit as the state. A crash in between would lose the row or keep it twice.
         for row in next.take_full_rows() {
             kept_calls::keep(&self.sql, &row, clock::now());
@@ -290,9 +328,9 @@ impl Meter {
         if let Some(ended) = next.take_ended_hour() {
             kept_hours::keep(&self.sql, &ended)?;
         }
-        outlined(|| kept_alerts::keep(&self.sql, &mut next));
+        outlined(|| kept_alerts::keep(&self.sql, next));
         if let Reply::Read(snapshot) | Reply::Show(Some(snapshot)) = &mut reply {
-            outlined(|| self.complete(snapshot, wanted, &next))?;
+            outlined(|| self.complete(snapshot, wanted, next))?;
         }
         let reply = outlined(|| json::to_string(&reply))?;
         // Of a subject that was refused immediately, nothing matters: a row would be deleted again.
@@ -303,11 +341,15 @@ impl Meter {
             if !self.is_stored.replace(true) {
                 self.sql.exec(TABLE, None)?;
             }
-            let stored = outlined(|| json::to_string(&next))?;
-            self.sql.exec(STORE, vec![stored.into()])?;
+            self.write(&mut held)?;
         }
-        *place = Some(next);
+        *place = Some(held);
         Ok(reply)
+    }
+
+    fn write(&self, held: &mut HeldMeter) -> Result<()> {
+        let stored = outlined(|| held.row(json::to_string))?;
+        self.sql.exec(STORE, vec![stored.into()]).map(drop)
     }
 
     /// Adds what is stored beside the state.
@@ -326,15 +368,16 @@ impl Meter {
 
     /// Returns the stored state. An unreadable one is an error, because a new one would give every
     /// call back.
-    fn load(&self) -> Result<Box<State>> {
+    fn load(&self) -> Result<Box<HeldMeter>> {
         self.is_stored.set(sql::has_table(&self.sql, "state")?);
+        let held = |state| Box::new(HeldMeter::new(state));
         if !self.is_stored.get() {
-            return Ok(Box::default());
+            return Ok(held(State::default()));
         }
         let rows = self.sql.exec(LOAD, None)?.raw().collect::<Result<Vec<_>>>()?;
         match rows.into_iter().flatten().next() {
-            None => Ok(Box::default()),
-            Some(worker::SqlStorageValue::String(text)) => parse(&text).map(Box::new),
+            None => Ok(held(State::default())),
+            Some(worker::SqlStorageValue::String(text)) => parse(&text).map(held),
             Some(_) => Err("the stored state is not text".into()),
         }
     }

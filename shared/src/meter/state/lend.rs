@@ -51,12 +51,16 @@ impl Meter {
         if calls < MIN_LEASE {
             return None;
         }
-        // An authority that lost its last writes must not give a number again that a holder may report
-        // (docs/decisions/limits.md, "A lease is numbered by the clock").
-        self.last_lease = self.last_lease.saturating_add(1).max(now.0);
-        let terms = LeaseTerms { id: self.last_lease, calls, ttl_ms };
+        let terms = LeaseTerms { id: self.next_lease(now), calls, ttl_ms };
         self.leases.push(Lease::new(terms, request.holder, now));
         Some(terms)
+    }
+
+    /// Returns the number of a new lease. An authority that lost its last writes must not give a number
+    /// again that a holder may report (docs/decisions/limits.md, "A lease is numbered by the clock").
+    pub(in crate::meter) fn next_lease(&mut self, now: UnixMillis) -> u64 {
+        self.last_lease = self.last_lease.saturating_add(1).max(now.0);
+        self.last_lease
     }
 
     /// Returns the number of caches that hold leases, `holder` among them.
