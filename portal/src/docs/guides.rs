@@ -1,17 +1,17 @@
-//! The guides: how to do what most readers come for, each with calls that work as they stand.
+//! The guides: how to do what most readers come for, each with calls that work as they stand. Their text is
+//! Markdown, in `docs/guides/`.
+//!
+//! Why: docs/decisions/portal.md, "Guides are Markdown of the repository"
 
-mod biolink;
-mod edge;
-mod gateway;
+mod rendering;
 mod tables;
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 use shared::problem::Code;
 
 use super::changelog;
 use super::host::Host;
-use super::model::{Authentication, Description, Operation};
-use super::snippet::{Call, Snippet};
+use super::model::{Description, Operation};
 use crate::docs_page::DocsPage;
 
 /// A guide of the reference.
@@ -19,42 +19,43 @@ pub(super) struct Guide {
     page: DocsPage,
     /// The anchor.
     pub(super) id: &'static str,
-    /// The heading.
-    pub(super) title: &'static str,
-    content: fn(&Source<'_>) -> Markup,
+    /// The heading, then the text, as Markdown.
+    text: &'static str,
+}
+
+/// Returns the guide of a file.
+macro_rules! guide {
+    ($page:ident, $id:literal, $file:literal) => {
+        Guide {
+            page: DocsPage::$page,
+            id: $id,
+            text: include_str!(concat!("../../../docs/guides/", $file, ".md")),
+        }
+    };
 }
 
 /// Every guide, in the order of the pages.
 const GUIDES: [Guide; 19] = [
-    guide(DocsPage::Start, "start", "First call", gateway::start),
-    guide(DocsPage::Limits, "limits", "Calls by tier", gateway::limits),
-    guide(DocsPage::Errors, "errors", "Handle an error", gateway::errors),
-    guide(DocsPage::Retries, "retries", "Send it again", |_| gateway::retries()),
-    guide(DocsPage::Idempotency, "idempotency", "Name the request", gateway::idempotency),
-    guide(DocsPage::Rotation, "rotation", "New secret, old secret", gateway::rotation),
-    guide(DocsPage::Streaming, "streaming", "Read as it arrives", |_| gateway::streaming()),
-    guide(DocsPage::Browsers, "browsers", "Call from a page", |_| gateway::browsers()),
-    guide(DocsPage::Calls, "tools", "Tools", |source| gateway::tools(source.host)),
-    guide(DocsPage::Mcp, "mcp", "Connect an agent", |_| edge::mcp()),
-    guide(DocsPage::Pagination, "pagination", "Follow the cursor", |_| edge::pagination()),
-    guide(DocsPage::Localhost, "localhost", "Receive on your machine", edge::localhost),
-    guide(DocsPage::Publish, "publish", "Create and publish", biolink::pages),
-    guide(DocsPage::Publish, "visitors", "Routes of visitors", |_| tables::visitors()),
-    guide(DocsPage::Products, "sync", "Sync products", biolink::products),
-    guide(DocsPage::Analytics, "measure", "Read analytics", biolink::analytics),
-    guide(DocsPage::Receive, "receive", "Create, verify, respond", biolink::webhooks),
-    guide(DocsPage::Administration, "abuse", "Stop abuse", biolink::administration),
-    guide(DocsPage::Changelog, "changes", "Versions", |source| changelog::page(source.host)),
+    guide!(Start, "start", "start"),
+    guide!(Limits, "limits", "limits"),
+    guide!(Errors, "errors", "errors"),
+    guide!(Retries, "retries", "retries"),
+    guide!(Idempotency, "idempotency", "idempotency"),
+    guide!(Rotation, "rotation", "rotation"),
+    guide!(Streaming, "streaming", "streaming"),
+    guide!(Browsers, "browsers", "browsers"),
+    guide!(Calls, "tools", "calls"),
+    guide!(Mcp, "mcp", "mcp"),
+    guide!(Pagination, "pagination", "pagination"),
+    guide!(Localhost, "localhost", "localhost"),
+    guide!(Publish, "publish", "publish"),
+    guide!(Publish, "visitors", "visitors"),
+    guide!(Products, "sync", "products"),
+    guide!(Analytics, "measure", "analytics"),
+    guide!(Receive, "receive", "receive"),
+    guide!(Administration, "abuse", "administration"),
+    Guide { page: DocsPage::Changelog, id: "changes", text: "# Versions\n" },
 ];
-
-const fn guide(
-    page: DocsPage,
-    id: &'static str,
-    title: &'static str,
-    content: fn(&Source<'_>) -> Markup,
-) -> Guide {
-    Guide { page, id, title, content }
-}
 
 impl Guide {
     /// Returns the guides of a page.
@@ -62,12 +63,20 @@ impl Guide {
         GUIDES.into_iter().filter(move |guide| guide.page == page)
     }
 
+    /// Returns the heading.
+    pub(super) fn title(&self) -> &'static str {
+        self.text.lines().next().unwrap_or_default().trim_start_matches("# ")
+    }
+
     /// Returns the section of the guide.
     pub(super) fn section(&self, source: &Source<'_>) -> Markup {
         html! {
             section.guide {
-                h2 id=(self.id) { a href=(format!("#{}", self.id)) { (self.title) } }
-                ((self.content)(source))
+                h2 id=(self.id) { a href=(format!("#{}", self.id)) { (self.title()) } }
+                @match self.page {
+                    DocsPage::Changelog => (changelog::page(source.host)),
+                    _ => (PreEscaped(rendering::html_of(self.text, source))),
+                }
             }
         }
     }
@@ -84,21 +93,5 @@ pub(super) struct Source<'a> {
     pub(super) anywhere: &'a [Code],
 }
 
-impl Source<'_> {
-    /// Returns the example of an operation in every language.
-    fn example(&self, id: &str) -> Markup {
-        let operation = self.operations.iter().find(|operation| operation.id == id);
-        operation.map(|operation| Call::of(operation).snippet().markup()).unwrap_or_default()
-    }
-}
-
-/// Returns a call with an API key and without a body, in every language.
-fn get(target: &str) -> Markup {
-    let authentication = Authentication::ApiKey;
-    Call { method: "GET", target: target.to_owned(), authentication, body: None }.snippet().markup()
-}
-
-/// Returns code that is written for each language.
-fn written(texts: [&str; 5]) -> Markup {
-    Snippet::of(texts).markup()
-}
+#[cfg(test)]
+mod tests;

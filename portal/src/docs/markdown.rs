@@ -97,7 +97,7 @@ impl Writer {
             // Colors of code.
             _ if self.place != Place::Prose => {}
             "code" => self.toggle_code(Place::Code),
-            "b" | "/b" => self.line.push_str("**"),
+            "b" | "/b" | "strong" | "/strong" => self.line.push_str("**"),
             "em" | "/em" => self.line.push('*'),
             "small" | "/small" | "br" => self.space(),
             "a" => self.begin_link(attributes),

@@ -206,7 +206,7 @@ impl<'a> Reference<'a> {
         let address = |id: &str| format!("{}#{id}", chapter.page.path());
         let page = chapter.page.title();
         let guides = Guide::on(chapter.page)
-            .map(|guide| Entry::new(guide.title, page, address(guide.id), &self.guide(&guide)));
+            .map(|guide| Entry::new(guide.title(), page, address(guide.id), &self.guide(&guide)));
         let operations = chapter.shown().map(|operation| {
             let route = format!("{} {}", operation.method, operation.path);
             Entry::new(
@@ -307,7 +307,8 @@ impl<'r, 'a> Place<'r, 'a> {
 /// The paths of the gateway's own description.
 const GATEWAY_DESCRIPTION: [&str; 3] = ["/openapi.json", "/docs", "/problems/{code}"];
 
-fn page_of(operation: &Operation<'_>) -> DocsPage {
+/// Returns the page that describes an operation.
+pub(super) fn page_of(operation: &Operation<'_>) -> DocsPage {
     match operation.tag {
         "keys" => DocsPage::Keys,
         "administration" if operation.path.starts_with("/v1/keys") => DocsPage::ManageKeys,

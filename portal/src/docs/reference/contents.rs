@@ -41,7 +41,7 @@ fn entry(chapter: &Chapter<'_>, is_current: bool) -> Markup {
 fn places(chapter: &Chapter<'_>) -> Markup {
     html! {
         ul {
-            @for guide in Guide::on(chapter.page) { li { a href=(format!("#{}", guide.id)) { (guide.title) } } }
+            @for guide in Guide::on(chapter.page) { li { a href=(format!("#{}", guide.id)) { (guide.title()) } } }
             @for operation in chapter.shown() {
                 li { a href=(format!("#{}", operation.id)) { (super::title(operation)) small { (operation.method) " " (operation.path) } } }
             }
