@@ -11,7 +11,6 @@ use shared::json;
 use shared::key::{KeyId, SecretId, VerifiedKey};
 use shared::meter::LoggedCall;
 use shared::method::Method;
-use shared::origin::Origin;
 use shared::problem::Code;
 use shared::sampling::Sampling;
 use shared::tier::Tier;
@@ -21,6 +20,29 @@ use shared::trace::{Span, SpanContext, SpanId, TRACEPARENT, TraceId};
 use worker::console_log;
 
 use crate::runtime::client_request::ClientRequest;
+
+/// The way of a call to the origins, whatever its outcome.
+#[derive(Default)]
+pub(crate) struct ForwardPath {
+    /// Milliseconds spent waiting for the client's body.
+    pub(crate) body_wait_ms: u64,
+    pub(crate) span: Option<Span>,
+    /// The data centers that were tried before the one that responded.
+    pub(crate) tried: Vec<String>,
+    /// The data center that responded.
+    pub(crate) origin: Option<String>,
+    /// When the call was sent to that origin, and when the headers of its response arrived.
+    pub(crate) times: Option<(UnixMillis, UnixMillis)>,
+}
+
+impl ForwardPath {
+    /// Returns the value of `Proxy-Status` (RFC 9209) of a response that was not the first origin's, or
+    /// `None` for any other.
+    pub(crate) fn proxy_status(&self) -> Option<String> {
+        let next = self.origin.as_ref().filter(|_| !self.tried.is_empty())?;
+        Some(format!("edge; next-hop=\"{next}\"; details=\"tried before: {}\"", self.tried.join(" ")))
+    }
+}
 
 /// The log record of one request.
 #[derive(Default)]
@@ -40,16 +62,10 @@ pub(crate) struct AccessRecord {
     pub(crate) degraded: bool,
     /// The units that the call costs, if it has a price and is not refunded.
     pub(crate) units: Option<u32>,
-    /// The span of a call that was forwarded.
-    pub(crate) span: Option<Span>,
-    /// The data center that responded, or that polled for key changes.
-    pub(crate) origin: Option<String>,
-    /// The data centers that were tried before the one that responded.
-    pub(crate) tried: Vec<String>,
-    /// Milliseconds spent waiting for the client's body.
-    pub(crate) body_wait_ms: u64,
-    /// When the call was sent to an origin, and when the headers of its response arrived.
-    pub(crate) origin_times: Option<(UnixMillis, UnixMillis)>,
+    /// The way of a call to the origins.
+    pub(crate) path: ForwardPath,
+    /// The data center whose proxy sent the request.
+    pub(crate) asking: Option<String>,
     pub(crate) status: u16,
     /// The result of the call that a message of MCP stands for. The message itself has 200.
     pub(crate) call: Option<CallResult>,
@@ -91,25 +107,13 @@ impl AccessRecord {
         }
     }
 
-    /// Records an origin that was tried in vain.
-    pub(crate) fn record_tried(&mut self, origin: &Origin) {
-        self.tried.push(origin.name.clone());
-    }
-
-    /// Returns the value of `Proxy-Status` (RFC 9209) of a response that was not the first origin's, or
-    /// `None` for any other.
-    pub(crate) fn proxy_status(&self) -> Option<String> {
-        let next = self.origin.as_ref().filter(|_| !self.tried.is_empty())?;
-        Some(format!("edge; next-hop=\"{next}\"; details=\"tried before: {}\"", self.tried.join(" ")))
-    }
-
     /// Returns the gateway's own milliseconds and, for a call that reached an origin, those spent
     /// there.
     pub(crate) fn durations(&self, request: &ClientRequest, now: UnixMillis) -> (u64, Option<u64>) {
         let total = now.since(request.now);
-        let origin = self.origin_times.map(|(sent, responded)| responded.since(sent));
+        let origin = self.path.times.map(|(sent, responded)| responded.since(sent));
         // A client that uploads slowly must not count as overhead of the gateway.
-        (total.saturating_sub(origin.unwrap_or(0)).saturating_sub(self.body_wait_ms), origin)
+        (total.saturating_sub(origin.unwrap_or(0)).saturating_sub(self.path.body_wait_ms), origin)
     }
 
     /// Returns the entry of the log of the key.
@@ -145,12 +149,12 @@ impl AccessRecord {
         }
         let (overhead_ms, origin_ms) = self.durations(request, now);
         let caller = request.header(TRACEPARENT).and_then(SpanContext::parse);
-        let trace = self.span.map(|span| span.context).or(caller);
+        let trace = self.path.span.map(|span| span.context).or(caller);
         let line = Line {
             time: request.now.to_rfc3339(),
             request_id: request.id.to_string(),
             trace_id: trace.map(|trace| trace.trace_id),
-            span_id: self.span.map(|span| span.context.span_id),
+            span_id: self.path.span.map(|span| span.context.span_id),
             parent_span_id: caller.map(|caller| caller.span_id),
             // An unknown method is arbitrary text of the client.
             method: request.method.parse::<Method>().map_or("other", Method::as_str),
@@ -162,8 +166,8 @@ impl AccessRecord {
             tier: self.tier,
             status: self.status,
             code: self.code.map(Code::as_str),
-            origin: self.origin.as_deref(),
-            tried: &self.tried,
+            origin: self.path.origin.as_deref().or(self.asking.as_deref()),
+            tried: &self.path.tried,
             duration_ms: now.since(request.now),
             overhead_ms,
             origin_ms,

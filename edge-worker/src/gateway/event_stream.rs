@@ -53,7 +53,7 @@ pub(crate) fn follow(
     call: &ToolCall<'_>,
     (key, secret_id): (&VerifiedKey, Option<SecretId>),
     charge: Charge,
-    origin: Option<&str>,
+    origin: Option<String>,
     response: StreamedResponse,
 ) -> StreamedResponse {
     if !is_followed(&response) {
@@ -71,7 +71,7 @@ pub(crate) fn follow(
         action: call.action.as_str().to_owned(),
         status: response.status,
         charge,
-        origin: origin.map(str::to_owned),
+        origin,
     };
     let event = response_aborted().render_event(&context.request.id);
     let followed =

@@ -1,7 +1,7 @@
 //! The record of the caller's key, for calls that need a scope and that no quota counts.
 
 use portal::endpoint::Endpoint;
-use shared::key::{KeyRecord, VerifiedKey};
+use shared::key::{KeyRecord, SecretId, VerifiedKey};
 use shared::meter::MeterSnapshot;
 use shared::problem::Problem;
 
@@ -22,9 +22,23 @@ pub(crate) async fn read(
     endpoint: Endpoint,
     access: &mut AccessRecord,
 ) -> Result<KeyRecord, Problem> {
+    Ok(read_caller(context, endpoint, access).await?.0)
+}
+
+/// Reads the record as [`read`]. Returns it with the id of the secret that the caller has of the key.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) async fn read_caller(
+    context: &RequestContext<'_>,
+    endpoint: Endpoint,
+    access: &mut AccessRecord,
+) -> Result<(KeyRecord, Option<SecretId>), Problem> {
     let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
-    Ok(read_with(context, &key, SnapshotPart::State, endpoint, access).await?.0)
+    let (record, _) = read_with(context, &key, SnapshotPart::State, endpoint, access).await?;
+    let secret = record.secret_id(&key);
+    Ok((record, secret))
 }
 
 /// Reads the record of a verified key, with a part of its meter's snapshot, for what an endpoint requires. The access

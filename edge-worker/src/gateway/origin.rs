@@ -19,7 +19,7 @@ use shared::status::{AcceptedTypes, StatusReport};
 use shared::time::UnixMillis;
 use shared::trace::{Span, TRACEPARENT};
 
-use crate::access_log::AccessRecord;
+use crate::access_log::ForwardPath;
 use crate::bindings::Bindings;
 use crate::context::RequestContext;
 use crate::runtime::outline::{boxed, outlined};
@@ -38,28 +38,37 @@ thread_local! {
 }
 
 /// Forwards an admitted call. Returns the response of the first origin that responds and has a healthy
-/// server of the tool, or else the refusal of the last that has none. `grant` returns the grant for the
-/// call, issued at the time of sending.
+/// server of the tool, or else the refusal of the last that has none, with the way there. `grant`
+/// returns the grant for the call, issued at the time of sending.
 ///
-/// # Errors
-/// A 503 if none does; `request-timeout` or `body-malformed` if the client does not send the whole
-/// body.
+/// The error is a 503 if no origin responds, and `request-timeout` or `body-malformed` if the client
+/// does not send the whole body.
 pub(crate) async fn forward(
     context: &RequestContext<'_>,
     call: &ToolCall<'_>,
     grant: &dyn Fn(UnixMillis) -> Grant,
-    access: &mut AccessRecord,
+) -> (Result<StreamedResponse, ForwardError>, ForwardPath) {
+    let mut path = ForwardPath::default();
+    let outcome = try_origins(context, call, grant, &mut path).await;
+    (outcome, path)
+}
+
+async fn try_origins(
+    context: &RequestContext<'_>,
+    call: &ToolCall<'_>,
+    grant: &dyn Fn(UnixMillis) -> Grant,
+    path: &mut ForwardPath,
 ) -> Result<StreamedResponse, ForwardError> {
     let started = clock::now();
     let upload = boxed(Upload::receive(context, call.method)).await;
     // Before the error is returned: a slow client is what this number is there to show.
-    access.body_wait_ms = clock::now().since(started);
+    path.body_wait_ms = clock::now().since(started);
     let upload = upload.map_err(ForwardError::refused)?;
     let span = outlined(|| {
         let (request, id) = (context.request, context.request.id);
         Span::new(request.header(TRACEPARENT), id, id.span_entropy())
     });
-    access.span = Some(span);
+    path.span = Some(span);
     let origins = &context.bindings.origins;
     let order = outlined(|| {
         let mut order = REACHABILITY.with_borrow(|seen| seen.order(origins, clock::now()));
@@ -86,8 +95,8 @@ pub(crate) async fn forward(
                     // Even for a refusal: the proxy is there. Only its tool has no server.
                     REACHABILITY.with_borrow_mut(|seen| seen.record_reached(index, clock::now()));
                 });
-                access.origin = Some(origin.name.clone());
-                access.origin_times = Some((sent_at, clock::now()));
+                path.origin = Some(origin.name.clone());
+                path.times = Some((sent_at, clock::now()));
                 let goes_on = outlined(|| {
                     let is_out = lacks_server(&response);
                     let rest = order.get(nth + 1..).unwrap_or_default();
@@ -108,7 +117,7 @@ pub(crate) async fn forward(
                 if !(goes_on && upload.can_repeat()) {
                     break;
                 }
-                access.record_tried(origin);
+                path.tried.push(origin.name.clone());
                 continue;
             }
             Err(error) => {
@@ -117,7 +126,7 @@ pub(crate) async fn forward(
                 let fields: [log::Field<'_>; 3] =
                     [("origin", &origin.name), ("failure", &format!("{failure:?}")), ("error", &error)];
                 log::error(log::Event("origin call failed"), Some(context.request.id), &fields);
-                access.record_tried(origin);
+                path.tried.push(origin.name.clone());
             }
         }
         REACHABILITY.with_borrow_mut(|seen| seen.record_failure(index, failure, clock::now()));

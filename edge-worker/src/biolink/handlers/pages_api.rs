@@ -26,12 +26,13 @@ pub(crate) async fn handle(
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
-    let record = boxed(key_record::read(context, Endpoint::Pages(called.endpoint), access)).await?;
+    let (record, secret) =
+        boxed(key_record::read_caller(context, Endpoint::Pages(called.endpoint), access)).await?;
     if called.endpoint.needs_plan() {
         plan_required(record.biolink_plan)?;
     }
     let body = boxed(read_body(context, called.endpoint.has_body())).await?;
-    let once = outlined(|| once(context, called.endpoint.takes_idempotency_key(), access.secret_id, &body))?;
+    let once = outlined(|| once(context, called.endpoint.takes_idempotency_key(), secret, &body))?;
     let account = record.account();
     // The type and size of the file go into the call, so it is read before the account decides.
     let upload = match called.endpoint {

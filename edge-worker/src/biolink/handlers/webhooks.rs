@@ -21,7 +21,8 @@ pub(crate) async fn handle(
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    let record = key_record::read(context, Endpoint::Webhooks(called.endpoint), access).await?;
+    let (record, secret) =
+        key_record::read_caller(context, Endpoint::Webhooks(called.endpoint), access).await?;
     plan_required(record.biolink_plan)?;
     if let WebhooksTarget::Kind(kind) = called.target {
         check_no_query(query)?;
@@ -31,7 +32,7 @@ pub(crate) async fn handle(
         return Ok(Response::json(sample_events(read_sample_kind(query)?)));
     }
     let body = read_body(context, called.endpoint.has_body()).await?;
-    let once = once(context, called.endpoint.takes_idempotency_key(), access.secret_id, &body)?;
+    let once = once(context, called.endpoint.takes_idempotency_key(), secret, &body)?;
     let (operation, dry_run) = WebhooksOperation::parse(called, query, body)?;
     let seed =
         entropy::random::<32>().map_err(|error| entropy::unavailable(&error, Some(context.request.id)))?;

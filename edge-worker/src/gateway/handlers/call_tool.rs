@@ -48,9 +48,12 @@ pub(crate) async fn handle(
             headers.extend(degraded.then(|| (headers::DEGRADED.into(), "meter".into())));
             let request_id = context.request.id;
             let grant = |issued_at| Grant { key_id: key.id, secret_id, tier, request_id, issued_at };
-            let outcome = boxed(origin::forward(context, call, &grant, access)).await;
+            let (outcome, path) = boxed(origin::forward(context, call, &grant)).await;
             // A refusal of the proxy is no response of the tool, and is given back.
             let refusal = outcome.as_ref().ok().and_then(proxy_refusal);
+            let proxy_status = path.proxy_status().filter(|_| refusal.is_none());
+            let origin = path.origin.clone();
+            access.path = path;
             let counted = outlined(|| call_outcome(context, call, price, &outcome, refusal.is_some()));
             access.units = (price != Price::FREE && !counted.uncharged).then_some(counted.units);
             access.is_logged = true;
@@ -60,14 +63,8 @@ pub(crate) async fn handle(
                     access.logged_call(context.request, context.head.body_length(), &ended, now)
                 })
             });
-            headers.extend(
-                access
-                    .proxy_status()
-                    .filter(|_| refusal.is_none())
-                    .map(|text| ("proxy-status".into(), text.into())),
-            );
+            headers.extend(proxy_status.map(|text| ("proxy-status".into(), text.into())));
             headers.extend(refusal.map(|code| (headers::PROBLEM.into(), code.into())));
-            let origin = access.origin.as_deref();
             match outcome {
                 Ok(response) => Ok(outlined(|| {
                     event_stream::follow(context, call, (&key, secret_id), charge, origin, response)

@@ -17,7 +17,7 @@ pub(crate) async fn handle(
     context.address.check_confidential(context.bindings.http_allowed)?;
     let header = context.request.header("authorization");
     let token = OriginToken::verify(header, &context.bindings.grants, context.request.now)?;
-    access.origin = Some(token.data_centre);
+    access.asking = Some(token.data_centre);
     let request = ChangesRequest::read(query)?;
     Ok(Response::json(key_change_feed::read(context, request).await?))
 }

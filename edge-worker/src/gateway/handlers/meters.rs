@@ -19,7 +19,7 @@ pub(crate) async fn handle(
     context.address.check_confidential(context.bindings.http_allowed)?;
     let header = context.request.header("authorization");
     let token = OriginToken::verify(header, &context.bindings.grants, context.request.now)?;
-    access.origin = Some(token.data_centre);
+    access.asking = Some(token.data_centre);
     let body = body::read(context.request, &context.head, BulkRequest::MAX_BYTES).await?;
     let request = BulkRequest::from_json(&body)?;
     // Never `try_join_all`: one meter that fails must not take the leases of all other keys with
