@@ -74,20 +74,20 @@ use crate::respond::{ClientResponse, problem_of};
 use crate::runtime::client_request::ClientRequest;
 use crate::runtime::outline::{boxed, outlined};
 
-/// Handles one request.
+/// Handles one request. `address` is that of its URL.
 pub(crate) async fn dispatch(
-    request: &ClientRequest,
+    (request, address): (&ClientRequest, Option<Address<'_>>),
     env: &Env,
     execution: &Context,
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
-    let address = Address::parse(&request.url).ok_or_else(malformed_url)?;
+    let address = address.ok_or_else(malformed_url)?;
     let bindings = outlined(|| Bindings::of_isolate(env));
     // Before the routes of the service: no host of a customer may serve an API or the console.
     if let Ok(bindings) = &bindings
         && let Some(host) = outlined(|| bindings.customer_host(&address))?
     {
-        return boxed(respond_on_domain(request, &host, (bindings, execution), access)).await;
+        return boxed(respond_on_domain((request, address), &host, (bindings, execution), access)).await;
     }
     let (route, Target { query, .. }) = match outlined(|| read_route(request, address.target)) {
         Ok(read) => read,
@@ -137,12 +137,11 @@ pub(crate) async fn dispatch(
 
 /// Handles a request to a domain of an account: its page, the page's parts, and files of the host.
 async fn respond_on_domain(
-    request: &ClientRequest,
+    (request, address): (&ClientRequest, Address<'_>),
     host: &HostName,
     (bindings, execution): (&Bindings, &Context),
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
-    let address = Address::parse(&request.url).ok_or_else(malformed_url)?;
     // Whatever is wrong is shown as a page.
     access.endpoint = Some(Endpoint::Visit(VisitEndpoint::Page));
     let head = outlined(|| Head::read(request.lines()))?;

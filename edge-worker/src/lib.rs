@@ -25,6 +25,7 @@ mod runtime;
 
 use std::rc::Rc;
 
+use shared::url::Address;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::{Context, Env, MessageBatch, console_error, event, web_sys, worker_sys};
@@ -51,8 +52,9 @@ pub fn handle(head: String, request: web_sys::Request, env: Env, ctx: worker_sys
 
 async fn fetch(head: String, request: web_sys::Request, env: Env, ctx: Context) -> worker::Result<JsValue> {
     let request = Rc::new(outlined(|| ClientRequest::new(head, request, clock::now()))?);
+    let address = Address::parse(&request.url);
     let mut access = AccessRecord::default();
-    let outcome = boxed(dispatch::dispatch(&request, &env, &ctx, &mut access)).await;
+    let outcome = boxed(dispatch::dispatch((&request, address), &env, &ctx, &mut access)).await;
     let mut drained = None;
     if let Some(unread) = body::unread(&request) {
         let (drained_request, max_body) = (Rc::clone(&request), bindings::max_body(&env));
@@ -64,7 +66,7 @@ async fn fetch(head: String, request: web_sys::Request, env: Env, ctx: Context) 
             false => boxed(drain).await,
         }
     }
-    let response = outlined(|| respond::render(outcome, &request, drained.as_ref(), &mut access))?;
+    let response = outlined(|| respond::render(outcome, (&request, address), drained.as_ref(), &mut access))?;
     outlined(|| access.write(&request, bindings::sampling(&env), clock::now()));
     Ok(response.into())
 }

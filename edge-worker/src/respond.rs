@@ -67,13 +67,14 @@ pub(crate) fn can_linger(request: &ClientRequest, outcome: &Result<ClientRespons
     has_body && request.method != Method::Head.as_str()
 }
 
-/// Returns the response to send. If it can linger, it ends once the body of the request is `drained`.
+/// Returns the response to send to a request, whose URL has this address. If it can linger, it ends once the body of the
+/// request is `drained`.
 ///
 /// # Errors
 /// If the runtime refuses to build it.
 pub(crate) fn render(
     outcome: Result<ClientResponse, Problem>,
-    request: &ClientRequest,
+    (request, address): (&ClientRequest, Option<Address<'_>>),
     drained: Option<&Promise>,
     access: &mut AccessRecord,
 ) -> worker::Result<web_sys::Response> {
@@ -89,25 +90,25 @@ pub(crate) fn render(
     match response {
         ClientResponse::Own(own) => {
             access.status = access.call.map_or(own.status, |call| call.status);
-            outlined(|| render_own(own, request, drained, &timing))
+            outlined(|| render_own(own, (request, address), drained, &timing))
         }
         ClientResponse::Streamed { response, headers } => {
             access.status = response.status;
-            outlined(|| render_streamed(&response, &headers, request, &timing))
+            outlined(|| render_streamed(&response, &headers, (request, address), &timing))
         }
     }
 }
 
 fn render_own(
     own: Response<Vec<u8>>,
-    request: &ClientRequest,
+    asked: (&ClientRequest, Option<Address<'_>>),
     drained: Option<&Promise>,
     timing: &str,
 ) -> worker::Result<web_sys::Response> {
     let mut lines = HeaderLines::after([timing]);
     lines.add("x-content-type-options", "nosniff");
     own.headers.iter().for_each(|(name, value)| lines.add(name, value));
-    add_common(&mut lines, request, own.headers.iter().any(|(name, _)| *name == headers::HSTS.0));
+    add_common(&mut lines, asked, own.headers.iter().any(|(name, _)| *name == headers::HSTS.0));
     let mut body = own.body;
     // A 204 has no body, not even an empty one. The runtime copies the bytes before it returns.
     let body = (!body.is_empty()).then_some(body.as_mut_slice());
@@ -118,21 +119,24 @@ fn render_own(
 fn render_streamed(
     response: &StreamedResponse,
     headers: &[Header],
-    request: &ClientRequest,
+    asked: (&ClientRequest, Option<Address<'_>>),
     timing: &str,
 ) -> worker::Result<web_sys::Response> {
     let dropped: Vec<_> =
         response.headers().map(|(name, _)| name).filter(|name| !headers::reaches_client(name)).collect();
     let mut lines = HeaderLines::after([timing, &dropped.join(",")]);
     headers.iter().for_each(|(name, value)| lines.add(name, value));
-    add_common(&mut lines, request, response.header(headers::HSTS.0).is_some());
+    add_common(&mut lines, asked, response.header(headers::HSTS.0).is_some());
     Ok(calls::relay(&response.raw, &lines.0)?)
 }
 
 /// Adds the headers that every response has. Those that let pages of any site read it are left out for
 /// the console.
-fn add_common(lines: &mut HeaderLines, request: &ClientRequest, has_hsts: bool) {
-    let address = Address::parse(&request.url);
+fn add_common(
+    lines: &mut HeaderLines,
+    (request, address): (&ClientRequest, Option<Address<'_>>),
+    has_hsts: bool,
+) {
     // The console answers to a cookie. With these headers any page could read what it shows.
     if !address.is_some_and(|address| ConsoleFile::is_console(address.target)) {
         headers::CORS.iter().for_each(|(name, value)| lines.add(name, value));

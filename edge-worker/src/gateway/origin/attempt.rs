@@ -209,7 +209,10 @@ impl Attempt<'_> {
         // The grant signs what the proxy sees. The runtime may write a character of the URL in
         // another way.
         let sent_url = sent_url(&url, context.address.target)?;
-        let target = Address::parse(&sent_url).map_or(context.address.target, |address| address.target);
+        let target = match &sent_url {
+            Cow::Borrowed(_) => context.address.target,
+            Cow::Owned(url) => Address::parse(url).map_or(context.address.target, |address| address.target),
+        };
         // For each attempt: a grant is for one origin, and is valid for seconds only.
         let grant = (self.grant)(clock::now());
         let signed = outlined(|| grant.sign(self.call, target, &self.origin.name, &context.bindings.grants));
