@@ -61,7 +61,7 @@ mod state;
 mod stored;
 mod tally;
 
-pub use alerts::{Alert, AlertCause, EXPIRY_DAYS, THRESHOLDS};
+pub use alerts::{Alert, AlertCause, EXPIRY_DAYS, KeyAlerts, THRESHOLDS};
 pub use bulk::{BulkError, BulkReplies, BulkReply, BulkRequest, HolderAsk, MeterFailure};
 pub use call_log::{CallBatch, CallFilter, CallLog, CallPage, CallRow, LoggedCall, RefusedCalls, oldest};
 pub use held::HeldMeter;

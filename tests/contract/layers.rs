@@ -64,6 +64,20 @@ fn limiter_reaches_neither_tools_nor_routes() {
     assert!(CALLED.iter().all(|name| modules.iter().any(|module| module.name == *name)));
 }
 
+#[test]
+fn gateway_of_the_edge_names_nothing_of_biolink() {
+    let modules = crate_modules("edge-worker");
+    let gateway: Vec<_> = modules.iter().filter(|module| module.top() == "gateway").collect();
+    assert!(gateway.len() > 30, "only {} modules found", gateway.len());
+    for Module { name, .. } in gateway {
+        let text = read(&format!("edge-worker/src/{}.rs", name.replace("::", "/")));
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        // The folder and the crate have the same name.
+        let named: Vec<_> = code.filter(|line| line.contains("biolink::")).collect();
+        assert!(named.is_empty(), "{name}: {named:#?}");
+    }
+}
+
 /// The crates of the product, and which of the others each may depend on.
 const CRATES: [(&str, &[&str]); 10] = [
     ("shared", &[]),

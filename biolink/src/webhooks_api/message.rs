@@ -1,7 +1,7 @@
 //! Messages to the object of an account's webhooks.
 
 use serde::{Deserialize, Serialize};
-use shared::{key::KeyId, meter::Alert};
+use shared::{key::KeyId, meter::KeyAlerts};
 
 use super::operation::WebhooksOperation;
 use crate::{page::PageId, pages_api::Once, stats::OutboxRow, webhooks::Publication};
@@ -36,12 +36,7 @@ pub enum WebhooksMessage {
         publication: Publication,
     },
     /// A key of the account has alerts.
-    Alert {
-        /// The key.
-        key: KeyId,
-        /// The alerts.
-        alerts: Vec<Alert>,
-    },
+    Alert(KeyAlerts),
     /// The reply has the last alerts about endpoints, described, each with its moment.
     ReadAlerts,
     /// A page was deleted: drop its events.

@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use shared::time::UnixMillis;
+use shared::{
+    key::KeyId,
+    meter::{Alert, AlertCause, KeyAlerts},
+    time::UnixMillis,
+};
 
 use super::*;
 use crate::{
@@ -213,4 +217,13 @@ fn unknown_delivery_and_event_are_named() {
     assert!(no_delivery.detail().contains(&delivery.to_string()) && no_delivery.status() == 404);
     assert!(no_event.detail().contains(&event.to_string()) && no_event.status() == 404);
     assert_eq!(webhooks_unavailable().status(), 503);
+}
+
+/// The meter writes its message without this crate.
+#[test]
+fn alerts_of_a_key_are_a_message_to_the_webhooks() {
+    let alert = Alert { at: NOW, cause: AlertCause::KeyExpiring { expires_at: NOW, days: 7 } };
+    let alerts = KeyAlerts { key: KeyId::new([1; 12]), alerts: vec![alert] };
+    let message: WebhooksMessage = serde_json::from_str(&alerts.to_message().unwrap()).unwrap();
+    assert_eq!(message, WebhooksMessage::Alert(alerts));
 }

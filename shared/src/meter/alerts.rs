@@ -9,6 +9,7 @@
 //!
 //! Why: docs/decisions/webhooks.md, "A meter tells each alert once, from an outbox in its state".
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,25 @@ pub struct Alert {
     pub at: UnixMillis,
     /// The cause.
     pub cause: AlertCause,
+}
+
+/// The message that brings alerts of a key to the webhooks of its account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyAlerts {
+    /// The key.
+    pub key: KeyId,
+    /// The alerts.
+    pub alerts: Vec<Alert>,
+}
+
+impl KeyAlerts {
+    /// Returns the message, as the webhooks read it among their others.
+    ///
+    /// # Errors
+    /// If it cannot be written as JSON.
+    pub fn to_message(&self) -> Result<String, serde_json::Error> {
+        json::to_string(&BTreeMap::from([("alert", self)]))
+    }
 }
 
 /// The cause of an alert.

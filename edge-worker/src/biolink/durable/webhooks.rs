@@ -162,7 +162,7 @@ impl DurableObject for Webhooks {
             WebhooksMessage::Published { account, page, version, publication } => {
                 self.publish(account, page, version, &publication).await
             }
-            WebhooksMessage::Alert { key, alerts } => self.alert(key, alerts).await,
+            WebhooksMessage::Alert(alerts) => self.alert(alerts).await,
             WebhooksMessage::ReadAlerts => self.read_alerts(),
             WebhooksMessage::Purge(page) => self.purge(&page),
             WebhooksMessage::Erase => self.erase(),

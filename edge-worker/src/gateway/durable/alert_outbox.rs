@@ -6,10 +6,8 @@
 
 use std::cell::Cell;
 
-use biolink::webhooks_api::WebhooksMessage;
-use shared::json;
 use shared::key::KeyRecord;
-use shared::meter::Alert;
+use shared::meter::{Alert, KeyAlerts};
 use shared::time::UnixMillis;
 use worker::{Env, Result, State as ObjectState};
 
@@ -83,9 +81,8 @@ impl AlertOutbox {
 }
 
 async fn send(env: &Env, record: &KeyRecord, alerts: &[Alert]) -> Result<()> {
-    let message = WebhooksMessage::Alert { key: record.id, alerts: alerts.to_vec() };
+    let message = KeyAlerts { key: record.id, alerts: alerts.to_vec() }.to_message()?;
     let (webhooks, account) = (bindings::webhooks(env)?, record.account().to_string());
-    let message = json::to_string(&message)?;
     let reply = durable_rpc::call(&webhooks, &account, &message);
     durable_rpc::timeout(TIMEOUT_MS, reply).await?;
     Ok(())

@@ -4,8 +4,7 @@
 use biolink::page::IdSource;
 use biolink::webhooks::{AlertEvent, EventHead, describe_alert};
 use shared::json;
-use shared::key::KeyId;
-use shared::meter::Alert;
+use shared::meter::KeyAlerts;
 use worker::Result;
 
 use super::{DONE, State, Webhooks};
@@ -13,7 +12,7 @@ use crate::runtime::{clock, entropy, recent};
 
 impl Webhooks {
     /// Takes the alerts of a key that have not arrived yet.
-    pub(super) async fn alert(&self, key: KeyId, alerts: Vec<Alert>) -> Result<String> {
+    pub(super) async fn alert(&self, KeyAlerts { key, alerts }: KeyAlerts) -> Result<String> {
         let mut ids = IdSource::new(entropy::random()?);
         let may_have_deliveries = self.change(|state| {
             for alert in alerts {
