@@ -32,14 +32,11 @@ use crate::bindings;
 use crate::biolink::webhooks_client;
 use crate::gateway::key_store;
 use crate::runtime::message::parse;
-use crate::runtime::sql::{rows, text};
+use crate::runtime::stored::{Rows, Store, Stored, row};
 use crate::runtime::{alarm, clock, log};
 
-const CREATE_SETTINGS: &str =
-    "CREATE TABLE IF NOT EXISTS settings (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL)";
-const SETTINGS: &str = "SELECT j FROM settings";
-const STORE_SETTINGS: &str =
-    "INSERT INTO settings (k, j) VALUES (1, ?) ON CONFLICT (k) DO UPDATE SET j = excluded.j";
+/// The key of the settings' row. The column is an integer, to which the store converts it.
+const KEY: &str = "1";
 const DONE: &str = "true";
 /// Time from an alarm that failed to the next, in milliseconds.
 const RETRY_MS: u64 = 600_000;
@@ -58,18 +55,37 @@ const AFTER_MIDNIGHT_MS: u64 = 600_000;
 pub struct Stats {
     object: ObjectState,
     env: Env,
-    sql: SqlStorage,
     table: SegmentTable,
     outbox: OutboxTable,
+    settings: Stored<Settings>,
     /// Messages that the webhooks did not take, one after another.
     refused: Cell<u32>,
     /// `None` until the first message and after a failure: the store is then read again.
     state: RefCell<Option<State>>,
 }
 
-/// The object's knowledge of its store.
+impl Store for Settings {
+    const TABLE: &'static str = "settings";
+
+    fn create(sql: &SqlStorage) -> Result<()> {
+        SegmentTable(sql.clone()).create()?;
+        OutboxTable(sql.clone()).create()?;
+        let table =
+            "CREATE TABLE IF NOT EXISTS settings (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL)";
+        sql.exec(table, None).map(drop)
+    }
+
+    fn load(rows: &Rows<'_>) -> Result<Self> {
+        rows.value(KEY)
+    }
+
+    fn texts(&self) -> Result<Vec<(&'static str, String)>> {
+        Ok(vec![row(KEY, self)?])
+    }
+}
+
+/// The object's knowledge of its rows of events.
 struct State {
-    settings: Settings,
     received: Received,
     /// The last row, and its id, if it takes more.
     open: Option<(u64, Row)>,
@@ -80,8 +96,9 @@ struct State {
 impl DurableObject for Stats {
     fn new(object: ObjectState, env: Env) -> Self {
         let storage = object.storage();
-        let (sql, table, outbox) = (storage.sql(), SegmentTable(storage.sql()), OutboxTable(storage.sql()));
-        Self { object, env, sql, table, outbox, refused: Cell::new(0), state: RefCell::new(None) }
+        let (table, outbox) = (SegmentTable(storage.sql()), OutboxTable(storage.sql()));
+        let settings = Stored::new(storage.sql());
+        Self { object, env, table, outbox, settings, refused: Cell::new(0), state: RefCell::new(None) }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
@@ -122,7 +139,7 @@ impl DurableObject for Stats {
 impl Stats {
     /// Adds what is new in the parts.
     async fn append(&self, account: KeyId, page: PageId, parts: &[Part]) -> Result<String> {
-        let settings = self.with_state(|state| Ok(state.settings.clone()))?;
+        let settings = self.settings.read(|settings| Ok(settings.clone()))?;
         // Events of a deleted page may still come from the queue. They must not bring it back.
         if settings.purged {
             return Ok(DONE.to_owned());
@@ -137,7 +154,10 @@ impl Stats {
         }
         // One step without a wait: a row, the batches that it has, and its outbox are one commit.
         let (is_outbox_new, dropped) = self.with_state(|state| {
-            let (rows, errors) = additions(parts, &state.received, state.settings.reset_at);
+            // Read again: another message may have come during the wait.
+            let (reset_at, kinds) =
+                self.settings.read(|settings| Ok((settings.reset_at, settings.wanted)))?;
+            let (rows, errors) = additions(parts, &state.received, reset_at);
             for error in &errors {
                 log::error(
                     log::Event("event rows are unreadable"),
@@ -148,7 +168,7 @@ impl Stats {
             let mut wanted = Vec::new();
             for mut row in rows {
                 self.attribute(state, &mut row.segment)?;
-                wanted.extend(outbox_texts(&row.segment, state.settings.wanted));
+                wanted.extend(outbox_texts(&row.segment, kinds));
                 self.add(state, row)?;
             }
             Ok((!wanted.is_empty(), self.outbox.add(&wanted)?))
@@ -204,7 +224,7 @@ impl Stats {
     /// Sends the outbox to the webhooks. An alarm that finds nothing in it drops what is too old.
     /// Returns the moment of the next alarm.
     async fn run_alarm(&self) -> Result<Option<UnixMillis>> {
-        let settings = self.with_state(|state| Ok(state.settings.clone()))?;
+        let settings = self.settings.read(|settings| Ok(settings.clone()))?;
         let is_empty = self.outbox.is_empty()?;
         let expires_at = match settings.expires_at {
             // Expiry reads the plan from KV. While the outbox is retried it must not, until it is
@@ -229,7 +249,7 @@ impl Stats {
         loop {
             let rows = self.outbox.first()?;
             let Some(last) = rows.last().map(|row| row.number) else { return Ok(true) };
-            let dropped = self.with_state(|state| Ok(state.settings.unsent))?;
+            let dropped = self.settings.read(|settings| Ok(settings.unsent))?;
             let message = WebhooksMessage::Append { account, page, rows, dropped };
             if let Err(error) = webhooks_client::call(&webhooks, account, &message).await {
                 log::error(
@@ -272,7 +292,8 @@ impl Stats {
 
     /// Returns the counts that a reader asks for, as JSON.
     fn read(&self, request: &ReadRequest) -> Result<String> {
-        let (gaps, expired) = self.with_state(|state| Ok((state.received.gaps(), state.settings.expired)))?;
+        let gaps = self.with_state(|state| Ok(state.received.gaps()))?;
+        let expired = self.settings.read(|settings| Ok(settings.expired))?;
         if let Err(start) = request.query.check_width(&self.table.rows_of_days()?) {
             return Ok(json::to_string(&ReadReply::TooWide(start))?);
         }
@@ -316,7 +337,7 @@ impl Stats {
     /// Drops what is older than the window of the account's plan. Returns the moment at which there
     /// is more to drop, if anything is left.
     async fn expire(&self) -> Result<Option<UnixMillis>> {
-        let settings = self.with_state(|state| Ok(state.settings.clone()))?;
+        let settings = self.settings.read(|settings| Ok(settings.clone()))?;
         let Some((account, _)) = settings.owner else { return Ok(None) };
         let keys = bindings::key_store(&self.env)?;
         let record = key_store::find_quietly(&keys, &account).await?;
@@ -337,7 +358,7 @@ impl Stats {
 
     /// Returns the events of the row after this one as lines, and its id; `null` at the end.
     fn export(&self, after: u64) -> Result<String> {
-        let settings = self.with_state(|state| Ok(state.settings.clone()))?;
+        let settings = self.settings.read(|settings| Ok(settings.clone()))?;
         let (Some((id, day, rows)), Some((_, page))) = (self.table.next(after)?, settings.owner) else {
             return Ok("null".to_owned());
         };
@@ -348,10 +369,9 @@ impl Stats {
 
     /// Changes the settings, and stores them.
     fn settle(&self, change: impl FnOnce(&mut Settings)) -> Result<()> {
-        self.with_state(|state| {
-            change(&mut state.settings);
-            let settings = json::to_string(&state.settings)?;
-            self.sql.exec(STORE_SETTINGS, vec![settings.into()]).map(drop)
+        self.settings.change(|settings| {
+            change(settings);
+            Ok(())
         })
     }
 
@@ -365,16 +385,11 @@ impl Stats {
     }
 
     fn load(&self) -> Result<State> {
-        self.table.create()?;
-        self.outbox.create()?;
-        self.sql.exec(CREATE_SETTINGS, None)?;
-        let settings = rows(&self.sql, SETTINGS, Vec::new(), text)?;
-        let settings: Settings =
-            settings.first().map(|stored| parse(stored)).transpose()?.unwrap_or_default();
+        let settled = self.settings.read(|settings| Ok(settings.received.clone()))?;
         let mut received = self.table.received(clock::now())?;
         // What a reset closed is in the settings, because its rows are gone.
-        received.extend(&settings.received);
-        Ok(State { settings, received, open: None, origins: Vec::new() })
+        received.extend(&settled);
+        Ok(State { received, open: None, origins: Vec::new() })
     }
 }
 

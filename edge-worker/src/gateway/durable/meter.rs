@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use futures_util::future::join;
 use shared::json;
 use shared::key::KeyRecord;
-use shared::meter::{CallFilter, HeldMeter, Message, Meter as State, MeterSnapshot, Reply};
+use shared::meter::{CallFilter, HeldMeter, Message, Meter as State, MeterSnapshot, Reply, Sessions};
 use shared::time::UnixMillis;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -26,12 +26,12 @@ use worker::{
 };
 
 use super::alert_outbox::AlertOutbox;
-use super::kept_sessions::KeptSessions;
 use super::{kept_alerts, kept_calls, kept_hours};
 use crate::bindings;
 use crate::gateway::{key_change_feed, key_directory, key_store};
 use crate::runtime::message::parse;
 use crate::runtime::outline::outlined;
+use crate::runtime::stored::Stored;
 use crate::runtime::{alarm, clock, log, recent, sql};
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS state (k INTEGER PRIMARY KEY CHECK (k = 1), j TEXT NOT NULL)";
@@ -67,12 +67,13 @@ pub struct Meter {
     /// Boxed, because a step takes it out and puts it back.
     state: RefCell<Option<Box<HeldMeter>>>,
     alerts: AlertOutbox,
-    sessions: KeptSessions,
+    sessions: Stored<Sessions>,
 }
 
 impl DurableObject for Meter {
     fn new(object: ObjectState, env: Env) -> Self {
-        let sql = object.storage().sql();
+        let storage = object.storage();
+        let sql = storage.sql();
         Self {
             object,
             env,
@@ -87,7 +88,7 @@ impl DurableObject for Meter {
             is_reserve_armed: Cell::default(),
             state: RefCell::new(None),
             alerts: AlertOutbox::default(),
-            sessions: KeptSessions::default(),
+            sessions: Stored::new(storage.sql()),
         }
     }
 
@@ -299,7 +300,9 @@ impl Meter {
     fn step(&self, message: Message) -> Result<String> {
         let message = match message {
             Message::Session(_) | Message::InSession { .. } => {
-                match outlined(|| self.sessions.receive(&self.sql, message))? {
+                match outlined(|| {
+                    self.sessions.change(|sessions| Ok(sessions.receive(message, clock::now())))
+                })? {
                     ControlFlow::Continue(message) => message,
                     ControlFlow::Break(reply) => return Ok(json::to_string(&reply)?),
                 }
