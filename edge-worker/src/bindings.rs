@@ -19,12 +19,11 @@ use shared::url::Address;
 use worker::{Env, ObjectNamespace, Queue};
 
 use crate::runtime::bucket::Bucket;
+use crate::runtime::calls::FetchBinding;
 use crate::runtime::kv::KvStore;
 
-mod fetch_binding;
 mod reader;
 
-pub(crate) use fetch_binding::FetchBinding;
 use reader::{Reader, variable};
 
 /// The bindings of the worker, parsed and checked. Calls of tools need those that are not optional,

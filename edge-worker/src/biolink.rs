@@ -15,5 +15,4 @@ pub(crate) mod reports;
 pub(crate) mod stats_client;
 pub(crate) mod suspensions;
 pub(crate) mod time_zone;
-pub(crate) mod visitor_salt;
 pub(crate) mod webhooks_client;

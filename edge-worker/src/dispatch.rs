@@ -18,7 +18,7 @@
 //!    decision is made here. A lease that runs low is renewed in the background.
 //! 5. Without a lease, `gateway/meter_client/exchange.rs` asks the key's Meter (`gateway/durable/meter.rs`,
 //!    `shared/src/meter.rs`), a second time after a silence. If neither the Meter nor the isolate knows the
-//!    key's record, `gateway/meter_client/stored_record.rs` reads it from KV (`gateway/key_store.rs`), and
+//!    key's record, `gateway/meter_client/exchange.rs` reads it from KV (`gateway/key_store.rs`), and
 //!    the Meter is asked again. If it does not respond in time (`shared/src/lease_cache/without_meter.rs`),
 //!    the lease cache decides: Free keys get 503, paid keys continue on their share of the local budget. A
 //!    late response is used in the background.
@@ -63,8 +63,7 @@ use crate::biolink::handlers::{
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::handlers::{
-    call_tool, change_key, incidents, issue_key, key_changes, list_keys, meters, read_calls, read_history,
-    read_own_key, secrets, status, tools,
+    call_tool, change_key, direct_mode, incidents, issue_key, read_own_key, secrets, status, tools,
 };
 use crate::gateway::meter_client;
 use crate::portal::assets;
@@ -203,8 +202,10 @@ async fn respond(
         Route::Session(call, named) => boxed(session::respond(context, call, named, access)).await,
         Route::Service(ServiceRoute::Health) => Ok(Response::health()),
         Route::Service(ServiceRoute::Status) => boxed(status::tools(context)).await,
-        Route::Service(ServiceRoute::KeyChanges) => boxed(key_changes::handle(context, query, access)).await,
-        Route::Service(ServiceRoute::Meters) => boxed(meters::handle(context, access)).await,
+        Route::Service(ServiceRoute::KeyChanges) => {
+            boxed(direct_mode::key_changes(context, query, access)).await
+        }
+        Route::Service(ServiceRoute::Meters) => boxed(direct_mode::meters(context, access)).await,
         Route::Portal(PortalRoute::StatusPage) => boxed(status::page(context)).await,
         Route::StatusHistory(route) => boxed(incidents::handle(context, route)).await,
         Route::Tools(route) => boxed(tools::read(context, route)).await,
@@ -329,8 +330,8 @@ async fn respond_keys(
     match route {
         KeysRoute::Issue => boxed(issue_key::handle(context, access)).await,
         KeysRoute::ReadOwn => boxed(read_own_key::handle(context, access)).await,
-        KeysRoute::ReadHistory => boxed(read_history::handle(context, query, access)).await,
-        KeysRoute::ReadCalls => boxed(read_calls::handle(context, query, access)).await,
+        KeysRoute::ReadHistory => boxed(read_own_key::history(context, query, access)).await,
+        KeysRoute::ReadCalls => boxed(read_own_key::calls(context, query, access)).await,
         KeysRoute::ReadAlerts => boxed(alerts::handle(context, access)).await,
         KeysRoute::RotateOwn => boxed(change_key::rotate_own(context, access)).await,
         KeysRoute::RevokeOwn => boxed(change_key::revoke_own(context, access)).await,
@@ -339,7 +340,7 @@ async fn respond_keys(
         KeysRoute::ChangeSecret(id) => boxed(secrets::change(context, SecretCall::Change(id), access)).await,
         KeysRoute::RevokeSecret(id) => boxed(secrets::change(context, SecretCall::Revoke(id), access)).await,
         KeysRoute::RotateSecret(id) => boxed(secrets::change(context, SecretCall::Rotate(id), access)).await,
-        KeysRoute::List => boxed(list_keys::handle(context, query)).await,
+        KeysRoute::List => boxed(change_key::list(context, query)).await,
         KeysRoute::Read(id) => boxed(change_key::read(context, &id, query, access)).await,
         KeysRoute::Change(id) => boxed(change_key::patch(context, &id, access)).await,
         KeysRoute::Revoke(id) => boxed(change_key::revoke(context, &id, access)).await,

@@ -1,7 +1,6 @@
 //! Tool calls and keys: the meter of each key, the store of keys, and the way to the origins. They need
 //! nothing of bio-link.
 
-pub(crate) mod admin;
 pub(crate) mod authenticate;
 mod durable;
 pub(crate) mod event_stream;

@@ -20,4 +20,3 @@ pub(crate) mod sql;
 pub(crate) mod stored;
 pub(crate) mod streamed_response;
 pub(crate) mod task;
-pub(crate) mod transform_stream;

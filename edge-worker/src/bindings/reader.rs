@@ -7,7 +7,7 @@ use wasm_bindgen::JsCast;
 use worker::Env;
 use worker::js_sys::Reflect;
 
-use super::fetch_binding::FetchBinding;
+use crate::runtime::calls::FetchBinding;
 use crate::runtime::log;
 
 /// An error in one binding. It never contains a secret.

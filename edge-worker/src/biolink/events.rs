@@ -12,7 +12,7 @@
 //! 2. `biolink/events.rs`, `record`, makes the event (`biolink/src/events/observe.rs`): why it does not
 //!    count, or source, device and country (`biolink/src/visitor.rs`). The response waits for none of what
 //!    follows.
-//! 3. The visitor's number needs the salt of the day. `biolink/visitor_salt.rs` knows it, or asks the
+//! 3. The visitor's number needs the salt of the day. The isolate knows it, or asks the
 //!    object (`biolink/durable/salt.rs`) in the background. A visitor with too many events is ignored
 //!    (`biolink/src/events/flood.rs`).
 //! 4. The event goes into the isolate's buffer (`biolink/src/events/buffer.rs`). A second later it is sent
@@ -33,20 +33,26 @@
 //!    that it needs and counts them (`biolink/src/analytics/page_counter.rs`), and
 //!    `biolink/src/analytics/report.rs` adds the pages up.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use biolink::events::{Event, Flood, Occurrence, Request, observe};
 use biolink::policy::{EVENTS_PER_MINUTE, NETWORK_EVENTS_PER_MINUTE};
+use biolink::stats::SaltRequest;
 use biolink::visitor::{VisitorId, network_of};
+use shared::json;
 use shared::problem::Problem;
+use shared::time::UtcDay;
 use wasm_bindgen::JsValue;
+use worker::ObjectNamespace;
 use worker::js_sys::Reflect;
 
 use crate::bindings::BiolinkBindings;
 use crate::biolink::event_delivery::{EventSinks, push};
-use crate::biolink::visitor_salt;
 use crate::context::RequestContext;
 use crate::runtime::client_request::CLIENT_ADDRESS;
+use crate::runtime::durable_rpc::{self, RpcError};
 use crate::runtime::log;
 
 thread_local! {
@@ -111,7 +117,7 @@ pub(crate) fn record(
     }
     let visitor = Visitor::read(context);
     let day = event.at.day();
-    if let Some(salt) = visitor_salt::known(day) {
+    if let Some(salt) = known_salt(day) {
         add(context, biolink, &occurrence, &visitor.add_to(event, &occurrence, &salt));
         return Ok(());
     }
@@ -120,7 +126,7 @@ pub(crate) fn record(
     // The visitor does not wait for the salt. Without `wait_until` the runtime would drop it with
     // the response.
     context.execution.wait_until(async move {
-        let event = match visitor_salt::fetch(&salts, day).await {
+        let event = match fetch_salt(&salts, day).await {
             Ok(salt) => visitor.add_to(event, &occurrence, &salt),
             Err(error) => {
                 log::error(log::Event("visitor salt unavailable"), Some(id), &[("error", &error)]);
@@ -155,4 +161,31 @@ pub(crate) fn country(context: &RequestContext<'_>) -> Option<String> {
     let get = |object: &JsValue, name: &str| Reflect::get(object, &name.into()).ok();
     let found = get(&context.request.raw, "cf").filter(JsValue::is_object);
     found.and_then(|cf| get(&cf, "country")).and_then(|country| country.as_string())
+}
+
+/// The name of the only object of the salt.
+const SALT_NAME: &str = "all";
+/// Timeout of a request for the salt, in milliseconds. No visitor waits for it.
+const SALT_TIMEOUT_MS: u64 = 2_000;
+
+thread_local! {
+    static KNOWN_SALT: Cell<Option<(UtcDay, [u8; 32])>> = const { Cell::new(None) };
+}
+
+/// Returns the salt of a day if this isolate knows it.
+fn known_salt(day: UtcDay) -> Option<[u8; 32]> {
+    KNOWN_SALT.get().filter(|(of, _)| *of == day).map(|(_, salt)| salt)
+}
+
+/// Asks for the salt of a day.
+///
+/// # Errors
+/// If the object fails or does not respond in time.
+async fn fetch_salt(salts: &ObjectNamespace, day: UtcDay) -> Result<[u8; 32], RpcError> {
+    let message = json::to_string(&SaltRequest { day })?;
+    let reply = durable_rpc::timeout(SALT_TIMEOUT_MS, durable_rpc::call(salts, SALT_NAME, &message)).await?;
+    let bytes = STANDARD.decode(reply).ok().and_then(|bytes| bytes.try_into().ok());
+    let salt = bytes.ok_or(RpcError::UnexpectedReply)?;
+    KNOWN_SALT.set(Some((day, salt)));
+    Ok(salt)
 }

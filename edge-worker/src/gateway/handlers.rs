@@ -2,13 +2,9 @@
 
 pub(crate) mod call_tool;
 pub(crate) mod change_key;
+pub(crate) mod direct_mode;
 pub(crate) mod incidents;
 pub(crate) mod issue_key;
-pub(crate) mod key_changes;
-pub(crate) mod list_keys;
-pub(crate) mod meters;
-pub(crate) mod read_calls;
-pub(crate) mod read_history;
 pub(crate) mod read_own_key;
 pub(crate) mod secrets;
 pub(crate) mod status;

@@ -2,7 +2,6 @@
 
 mod attempt;
 mod attempt_error;
-mod fetch;
 mod probe;
 mod upload;
 
@@ -27,7 +26,7 @@ use crate::runtime::streamed_response::StreamedResponse;
 use crate::runtime::{clock, log, promise};
 use attempt::Attempt;
 pub(crate) use attempt_error::ForwardError;
-use fetch::discard;
+use probe::discard;
 use upload::Upload;
 
 const STATUS_PATH: &str = "/v1/status";

@@ -1,11 +1,9 @@
 //! Bindings of `runtime.js`: the calls into the runtime that every request makes.
 
-use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
-use worker::js_sys::{Function, Promise, Uint8Array};
+use wasm_bindgen::{JsCast, JsValue};
+use worker::js_sys::{Array, Function, Promise, Reflect, Uint8Array, global};
 use worker::{web_sys, worker_sys};
-
-use crate::bindings::FetchBinding;
 
 #[wasm_bindgen(module = "/src/runtime/runtime.js")]
 extern "C" {
@@ -103,4 +101,28 @@ extern "C" {
 
     #[wasm_bindgen(catch)]
     pub(crate) fn relay(response: &web_sys::Response, lines: &str) -> Result<web_sys::Response, JsValue>;
+}
+
+#[wasm_bindgen]
+extern "C" {
+    /// A binding with a `fetch` of its own. `worker::Fetcher` returns a `worker::Response`, which
+    /// every call would have to convert back.
+    pub(crate) type FetchBinding;
+
+    #[wasm_bindgen(method, catch)]
+    pub(crate) fn fetch(this: &FetchBinding, request: &web_sys::Request) -> Result<Promise, JsValue>;
+}
+
+/// Returns a stream of bytes: what is written to one end is read at the other.
+pub(crate) fn identity_stream() -> Result<web_sys::TransformStream, JsValue> {
+    construct_stream("IdentityTransformStream", &[])
+}
+
+/// Returns a transform stream of a class.
+pub(crate) fn construct_stream(
+    class: &str,
+    arguments: &[JsValue],
+) -> Result<web_sys::TransformStream, JsValue> {
+    let class: Function = Reflect::get(&global(), &class.into())?.dyn_into()?;
+    Ok(Reflect::construct(&class, &arguments.iter().collect::<Array>())?.unchecked_into())
 }

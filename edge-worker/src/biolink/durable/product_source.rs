@@ -17,7 +17,6 @@
 //! 4. `biolink/handlers/push_products.rs` takes pushes without a key. `biolink/src/product_sync/push.rs`
 //!    verifies them, and step 3 follows.
 
-mod decoder;
 mod download;
 mod give;
 mod push;

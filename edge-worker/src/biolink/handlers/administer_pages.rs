@@ -14,7 +14,7 @@ use super::pages_api;
 use crate::access_log::AccessRecord;
 use crate::biolink::{denied_hosts, page_store, pages_client, reports, suspensions};
 use crate::context::RequestContext;
-use crate::gateway::{admin, meter_client};
+use crate::gateway::{authenticate, meter_client};
 use crate::runtime::log;
 
 pub(crate) async fn handle(
@@ -23,7 +23,7 @@ pub(crate) async fn handle(
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    admin::authorize(context).await?;
+    authenticate::authorize_admin(context).await?;
     let body = pages_api::read_body(context, called.endpoint.has_body()).await?;
     let (account, page) = match called.target {
         AdminTarget::Service if called.endpoint == AdminEndpoint::ListReports => {

@@ -17,7 +17,7 @@ use crate::context::RequestContext;
 use crate::respond::ClientResponse;
 use crate::runtime::durable_rpc::RpcError;
 use crate::runtime::streamed_response::StreamedResponse;
-use crate::runtime::{log, promise, transform_stream};
+use crate::runtime::{calls, log, promise};
 
 /// The source of the lines.
 struct Source {
@@ -51,7 +51,7 @@ pub(super) fn stream(
     begin: Response,
 ) -> Result<ClientResponse, Problem> {
     let start = || -> Result<_, JsValue> {
-        let stream = transform_stream::identity()?;
+        let stream = calls::identity_stream()?;
         let response = web_sys::Response::new_with_opt_readable_stream(Some(&stream.readable()))?;
         Ok((Sink(stream.writable().get_writer()?), StreamedResponse::new(response)?))
     };

@@ -26,7 +26,7 @@ use worker::{
 };
 
 use super::alert_outbox::AlertOutbox;
-use super::{kept_alerts, kept_calls, kept_hours};
+use super::{kept_calls, kept_rows};
 use crate::bindings;
 use crate::gateway::{key_change_feed, key_directory, key_store};
 use crate::runtime::message::parse;
@@ -329,9 +329,9 @@ impl Meter {
             recent::erase(&self.sql)?;
         }
         if let Some(ended) = next.take_ended_hour() {
-            kept_hours::keep(&self.sql, &ended)?;
+            kept_rows::keep_hour(&self.sql, &ended)?;
         }
-        outlined(|| kept_alerts::keep(&self.sql, next));
+        outlined(|| kept_rows::list_alerts(&self.sql, next));
         if let Reply::Read(snapshot) | Reply::Show(Some(snapshot)) = &mut reply {
             outlined(|| self.complete(snapshot, wanted, next))?;
         }
@@ -360,11 +360,11 @@ impl Meter {
         let now = clock::now();
         match wanted {
             Wanted::State => snapshot.refusals = Some(kept_calls::refusals(&self.sql, state.calls(), now)),
-            Wanted::Hours { since } => snapshot.hours = kept_hours::load(&self.sql, since)?,
+            Wanted::Hours { since } => snapshot.hours = kept_rows::load_hours(&self.sql, since)?,
             Wanted::Calls(filter) => {
                 snapshot.calls = Some(kept_calls::page(&self.sql, state.calls(), &filter, now));
             }
-            Wanted::Alerts => snapshot.alerts = kept_alerts::load(&self.sql),
+            Wanted::Alerts => snapshot.alerts = kept_rows::load_alerts(&self.sql),
         }
         Ok(())
     }

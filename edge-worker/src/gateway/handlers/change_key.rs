@@ -1,4 +1,4 @@
-//! Reading and changing a key: `/v1/keys/{id}` and below for administrators, `/v1/keys/me` for the
+//! Reading and changing keys: `/v1/keys` and `/v1/keys/{id}` and below for administrators, `/v1/keys/me` for the
 //! key's holder.
 //!
 //! The key's meter makes every change. So concurrent changes do not undo each other, and a change
@@ -6,8 +6,8 @@
 
 use shared::key::{ApiKey, KeyId, KeyRecord, SecretHash, SecretId, Subject};
 use shared::keys_api::{
-    MAX_BODY, describe, describe_rotated, describe_usage, includes_usage, read_change, read_grace,
-    with_secrets,
+    ListRequest, MAX_BODY, describe, describe_rotated, describe_usage, includes_usage, read_change,
+    read_grace, with_secrets,
 };
 use shared::meter::{Change, SecretChange};
 use shared::problem::Problem;
@@ -15,9 +15,18 @@ use shared::response::Response;
 
 use crate::access_log::AccessRecord;
 use crate::context::RequestContext;
-use crate::gateway::authenticate::authenticate;
-use crate::gateway::{admin, key_store, meter_client};
+use crate::gateway::authenticate::{authenticate, authorize_admin};
+use crate::gateway::{key_directory, key_store, meter_client};
 use crate::runtime::{body, clock, entropy};
+
+/// `GET /v1/keys`: all keys, in pages.
+pub(crate) async fn list(context: &RequestContext<'_>, query: Option<&str>) -> Result<Response, Problem> {
+    authorize_admin(context).await?;
+    let signing = &context.bindings.signing;
+    let request = ListRequest::read(query, signing)?;
+    let page = key_directory::list(context, request.to_message(query)).await?;
+    Ok(Response::json(request.describe(&page, signing)))
+}
 
 /// `GET /v1/keys/{id}`, with the key's usage if the query requests it.
 pub(crate) async fn read(
@@ -26,7 +35,7 @@ pub(crate) async fn read(
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    admin::authorize(context).await?;
+    authorize_admin(context).await?;
     if !includes_usage(query)? {
         access.key_id = Some(*id);
         let record = meter_client::read_record(context, id).await?;
@@ -47,7 +56,7 @@ pub(crate) async fn revoke(
     id: &KeyId,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    admin::authorize(context).await?;
+    authorize_admin(context).await?;
     let record = change(context, Subject::Named(id), Change::Revoke, access).await?;
     Ok(Response::json(describe(&record).to_string()))
 }
@@ -58,7 +67,7 @@ pub(crate) async fn patch(
     id: &KeyId,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    admin::authorize(context).await?;
+    authorize_admin(context).await?;
     let body = body::read(context.request, &context.head, MAX_BODY).await?;
     let wanted = read_change(&body, context.request.now)?;
     let record = change(context, Subject::Named(id), wanted, access).await?;
@@ -71,7 +80,7 @@ pub(crate) async fn rotate(
     id: &KeyId,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    admin::authorize(context).await?;
+    authorize_admin(context).await?;
     rotate_secret(context, Subject::Named(id), access).await
 }
 
@@ -82,7 +91,7 @@ pub(crate) async fn revoke_secret(
     secret: SecretId,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    admin::authorize(context).await?;
+    authorize_admin(context).await?;
     let wanted = Change::Secret(SecretChange::Revoke { id: secret });
     change(context, Subject::Named(id), wanted, access).await?;
     Ok(Response::no_content())

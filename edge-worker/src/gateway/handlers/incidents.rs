@@ -10,7 +10,7 @@ use shared::status::incident::{INCIDENTS_PATH, IncidentId, NewIncident, NewUpdat
 use shared::status::message::IncidentChange;
 
 use crate::context::RequestContext;
-use crate::gateway::{admin, status_history};
+use crate::gateway::{authenticate, status_history};
 use crate::runtime::{body, entropy};
 
 /// Handles a request for the history or for incidents. Everyone may read them.
@@ -35,7 +35,7 @@ pub(crate) async fn handle(context: &RequestContext<'_>, route: StatusRoute) -> 
         StatusRoute::CreateIncident => create(context).await,
         StatusRoute::UpdateIncident(id) => update(context, id).await,
         StatusRoute::DeleteIncident(id) => {
-            admin::authorize(context).await?;
+            authenticate::authorize_admin(context).await?;
             status_history::change(context, IncidentChange::Delete { id }).await?;
             Ok(Response::no_content())
         }
@@ -43,7 +43,7 @@ pub(crate) async fn handle(context: &RequestContext<'_>, route: StatusRoute) -> 
 }
 
 async fn create(context: &RequestContext<'_>) -> Result<Response, Problem> {
-    admin::authorize(context).await?;
+    authenticate::authorize_admin(context).await?;
     let new = NewIncident::read(&body::read(context.request, &context.head, MAX_BODY).await?)?;
     let request = IdempotencyKey::read(context.request.header(IDEMPOTENCY_KEY))?.map(|key| key.name());
     // An id names an incident and is no secret.
@@ -55,7 +55,7 @@ async fn create(context: &RequestContext<'_>) -> Result<Response, Problem> {
 }
 
 async fn update(context: &RequestContext<'_>, id: IncidentId) -> Result<Response, Problem> {
-    admin::authorize(context).await?;
+    authenticate::authorize_admin(context).await?;
     let new = NewUpdate::read(&body::read(context.request, &context.head, MAX_BODY).await?)?;
     let incident = status_history::change(context, IncidentChange::Update { id, new }).await?;
     Ok(Response::json(incident.describe().to_string()))

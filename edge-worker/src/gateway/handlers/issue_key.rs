@@ -9,7 +9,7 @@ use shared::time::UnixMillis;
 
 use crate::access_log::AccessRecord;
 use crate::context::RequestContext;
-use crate::gateway::{admin, key_change_feed, key_directory, key_store, meter_client};
+use crate::gateway::{authenticate, key_change_feed, key_directory, key_store, meter_client};
 use crate::runtime::{body, entropy};
 
 /// Issues a key for an administrator, whose secret is in the body or in the header `authorization`.
@@ -21,7 +21,7 @@ pub(crate) async fn handle(
     let body = body::read(context.request, &context.head, MAX_BODY).await?;
     let request = IssueRequest::read(&body, context.request.header("authorization"))?;
     if let Some(secret) = request.admin_secret() {
-        admin::check(context, secret).await?;
+        authenticate::check_admin(context, secret).await?;
     }
     // Before anything is begun that a retry would have to wait for.
     context.bindings.key_env()?;

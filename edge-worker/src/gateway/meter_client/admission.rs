@@ -8,7 +8,7 @@ use shared::tier::Tier;
 use shared::tool::Tool;
 
 use super::exchange::{Exchange, ExchangeOutcome};
-use super::{report, rpc, stored_record};
+use super::{exchange, report, rpc};
 use crate::context::RequestContext;
 use crate::gateway::lease_caches;
 use crate::runtime::durable_rpc::RpcError;
@@ -68,13 +68,13 @@ async fn admit_by_meter(
     outlined(|| report::schedule(context, key));
     let (request, read) = match decided {
         Exchanged::Decided(decision) => return Ok(decision),
-        Exchanged::LacksRecord(request) => (request, boxed(stored_record::learn(context, key)).await),
+        Exchanged::LacksRecord(request) => (request, boxed(exchange::learn_stored(context, key)).await),
     };
     // Under a new number, because the meter would repeat its reply to the old one.
     let (again, timeouts) = lease_caches::with(key, |cache, now| cache.ask_again(&request, tool, now))?;
     match boxed(exchange(context, key, again, timeouts)).await? {
         Exchanged::Decided(decision) => {
-            stored_record::check(
+            exchange::check_stored(
                 key,
                 read,
                 matches!(decision.admission, Admission::Refuse(KeyError::Invalid)),
@@ -127,7 +127,7 @@ async fn decide_without_meter(
 ) -> Result<CallDecision, Problem> {
     if request.unread {
         // Without a record, the one that the key's MAC proves decides.
-        let _read = stored_record::learn(context, key).await;
+        let _read = exchange::learn_stored(context, key).await;
     }
     let decided = lease_caches::with(key, |cache, now| {
         let admission = match reason.is_outage() {

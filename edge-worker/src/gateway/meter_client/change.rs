@@ -1,13 +1,18 @@
-//! Changes of a key's record, which its meter makes.
+//! Changes that a meter makes: of its key's record, of the sessions of the console, and of the progress of issuing a
+//! key under an `Idempotency-Key`.
 
-use shared::key::{FreeCall, KeyId, KeyRecord, Subject};
+use std::cell::RefCell;
+
+use shared::idempotency::{IssueStep, IssueTurn};
+use shared::key::{FreeCall, FreeCallGuard, KeyId, KeyRecord, Subject};
 use shared::keys_api::changed;
-use shared::meter::{Change, ChangeOutcome, Message, Reply};
+use shared::meter::{Change, ChangeOutcome, Message, Reply, Session, SessionStep};
 use shared::problem::Problem;
 
-use super::{free_calls, rpc};
+use super::rpc;
 use crate::context::RequestContext;
 use crate::gateway::{key_store, lease_caches};
+use crate::runtime::clock;
 
 /// Returns the record of a key for an administrator. It comes from KV if its meter may not exist
 /// yet: the object would be created near the administrator and stay there, far from its traffic.
@@ -35,7 +40,7 @@ pub(crate) async fn change(
 ) -> Result<KeyRecord, Problem> {
     if let Subject::Own(key) = subject {
         // No quota counts a change, and each is a write of the object and of KV.
-        free_calls::record(&key.id, FreeCall::Change)?;
+        record_free_call(&key.id, FreeCall::Change)?;
     }
     let found = key_store::find(&context.bindings.keys, subject.id(), context.request.id).await;
     change_found(context, subject, change, found).await
@@ -68,4 +73,49 @@ async fn change_found(
     lease_caches::learn(&record);
     lease_caches::record_meeting(&record.id);
     Ok(record)
+}
+
+/// Changes or reads the sessions of a key. Returns those that have not ended.
+///
+/// # Errors
+/// `too-many-requests`, `meter-unavailable`, or `key-missing` if the session that asks has ended.
+pub(crate) async fn step_sessions(
+    context: &RequestContext<'_>,
+    key: &KeyId,
+    step: SessionStep,
+) -> Result<Vec<Session>, Problem> {
+    if step != SessionStep::List {
+        record_free_call(key, FreeCall::Change)?;
+    }
+    match rpc::call(context, &key.to_string(), &Message::Session(step)).await {
+        Ok(Reply::Sessions(sessions)) => Ok(sessions),
+        other => Err(rpc::unavailable(context, other)),
+    }
+}
+
+/// Records a step of issuing a key with the meter of this name. Returns how to proceed.
+///
+/// # Errors
+/// `meter-unavailable`.
+pub(crate) async fn issue(
+    context: &RequestContext<'_>,
+    name: &str,
+    step: IssueStep,
+) -> Result<IssueTurn, Problem> {
+    match rpc::call(context, name, &Message::Issue(step)).await {
+        Ok(Reply::Issue(turn)) => Ok(turn),
+        other => Err(rpc::unavailable(context, other)),
+    }
+}
+
+thread_local! {
+    static GUARD: RefCell<FreeCallGuard> = const { RefCell::new(FreeCallGuard::new()) };
+}
+
+/// Counts a free call of a verified key, before its meter is asked.
+///
+/// # Errors
+/// `too-many-requests`.
+pub(super) fn record_free_call(key: &KeyId, call: FreeCall) -> Result<(), Problem> {
+    GUARD.with_borrow_mut(|guard| guard.record(key, call, clock::now()))
 }

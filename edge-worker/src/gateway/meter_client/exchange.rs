@@ -1,4 +1,5 @@
-//! One request to a meter for which a call waits: its copies, and responses that come late.
+//! One request to a meter for which a call waits: its copies, and responses that come late. The record that KV holds,
+//! for a key that neither its meter nor the isolate has met yet.
 //!
 //! Why: docs/decisions/limits.md, "A request says within which time its call may be let through".
 
@@ -16,7 +17,7 @@ use worker::ObjectNamespace;
 
 use super::rpc;
 use crate::context::RequestContext;
-use crate::gateway::lease_caches;
+use crate::gateway::{key_store, lease_caches};
 use crate::runtime::durable_rpc::RpcError;
 use crate::runtime::outline::outlined;
 use crate::runtime::{clock, promise};
@@ -213,5 +214,38 @@ impl Exchange {
         let lacks_record =
             LeaseCache::lacks_record(request, response).then_some(ExchangeOutcome::LacksRecord);
         Ok(admission.map(ExchangeOutcome::Decided).or(lacks_record))
+    }
+}
+
+/// Reads the record from KV into the key's cache.
+///
+/// # Errors
+/// `key-store-unavailable`. This is not a reason to refuse the key: the meter may know it. Pass the
+/// outcome to [`check_stored`].
+pub(super) async fn learn_stored(context: &RequestContext<'_>, key: &VerifiedKey) -> Result<(), Problem> {
+    let found = key_store::find(&context.bindings.keys, &key.id, context.request.id).await?;
+    if let Some(record) = found {
+        lease_caches::with(key, |cache, _| cache.learn(record))?;
+    }
+    Ok(())
+}
+
+/// Checks that a meter which refuses a key as unknown was sent the stored record, if there is one.
+/// Otherwise the key's cache is removed, because its refusal may be wrong.
+///
+/// # Errors
+/// The outcome of [`learn_stored`], if it is an error and the key `is_unknown`.
+pub(super) fn check_stored(
+    key: &VerifiedKey,
+    read: Result<(), Problem>,
+    is_unknown: bool,
+) -> Result<(), Problem> {
+    match (read, is_unknown) {
+        (Err(problem), true) => {
+            // The refusal is in it, and would hold for later calls although KV was only down.
+            lease_caches::remove(&key.id);
+            Err(problem)
+        }
+        _ => Ok(()),
     }
 }

@@ -8,7 +8,8 @@ use shared::problem::Problem;
 use shared::quota::QuotaStatus;
 use shared::response::Response;
 
-use super::{free_calls, rpc, stored_record};
+use super::change::record_free_call;
+use super::{exchange, rpc};
 use crate::context::RequestContext;
 use crate::gateway::{key_store, lease_caches};
 use crate::runtime::clock;
@@ -44,16 +45,16 @@ pub(crate) async fn read(
     part: SnapshotPart<'_>,
 ) -> Result<MeterSnapshot, Problem> {
     // Before the object: a client that reads its state in a loop costs nothing but memory here.
-    free_calls::record(&key.id, FreeCall::Read)?;
+    record_free_call(&key.id, FreeCall::Read)?;
     let request = outlined(|| lease_caches::with(key, |cache, now| cache.read(key, now)))?;
     let mut snapshot = boxed(ask(context, key, &request, part)).await?;
     if LeaseCache::lacks_record(&request, &snapshot.response) {
-        let read = boxed(stored_record::learn(context, key)).await;
+        let read = boxed(exchange::learn_stored(context, key)).await;
         let again = lease_caches::with(key, |cache, now| cache.read(key, now))?;
         // KV has been read. Marked as unread, the meter would ask for the record again.
         snapshot = boxed(ask(context, key, &MeterRequest { unread: false, ..again }, part)).await?;
         let is_unknown = snapshot.response.verdict == Verdict::Refuse(KeyError::Invalid);
-        stored_record::check(key, read, is_unknown)?;
+        exchange::check_stored(key, read, is_unknown)?;
     }
     match snapshot.response.verdict {
         Verdict::Refuse(fault) => Err(fault.into()),

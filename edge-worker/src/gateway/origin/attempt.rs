@@ -21,8 +21,7 @@ use worker::js_sys::Promise;
 use worker::web_sys;
 
 use super::attempt_error::AttemptError;
-use super::fetch::discard;
-use super::probe::is_reachable;
+use super::probe::{discard, is_reachable};
 use super::upload::{Pipe, Upload};
 use crate::context::RequestContext;
 use crate::runtime::outline::{boxed, outlined};

@@ -1,13 +1,12 @@
-//! Probes: requests to an origin that need no grant, whose responses carry a proof of the proxy.
+//! Requests to an origin, and probes: requests to an origin that need no grant, whose responses carry a proof of the proxy.
 
 use shared::headers;
 use shared::origin::{CONNECT_TIMEOUT_MS, Origin};
 use shared::proof::Proof;
 use shared::request_id::RequestId;
-use wasm_bindgen::JsValue;
-use worker::web_sys;
+use wasm_bindgen::{JsCast, JsValue};
+use worker::{js_sys, web_sys};
 
-use super::fetch::{discard, fetch};
 use crate::bindings::Bindings;
 use crate::runtime::{log, promise};
 
@@ -61,4 +60,27 @@ async fn probe(
         [("origin", &origin.name), ("status", &response.status()), ("error", &"no valid proof")];
     log::error(log::Event("origin probe failed"), Some(id), &fields);
     Ok(None)
+}
+
+/// Sends a request to an origin and returns the response. Uses the binding with the client
+/// certificate if there is one.
+///
+/// # Errors
+/// Returns the exception of the runtime if no response arrives.
+async fn fetch(bindings: &Bindings, request: &web_sys::Request) -> Result<web_sys::Response, JsValue> {
+    let sent = match &bindings.origin_cert {
+        Some(fetcher) => fetcher.fetch(request)?,
+        None => {
+            let scope: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
+            scope.fetch_with_request(request)
+        }
+    };
+    promise::settled(sent).await?.dyn_into()
+}
+
+/// Cancels the body of an unread response, so that its connection is free.
+pub(super) fn discard(response: &web_sys::Response) {
+    if let Some(body) = response.body() {
+        promise::detach(body.cancel());
+    }
 }

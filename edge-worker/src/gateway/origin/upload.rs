@@ -21,7 +21,7 @@ use worker::js_sys::{ArrayBuffer, BigInt, Promise};
 use worker::web_sys;
 
 use crate::context::RequestContext;
-use crate::runtime::{body, calls, transform_stream};
+use crate::runtime::{body, calls};
 
 /// A request body to send.
 pub(super) enum Upload {
@@ -84,8 +84,8 @@ impl Pipe {
     fn start(source: &web_sys::ReadableStream, length: Option<u64>) -> Result<Self, JsValue> {
         let stream = match length {
             // So that the runtime sends `Content-Length`. A tool may refuse a chunked body.
-            Some(length) => transform_stream::construct("FixedLengthStream", &[BigInt::from(length).into()])?,
-            None => transform_stream::identity()?,
+            Some(length) => calls::construct_stream("FixedLengthStream", &[BigInt::from(length).into()])?,
+            None => calls::identity_stream()?,
         };
         let finished = calls::pipe_body(source, &stream.writable());
         Ok(Self { readable: stream.readable(), finished })

@@ -1,14 +1,15 @@
 //! Fetches a feed, which may come in several responses.
 
 use biolink::fetch_url::{FetchPolicy, FetchUrl};
-use biolink::product_feed::{Body, Download, DownloadStep};
+use biolink::product_feed::{Body, Download, DownloadStep, Encoding, FeedError};
 use biolink::product_sync::{
     DOWNLOAD_TIMEOUT_MS, FETCH_TIMEOUT_MS, FetchError, Fetched, MAX_FEED_BYTES, SyncAttempt,
 };
 use biolink::visitor::PRODUCT_SYNC_AGENT;
 use shared::time::UnixMillis;
+use wasm_bindgen::{JsCast, JsValue};
+use worker::js_sys::{Array, Function, Object, Reflect, Uint8Array, global};
 
-use super::decoder;
 use crate::biolink::guarded_fetch::{self, BodyLimit, GuardedFetchError, GuardedRequest, GuardedResponse};
 use crate::runtime::clock;
 
@@ -56,7 +57,7 @@ pub(super) async fn fetch(attempt: &SyncAttempt, policy: &FetchPolicy) -> Result
         let body = Body::read(&response.body, content_type.as_deref(), settings.encoding.as_deref())?;
         let text = match body {
             Body::Text(text) => text,
-            Body::Encoded(encoding) => decoder::decode(&encoding, &response.body)?.into(),
+            Body::Encoded(encoding) => decode(&encoding, &response.body)?.into(),
         };
         match download.step(&text)? {
             // Each part has its own timeout. Without this one, a shop with many slow pages would
@@ -90,4 +91,31 @@ fn retry_after(response: &GuardedResponse) -> Option<u64> {
         Ok(seconds) => Some(seconds.saturating_mul(1_000)),
         Err(_) => UnixMillis::from_http_date(&text).map(|moment| moment.since(clock::now())),
     }
+}
+
+/// Returns the text of a body in this encoding, by the platform's `TextDecoder`, which has all encodings of WHATWG's
+/// Encoding Standard. Bytes that are none in it are refused: with the decoder's
+/// replacement characters, a page would show garbage.
+///
+/// Why: docs/decisions/products.md, "The platform decodes what is not UTF-8".
+///
+/// # Errors
+/// If the platform does not know the encoding, or the body is not in it.
+fn decode(encoding: &Encoding, body: &[u8]) -> Result<String, FeedError> {
+    let decoder = decoder(encoding.label()).map_err(|_| encoding.unknown())?;
+    let text = call(&decoder, body).ok().and_then(|text| text.as_string());
+    text.ok_or_else(|| encoding.mismatch())
+}
+
+fn decoder(label: &str) -> Result<JsValue, JsValue> {
+    let class: Function = Reflect::get(&global(), &"TextDecoder".into())?.dyn_into()?;
+    let options = Object::new();
+    // Without it, the decoder replaces what it cannot decode and reports nothing.
+    Reflect::set(&options, &"fatal".into(), &true.into())?;
+    Reflect::construct(&class, &Array::of2(&label.into(), &options))
+}
+
+fn call(decoder: &JsValue, body: &[u8]) -> Result<JsValue, JsValue> {
+    let decode: Function = Reflect::get(decoder, &"decode".into())?.dyn_into()?;
+    decode.call1(decoder, &Uint8Array::from(body))
 }
