@@ -23,7 +23,7 @@ pub use error::KeyError;
 pub use former_secret::FormerSecret;
 pub use free_calls::{FreeCall, FreeCallGuard};
 pub use key_id::KeyId;
-pub use named_secret::NamedSecret;
+pub use named_secret::{Connection, NamedSecret};
 pub use record::{KeyHolder, KeyRecord, KeyStatus, RecordError};
 pub use scopes::{Scope, Scopes};
 pub use secret_hash::SecretHash;

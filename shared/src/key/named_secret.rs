@@ -26,6 +26,36 @@ pub struct NamedSecret {
     /// From when on it is refused; `None` is not before its key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<UnixMillis>,
+    /// What it is to a hosted agent that has it by OAuth; `None` for a secret that its holder made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<Connection>,
+}
+
+/// A named secret of a hosted agent: its text is a token that the agent renews.
+///
+/// Why: docs/decisions/portal.md, "A connected agent is a named secret".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Connection {
+    /// The holder has agreed, and the agent has a code and no token. The secret has no text yet.
+    Code {
+        /// From when on the code is refused.
+        until: UnixMillis,
+    },
+    /// The agent has a token.
+    Token {
+        /// From when on the token is refused. The agent may renew it.
+        until: UnixMillis,
+    },
+}
+
+impl Connection {
+    /// Returns the moment from which its code or token is refused.
+    pub const fn until(self) -> UnixMillis {
+        match self {
+            Self::Code { until } | Self::Token { until } => until,
+        }
+    }
 }
 
 /// A secret of a key that a text has proved to hold.
@@ -40,6 +70,11 @@ pub(crate) struct HeldSecret<'a> {
 impl NamedSecret {
     /// The most named secrets of a key.
     pub const MAX: usize = 10;
+
+    /// Returns true if its code was never used, and is refused by now.
+    pub(crate) fn has_lapsed(&self, now: UnixMillis) -> bool {
+        matches!(self.connection, Some(Connection::Code { until }) if until <= now)
+    }
 
     /// Returns whether the text with this hash is of this secret.
     pub(super) fn held_by(&self, hash: &SecretHash, now: UnixMillis) -> Option<HeldSecret<'_>> {
@@ -56,7 +91,9 @@ impl HeldSecret<'_> {
 
     /// Returns the moment from which it is refused, although its key is not.
     pub(crate) fn ends_at(self) -> Option<UnixMillis> {
-        self.named.and_then(|named| named.expires_at)
+        let named = self.named?;
+        // A token ends before the connection, which renews it.
+        named.connection.map(Connection::until).into_iter().chain(named.expires_at).min()
     }
 
     /// Returns true if it is refused, although its key is not.

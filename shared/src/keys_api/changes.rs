@@ -150,8 +150,8 @@ mod tests {
 
     use super::*;
     use crate::key::{
-        BiolinkPlan, FormerSecret, KeyHolder, KeyId, KeyStatus, NamedSecret, Scopes, SecretHash, SecretId,
-        WhenMeterUnreachable,
+        BiolinkPlan, Connection, FormerSecret, KeyHolder, KeyId, KeyStatus, NamedSecret, Scopes, SecretHash,
+        SecretId, WhenMeterUnreachable,
     };
     use crate::policy::{LimitOverrides, UnitLimits};
     use crate::tier::Tier;
@@ -170,6 +170,7 @@ mod tests {
             former: Some(FormerSecret { hash, until: end }),
             created_at: end,
             expires_at: Some(end),
+            connection: Some(Connection::Token { until: end }),
         };
         KeyRecord {
             version: u64::MAX,

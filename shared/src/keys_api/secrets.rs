@@ -29,20 +29,28 @@ impl NewSecret {
     /// Returns `body-malformed`, or `fields-invalid` with every error.
     pub fn read(body: &[u8], now: UnixMillis) -> Result<Self, Problem> {
         let mut fields = Fields::read(body)?;
+        let taken = Self::take(&mut fields, now);
+        fields.finish()?;
+        // `finish` has refused already.
+        taken.ok_or_else(|| Problem::invalid_fields(&[]))
+    }
+
+    /// Takes the members of a body that has others too. What is wrong with them is among its errors.
+    pub fn take(fields: &mut Fields, now: UnixMillis) -> Option<Self> {
         let name = fields.required("name", parse_name);
         // Without a default: a secret that was meant to be narrow must not get everything by an
         // omission.
         if !fields.contains("scopes") {
             fields.add_error("scopes", "is missing".to_owned());
         }
-        let scopes = take_scopes(&mut fields);
+        let scopes = take_scopes(fields);
         let expires_at = fields.nullable("expires_at", |value| parse_expiry(value, now));
-        fields.finish()?;
-        match (name, scopes) {
-            (Some(name), Some(scopes)) => Ok(Self { name, scopes, expires_at }),
-            // `finish` has refused already.
-            _ => Err(Problem::invalid_fields(&[])),
-        }
+        Some(Self { name: name?, scopes: scopes?, expires_at })
+    }
+
+    /// Returns what the secret may do.
+    pub const fn scopes(&self) -> Scopes {
+        self.scopes
     }
 
     /// Returns the change that checks whether the caller may make it, and makes nothing.
@@ -54,7 +62,7 @@ impl NewSecret {
     pub fn make(self, drawn: &KeyEntropy, at: UnixMillis) -> NamedSecret {
         let (id, hash) = (drawn.secret_id(), SecretHash::of(&drawn.secret));
         let Self { name, scopes, expires_at } = self;
-        NamedSecret { id, name, scopes, hash, former: None, created_at: at, expires_at }
+        NamedSecret { id, name, scopes, hash, former: None, created_at: at, expires_at, connection: None }
     }
 }
 

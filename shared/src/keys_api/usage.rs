@@ -186,8 +186,16 @@ mod tests {
         assert_eq!(members(&whole).len(), members(&describe_usage(&snapshot, NOW).unwrap()).len() + 1);
         let mut shown = |scopes| {
             let (id, hash, name) = (SecretId::new([7; 8]), named.secret, "CI".to_owned());
-            let secret =
-                NamedSecret { id, name, scopes, hash, former: None, created_at: NOW, expires_at: None };
+            let secret = NamedSecret {
+                id,
+                name,
+                scopes,
+                hash,
+                former: None,
+                created_at: NOW,
+                expires_at: None,
+                connection: None,
+            };
             snapshot.record.as_mut().unwrap().secrets = vec![secret];
             describe_own(&snapshot, &named, NOW).unwrap()
         };

@@ -4,8 +4,11 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::nested;
-use crate::key::{FormerSecret, NamedSecret, Scope, Scopes, SecretHash, SecretId};
+use crate::key::{Connection, FormerSecret, NamedSecret, Scope, Scopes, SecretHash, SecretId};
 use crate::time::UnixMillis;
+
+/// Time for which the token that was renewed stays good, in milliseconds.
+const GRACE_MS: u64 = 60_000;
 
 /// A change of one named secret. Absent fields stay as they are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +46,18 @@ pub enum SecretChange {
         hash: SecretHash,
         /// Grace period of the old secret, in milliseconds.
         grace_ms: u64,
+    },
+    /// A new text for a connected agent, which presents its code or refresh token. One that was used before is in other
+    /// hands too, so it ends the connection.
+    Exchange {
+        /// Which one.
+        id: SecretId,
+        /// The hash of the secret that the code or token renews.
+        from: SecretHash,
+        /// The new secret's hash.
+        to: SecretHash,
+        /// From when on the new text is refused.
+        until: UnixMillis,
     },
     /// Ended for good. The record forgets it.
     Revoke {
@@ -87,7 +102,7 @@ impl SecretChange {
             Self::Add(secret) => secret.scopes,
             // The present scopes too: a narrow secret must not take away what a wider one may do.
             Self::Patch { id, scopes, .. } => of(id).and(scopes.unwrap_or(Scopes::NONE)),
-            Self::Rotate { id, .. } | Self::Revoke { id } => of(id),
+            Self::Rotate { id, .. } | Self::Exchange { id, .. } | Self::Revoke { id } => of(id),
         };
         // A secret may hand on only what it may do itself, or it could make one that may do more.
         others.with(Scope::Keys)
@@ -107,7 +122,7 @@ impl SecretChange {
                 of(id).is_some_and(|end| is_later(expires_at.unwrap_or(end)))
             }
             Self::Rotate { id, .. } => of(id).is_some_and(is_later),
-            Self::Revoke { .. } => false,
+            Self::Exchange { .. } | Self::Revoke { .. } => false,
         }
     }
 
@@ -118,7 +133,7 @@ impl SecretChange {
     pub(super) fn apply(&self, secrets: &mut Vec<NamedSecret>, now: UnixMillis) -> Result<(), SecretError> {
         match self {
             Self::Check { .. } => Ok(()),
-            Self::Add(added) => add(secrets, added),
+            Self::Add(added) => add(secrets, added, now),
             Self::Patch { id, name, scopes, expires_at } => {
                 if let Some(name) = name {
                     check_name(secrets, name, *id)?;
@@ -136,9 +151,12 @@ impl SecretChange {
                 if secret.hash != *hash {
                     secret.former = FormerSecret::within(secret.hash, *grace_ms, now);
                     secret.hash = *hash;
+                    // Whoever rotates it has its text from now on, and not the agent.
+                    secret.connection = None;
                 }
                 Ok(())
             }
+            Self::Exchange { id, from, to, until } => exchange(secrets, *id, (from, to), *until, now),
             Self::Revoke { id } => {
                 find(secrets, *id)?;
                 secrets.retain(|secret| secret.id != *id);
@@ -148,16 +166,55 @@ impl SecretChange {
     }
 }
 
-fn add(secrets: &mut Vec<NamedSecret>, added: &NamedSecret) -> Result<(), SecretError> {
+fn add(secrets: &mut Vec<NamedSecret>, added: &NamedSecret, now: UnixMillis) -> Result<(), SecretError> {
     // A message may arrive twice.
     if secrets.iter().any(|secret| secret.id == added.id) {
         return Ok(());
     }
-    check_name(secrets, &added.name, added.id)?;
+    // An agent that never took its token must not take the place of one that does.
+    secrets.retain(|secret| !secret.has_lapsed(now));
+    if added.connection.is_none() {
+        check_name(secrets, &added.name, added.id)?;
+    }
     if secrets.len() >= NamedSecret::MAX {
         return Err(SecretError::TooMany);
     }
-    secrets.push(added.clone());
+    // An agent that connects again names itself as before.
+    let others = (2..=NamedSecret::MAX + 1).map(|number| format!("{} {number}", added.name));
+    let is_free = |name: &String| check_name(secrets, name, added.id).is_ok();
+    let name =
+        std::iter::once(added.name.clone()).chain(others).find(is_free).ok_or(SecretError::NameTaken)?;
+    secrets.push(NamedSecret { name, ..added.clone() });
+    Ok(())
+}
+
+/// Gives a connected agent a new text, or ends its connection if what it presents was used before.
+fn exchange(
+    secrets: &mut Vec<NamedSecret>,
+    id: SecretId,
+    (from, to): (&SecretHash, &SecretHash),
+    until: UnixMillis,
+    now: UnixMillis,
+) -> Result<(), SecretError> {
+    let secret = find(secrets, id)?;
+    let connection = secret.connection.ok_or(SecretError::Unknown)?;
+    // A message may arrive twice.
+    if secret.hash == *to {
+        return Ok(());
+    }
+    if secret.hash != *from || secret.has_lapsed(now) {
+        secrets.retain(|secret| secret.id != id);
+        return Ok(());
+    }
+    secret.former = match connection {
+        Connection::Code { .. } => None,
+        // Calls that the agent has begun with it must not fail.
+        Connection::Token { until } => {
+            Some(FormerSecret { hash: *from, until: until.min(now.plus(GRACE_MS)) })
+        }
+    };
+    secret.hash = *to;
+    secret.connection = Some(Connection::Token { until });
     Ok(())
 }
 

@@ -20,6 +20,7 @@ impl Pair {
             former: None,
             created_at: NOON,
             expires_at: None,
+            connection: None,
         };
         let record = self.cache.record().cloned();
         let change = Change::Secret(SecretChange::Add(secret));

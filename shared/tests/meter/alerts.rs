@@ -222,6 +222,7 @@ fn named_secret_that_expires_is_told_with_its_name() {
         former: None,
         created_at: NOON,
         expires_at: Some(at),
+        connection: None,
     };
     let record = KeyRecord { secrets: vec![secret], ..business(100) };
     let mut meter = Meter::default();

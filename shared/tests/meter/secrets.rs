@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use shared::key::{
-    ApiKey, KeyEnv, KeyError, KeyId, KeyRecord, NamedSecret, Scope, Scopes, SecretHash, SecretId, VerifiedKey,
+    ApiKey, Connection, KeyEnv, KeyError, KeyId, KeyRecord, NamedSecret, Scope, Scopes, SecretHash, SecretId,
+    VerifiedKey,
 };
 use shared::meter::{
     Change, ChangeOutcome, Message, Meter, MeterRequest, Reply, SecretChange, SecretError, Verdict,
@@ -28,7 +29,7 @@ fn named_key(number: u8) -> VerifiedKey {
 
 fn secret(number: u8, scopes: Scopes) -> NamedSecret {
     let (id, name, hash) = (SecretId::new([number; 8]), format!("s{number}"), SecretHash::of(&[number; 16]));
-    NamedSecret { id, name, scopes, hash, former: None, created_at: NOON, expires_at: None }
+    NamedSecret { id, name, scopes, hash, former: None, created_at: NOON, expires_at: None, connection: None }
 }
 
 /// Returns the meter of a Free key that has a record.
@@ -292,4 +293,139 @@ fn secret_of_one_key_is_none_of_another() {
     add(&mut meter, 2, Scopes::ALL);
     let other = VerifiedKey { id: KeyId::new([99; 12]), ..named_key(2) };
     assert_eq!(call(&mut meter, other, Tool::Qr, 2, NOON), Verdict::Refuse(KeyError::Invalid));
+}
+
+const CODE_MS: u64 = 60_000;
+
+/// Returns the secret of an agent whose holder has agreed at noon, and that has a code.
+fn agreed(number: u8) -> NamedSecret {
+    let connection = Some(Connection::Code { until: NOON.plus(CODE_MS) });
+    NamedSecret { connection, ..secret(number, Scopes::NONE.with(QR)) }
+}
+
+/// Returns the outcome of presenting the code or refresh token `from`, and drawing the text `to`.
+fn exchange(meter: &mut Meter, id: u8, (from, to): (u8, u8), now: UnixMillis) -> ChangeOutcome {
+    let [from, to] = [from, to].map(|number| SecretHash::of(&[number; 16]));
+    let change = SecretChange::Exchange { id: SecretId::new([id; 8]), from, to, until: now.plus(3_600_000) };
+    let message = Message::Change { record: None, by: None, change: Change::Secret(change) };
+    match meter.handle(message, now) {
+        Reply::Change(outcome) => outcome,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn secrets_of(outcome: ChangeOutcome) -> Vec<NamedSecret> {
+    match outcome {
+        ChangeOutcome::Done(record) => record.secrets,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Returns the meter of a key whose holder has agreed to an agent.
+fn with_agent() -> Meter {
+    let mut meter = meter();
+    assert!(matches!(
+        change(&mut meter, key(Tier::Free), SecretChange::Add(agreed(2)), NOON),
+        ChangeOutcome::Done(_)
+    ));
+    meter
+}
+
+#[test]
+fn agent_has_no_text_before_its_code_is_used_and_renews_its_token() {
+    let mut meter = with_agent();
+    let first = exchange(&mut meter, 2, (2, 3), NOON.plus(CODE_MS - 1));
+    assert_eq!(secrets_of(first.clone())[0].hash, SecretHash::of(&[3; 16]));
+    assert_eq!(exchange(&mut meter, 2, (2, 3), NOON.plus(CODE_MS)), first, "a repeated message");
+    assert_eq!(call(&mut meter, named_key(3), Tool::Qr, 2, NOON.plus(CODE_MS)), Verdict::Allow);
+    assert_eq!(
+        call(&mut meter, named_key(3), Tool::Pdf, 3, NOON.plus(CODE_MS)),
+        Verdict::Refuse(KeyError::OutOfScope(Scope::Tool(Tool::Pdf.label())))
+    );
+    let hour = NOON.plus(CODE_MS - 1 + 3_600_000);
+    assert_eq!(call(&mut meter, named_key(3), Tool::Qr, 4, hour), Verdict::Refuse(KeyError::Expired));
+    let renewed = secrets_of(exchange(&mut meter, 2, (3, 4), hour));
+    assert_eq!(
+        (renewed[0].hash, renewed[0].former.map(|former| former.until)),
+        (SecretHash::of(&[4; 16]), Some(hour))
+    );
+    assert_eq!(call(&mut meter, named_key(4), Tool::Qr, 5, hour), Verdict::Allow);
+    assert_eq!(call(&mut meter, named_key(3), Tool::Qr, 6, hour), Verdict::Refuse(KeyError::Invalid));
+}
+
+#[test]
+fn code_or_token_that_comes_again_ends_the_connection() {
+    for reused in [2, 3] {
+        let mut meter = with_agent();
+        exchange(&mut meter, 2, (2, 3), NOON);
+        exchange(&mut meter, 2, (3, 4), NOON.plus(1));
+        assert_eq!(secrets_of(exchange(&mut meter, 2, (reused, 9), NOON.plus(2))), [], "{reused}");
+        let invalid = Verdict::Refuse(KeyError::Invalid);
+        for number in [3, 4, 9] {
+            assert_eq!(call(&mut meter, named_key(number), Tool::Qr, 9, NOON.plus(3)), invalid, "{number}");
+        }
+        let gone = ChangeOutcome::Secret(SecretError::Unknown);
+        assert_eq!(exchange(&mut meter, 2, (reused, 9), NOON.plus(4)), gone, "nor does it come back");
+    }
+}
+
+#[test]
+fn code_is_refused_after_its_end_and_takes_no_place() {
+    let mut meter = with_agent();
+    assert_eq!(secrets_of(exchange(&mut meter, 2, (2, 3), NOON.plus(CODE_MS))), []);
+    let mut meter = with_agent();
+    for number in 3..12 {
+        add(&mut meter, number, Scopes::NONE);
+    }
+    assert_eq!(add(&mut meter, 12, Scopes::NONE), ChangeOutcome::Secret(SecretError::TooMany));
+    let later =
+        change(&mut meter, key(Tier::Free), SecretChange::Add(secret(12, Scopes::NONE)), NOON.plus(CODE_MS));
+    assert_eq!(secrets_of(later).iter().filter(|secret| secret.connection.is_some()).count(), 0);
+}
+
+#[test]
+fn key_that_is_switched_off_renews_nothing_and_ends_nothing() {
+    let mut meter = with_agent();
+    exchange(&mut meter, 2, (2, 3), NOON);
+    let switch = |meter: &mut Meter, disabled| {
+        let patch = Change::Patch {
+            tier: None,
+            limits: None,
+            limits_kept: Vec::new(),
+            expires_at: None,
+            disabled: Some(disabled),
+            biolink_plan: None,
+            when_meter_unreachable: None,
+            holder: None,
+        };
+        meter.handle(Message::Change { record: None, by: None, change: patch }, NOON);
+    };
+    switch(&mut meter, true);
+    assert_eq!(exchange(&mut meter, 2, (3, 4), NOON), ChangeOutcome::Refused(KeyError::Disabled));
+    switch(&mut meter, false);
+    assert_eq!(secrets_of(exchange(&mut meter, 2, (3, 4), NOON))[0].hash, SecretHash::of(&[4; 16]));
+}
+
+#[test]
+fn secret_without_a_connection_and_one_that_was_rotated_are_never_exchanged() {
+    let mut meter = with_agent();
+    add(&mut meter, 5, Scopes::NONE);
+    let unknown = ChangeOutcome::Secret(SecretError::Unknown);
+    assert_eq!(exchange(&mut meter, 5, (5, 6), NOON), unknown);
+    let rotate =
+        SecretChange::Rotate { id: SecretId::new([2; 8]), hash: SecretHash::of(&[7; 16]), grace_ms: 0 };
+    change(&mut meter, key(Tier::Free), rotate, NOON);
+    assert_eq!(exchange(&mut meter, 2, (2, 3), NOON), unknown);
+    assert_eq!(call(&mut meter, named_key(7), Tool::Qr, 2, NOON.plus(99 * 3_600_000)), Verdict::Allow);
+}
+
+#[test]
+fn agent_that_connects_again_gets_a_name_of_its_own() {
+    let mut meter = with_agent();
+    for number in [3, 4] {
+        let again = NamedSecret { name: "s2".to_owned(), ..agreed(number) };
+        change(&mut meter, key(Tier::Free), SecretChange::Add(again), NOON);
+    }
+    let names = secrets_of(exchange(&mut meter, 2, (2, 9), NOON)).into_iter().map(|secret| secret.name);
+    assert_eq!(names.collect::<Vec<_>>(), ["s2", "s2 2", "s2 3"]);
 }

@@ -35,6 +35,7 @@ impl World {
             former: None,
             created_at: NOW,
             expires_at: None,
+            connection: None,
         }];
         cache.learn(KeyRecord { version: 1, secrets, ..KeyRecord::provisional(&key) });
         Self { key, cache, meter: Meter::default(), kept: BTreeMap::new(), seq: 0 }

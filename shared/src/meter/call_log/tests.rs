@@ -225,6 +225,7 @@ fn secret_has_its_id_in_place_of_its_hash() {
         former: None,
         created_at: NOW,
         expires_at: Some(NOW),
+        connection: None,
     };
     let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
     let (_, key) = ApiKey::mint(KeyEnv::Live, KeyId::new([7; 12]), Tier::Pro, NOW, [9; 16], &keys);

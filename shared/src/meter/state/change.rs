@@ -2,7 +2,7 @@
 
 use super::Meter;
 use crate::key::{FormerSecret, KeyError, KeyRecord, KeyStatus, Scopes, VerifiedKey};
-use crate::meter::{CallLog, Change, ChangeOutcome, SecretError};
+use crate::meter::{CallLog, Change, ChangeOutcome, SecretChange, SecretError};
 use crate::time::UnixMillis;
 
 /// Age up to which a key without a stored record is accepted by its MAC alone, in milliseconds: an
@@ -55,6 +55,14 @@ impl Meter {
             (Change::None, ..) => {}
             (change, KeyStatus::Revoked { .. }, _) if !change.is_of_holder_alone() => {
                 return ChangeOutcome::Revoked;
+            }
+            // An agent that renews its token meanwhile must keep what it renews it with.
+            (Change::Secret(SecretChange::Exchange { .. }), status, _)
+                if status == KeyStatus::Disabled || record.expires_at.is_some_and(|at| at <= now) =>
+            {
+                let is_disabled = status == KeyStatus::Disabled;
+                let error = if is_disabled { KeyError::Disabled } else { KeyError::Expired };
+                return ChangeOutcome::Refused(error);
             }
             // What a provisional record lacks must not be written over the stored one; only an end
             // may come first.
