@@ -68,6 +68,7 @@ use crate::gateway::handlers::{
 use crate::gateway::meter_client;
 use crate::portal::assets;
 use crate::portal::mcp::{self, Step};
+use crate::portal::oauth;
 use crate::portal::session;
 use crate::respond::{ClientResponse, problem_of};
 use crate::runtime::client_request::ClientRequest;
@@ -211,6 +212,7 @@ async fn respond(
         Route::Tools(route) => boxed(tools::read(context, route)).await,
         Route::Portal(PortalRoute::ToolsPage) => boxed(tools::page(context)).await,
         Route::Preflight(methods) => Ok(Response::preflight(methods)),
+        Route::OAuth(route) => boxed(oauth::respond(context, route, query, access)).await,
         Route::Site(route) => {
             let contact = context.bindings.security_contact.as_ref();
             site::respond(route, context.address.base, contact, context.request.now)

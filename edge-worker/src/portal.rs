@@ -2,4 +2,5 @@
 
 pub(crate) mod assets;
 pub(crate) mod mcp;
+pub(crate) mod oauth;
 pub(crate) mod session;

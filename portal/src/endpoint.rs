@@ -7,7 +7,7 @@ use shared::route::{CallMethod, KeysEndpoint, ServiceRoute, ToolsEndpoint};
 use shared::tool::Tool;
 
 use crate::asset::Asset;
-use crate::route::{ConsoleFile, PortalRoute, Route, SiteRoute, StatusEndpoint};
+use crate::route::{ConsoleFile, OAuthRoute, PortalRoute, Route, SiteRoute, StatusEndpoint};
 use crate::session::SessionCall;
 
 /// One method on one path template.
@@ -23,6 +23,7 @@ pub enum Endpoint {
     ProblemPage,
     Site(SiteRoute),
     Portal(PortalRoute),
+    OAuth(OAuthRoute),
     Pages(PagesEndpoint),
     Webhooks(WebhooksEndpoint),
     Admin(AdminEndpoint),
@@ -50,6 +51,7 @@ impl Endpoint {
             Route::Portal(route) => Self::Portal(*route),
             Route::Console(ConsoleFile::Page) => Self::Console,
             Route::Console(ConsoleFile::Part { .. }) => Self::ConsolePart,
+            Route::OAuth(route) => Self::OAuth(*route),
             Route::Session(call, _) => Self::Session(*call),
             Route::Biolink(biolink_route::Route::Pages(call)) => Self::Pages(call.endpoint),
             Route::Biolink(biolink_route::Route::Webhooks(call)) => Self::Webhooks(call.endpoint),
@@ -80,11 +82,12 @@ impl Endpoint {
         let tools = ToolsEndpoint::ALL.into_iter().map(Self::Tools);
         let status = StatusEndpoint::ALL.into_iter().map(Self::StatusHistory);
         let own = PortalRoute::ALL.into_iter().map(Self::Portal);
+        let oauth = OAuthRoute::ALL.into_iter().map(Self::OAuth);
         let site = SiteRoute::ALL.into_iter().map(Self::Site);
         let visits = VisitEndpoint::ALL.into_iter().map(Self::Visit);
         let others = [Self::ProblemPage, Self::PushProducts, Self::Image, Self::Console, Self::ConsolePart];
         let gateway = calls.chain(keys).chain(service).chain(tools).chain(status);
-        let api = gateway.chain(own).chain(others).chain(pages).chain(webhooks).chain(admin);
+        let api = gateway.chain(own).chain(oauth).chain(others).chain(pages).chain(webhooks).chain(admin);
         api.chain(assets).chain(sessions).chain(site).chain(visits)
     }
 
@@ -98,6 +101,7 @@ impl Endpoint {
             Self::Tools(endpoint) => endpoint.method(),
             Self::Site(route) => route.method(),
             Self::Portal(route) => route.method(),
+            Self::OAuth(route) => route.method(),
             Self::Pages(endpoint) => endpoint.method(),
             Self::Webhooks(endpoint) => endpoint.method(),
             Self::Admin(endpoint) => endpoint.method(),
@@ -128,6 +132,7 @@ impl Endpoint {
             Self::Image => "/i/{image_id}",
             Self::Site(route) => route.path(),
             Self::Portal(route) => route.path(),
+            Self::OAuth(route) => route.path(),
             Self::Pages(endpoint) => endpoint.path(),
             Self::Webhooks(endpoint) => endpoint.path(),
             Self::Admin(endpoint) => endpoint.path(),
@@ -139,11 +144,13 @@ impl Endpoint {
 }
 
 /// Returns true if a problem is shown as a page: to visitors, unless they ask for JSON, and to
-/// browsers that open an unknown address.
+/// browsers that open an unknown address, or that an agent sends here.
 pub fn is_shown_as_page(endpoint: Option<Endpoint>, accept: Option<&str>) -> bool {
     let accept = accept.unwrap_or_default();
     match endpoint {
         Some(Endpoint::Visit(_) | Endpoint::Image) => !accept.contains("json"),
+        // A browser opens it. A script that asks is shown what is wrong as JSON.
+        Some(Endpoint::OAuth(OAuthRoute::Authorize)) => accept.contains("text/html"),
         Some(_) => false,
         // An unknown path may be a typo of an API client, which wants a problem.
         None => accept.contains("text/html"),

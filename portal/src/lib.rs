@@ -15,6 +15,7 @@ pub mod documents;
 pub mod endpoint;
 pub mod feed;
 pub mod mcp;
+pub mod oauth;
 pub mod openapi;
 pub mod rendering;
 pub mod requirement;

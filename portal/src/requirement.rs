@@ -6,7 +6,7 @@ use shared::key::Scope;
 use shared::route::{KeysEndpoint, ServiceRoute};
 
 use crate::endpoint::Endpoint;
-use crate::route::{PortalRoute, StatusEndpoint};
+use crate::route::{OAuthRoute, PortalRoute, StatusEndpoint};
 use crate::session::SessionCall;
 
 /// The credential that a request needs.
@@ -59,6 +59,7 @@ impl Endpoint {
             // Every message is a request of its own.
             Self::Portal(PortalRoute::Mcp) => Requirement::AnySecret,
             Self::Portal(PortalRoute::Preview) => Requirement::Scope(Scope::BiolinkRead),
+            Self::OAuth(OAuthRoute::Consent) => Requirement::ScopesOfSecret,
             Self::Pages(endpoint) => Requirement::Scope(of_pages(endpoint)),
             Self::Webhooks(endpoint) => Requirement::Scope(of_webhooks(endpoint)),
             Self::PushProducts => Requirement::Signature,
@@ -69,6 +70,7 @@ impl Endpoint {
             | Self::ProblemPage
             | Self::Portal(PortalRoute::StatusPage | PortalRoute::ToolsPage)
             | Self::Tools(_)
+            | Self::OAuth(_)
             | Self::Site(_)
             | Self::Image
             | Self::Visit(_)

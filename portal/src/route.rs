@@ -2,6 +2,7 @@
 
 mod console;
 mod corrected;
+mod oauth;
 mod site;
 mod status;
 
@@ -22,6 +23,7 @@ use crate::session::{SessionCall, SessionPath};
 
 pub use console::ConsoleFile;
 pub use corrected::{answered_as, corrected};
+pub use oauth::OAuthRoute;
 pub use site::{PortalRoute, SiteRoute};
 pub use status::{STATUS_FEED_PATH, StatusEndpoint, StatusRoute};
 
@@ -48,6 +50,8 @@ pub enum Route<'a> {
     Session(SessionCall, Option<SessionId>),
     /// A request for a page that is made for each request, or a service of the portal.
     Portal(PortalRoute),
+    /// A request of OAuth.
+    OAuth(OAuthRoute),
     /// A request for bio-link.
     Biolink(biolink_route::Route<'a>),
     /// `OPTIONS` on any path: the methods that the path takes, none if it is unknown.
@@ -129,6 +133,9 @@ impl<'a> Route<'a> {
             return Ok(route);
         }
         if let Some(route) = PortalRoute::find(segments, method, Self::Preflight, Self::Portal)? {
+            return Ok(route);
+        }
+        if let Some(route) = OAuthRoute::find(segments, method, Self::Preflight, Self::OAuth)? {
             return Ok(route);
         }
         if let Some(route) = SiteRoute::find(segments, method, Self::Preflight, Self::Site)? {

@@ -27,7 +27,8 @@ impl SessionAccess {
     /// a secret, or ends the key or what it owns, outlasts a sign-out and needs the key.
     pub const fn of(route: &Route<'_>) -> Self {
         match route {
-            Route::CallTool(_) | Route::Portal(PortalRoute::Mcp) => Self::None,
+            // What an agent gets outlasts the session, so its holder sends the key.
+            Route::CallTool(_) | Route::Portal(PortalRoute::Mcp) | Route::OAuth(_) => Self::None,
             Route::Session(call, _) => of_session(*call),
             Route::Keys(route) => of_keys(route.endpoint()),
             Route::Biolink(biolink_route::Route::Pages(call)) => of_pages(call.endpoint),
@@ -183,7 +184,20 @@ mod tests {
             "POST /webhooks/{webhook_id}/secret/rotate",
         ];
         assert_eq!(named(SessionAccess::KeyRequired), expected);
-        let unread = ["DELETE /console/session", "POST /mcp", "PUT /console/session"];
+        let unread = [
+            "DELETE /console/session",
+            "GET /.well-known/oauth-authorization-server",
+            "GET /.well-known/oauth-protected-resource",
+            "GET /.well-known/oauth-protected-resource/mcp",
+            "GET /oauth/authorize",
+            "GET /oauth/consent",
+            "POST /mcp",
+            "POST /oauth/consent",
+            "POST /oauth/register",
+            "POST /oauth/revoke",
+            "POST /oauth/token",
+            "PUT /console/session",
+        ];
         assert_eq!(named(SessionAccess::None), unread);
         let call = Route::parse("GET", "/v1/qr/generate").unwrap();
         assert_eq!(SessionAccess::of(&call), SessionAccess::None);

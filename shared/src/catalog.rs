@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 pub use action_entry::ActionEntry;
 pub use description::ToolDescription;
 pub use error::{DescriptionError, KEPT, MAX_ACTIONS, MAX_DESCRIPTION};
+pub use visible::visible;
 
 use description::PROBLEM;
 

@@ -31,6 +31,7 @@ mod limits;
 mod loops;
 mod mcp;
 mod meters;
+mod oauth;
 mod origins;
 mod page_faults;
 mod pages;

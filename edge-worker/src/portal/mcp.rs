@@ -5,10 +5,11 @@ use std::rc::Rc;
 use biolink::pages_api::plan_required;
 use portal::asset::Asset;
 use portal::mcp::{
-    ACCEPT, CHALLENGE, ListCursor, MAX_MESSAGE, MAX_RESULT, METHOD_HEADER, Message, MessageHeaders, Method,
-    NAME_HEADER, Permitted, REVISION_HEADER, Responder, ToolOutcome, ToolRequest, Toolsets, action_page,
-    action_request, check_origin, key_refused, select,
+    ACCEPT, ListCursor, MAX_MESSAGE, MAX_RESULT, METHOD_HEADER, Message, MessageHeaders, Method, NAME_HEADER,
+    Permitted, REVISION_HEADER, Responder, ToolOutcome, ToolRequest, Toolsets, action_page, action_request,
+    check_origin, key_refused, select,
 };
+use portal::oauth::challenge;
 use shared::caller::bearer_token;
 use shared::catalog::Catalog;
 use shared::headers::API_KEY;
@@ -61,13 +62,12 @@ pub(crate) fn head<'a>(context: &RequestContext<'a>) -> Head<'a> {
 /// Returns a refusal of the key with the challenge for clients of MCP, and in the words of the header that such a client
 /// sends.
 pub(crate) fn challenged(context: &RequestContext<'_>, problem: Problem) -> Problem {
-    match problem.status() {
-        401 if context.head.api_key.is_none() => {
-            key_refused(problem).with_header("www-authenticate", CHALLENGE)
-        }
-        401 => problem.with_header("www-authenticate", CHALLENGE),
-        _ => problem,
+    if problem.status() != 401 {
+        return problem;
     }
+    let challenge = challenge(context.called_url(), problem.code() != codes::KEY_MISSING);
+    let problem = if context.head.api_key.is_none() { key_refused(problem) } else { problem };
+    problem.with_header("www-authenticate", challenge)
 }
 
 /// Reads a message. What is no call of a tool, which asks the key's meter itself, needs a key that

@@ -69,6 +69,7 @@ fn is_described(endpoint: Endpoint) -> bool {
         | Endpoint::Tools(_)
         | Endpoint::Site(_)
         | Endpoint::Portal(_)
+        | Endpoint::OAuth(_)
         | Endpoint::Pages(_)
         | Endpoint::Webhooks(_)
         | Endpoint::Admin(_)

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// that change the direction of others, separators of lines, and controls but tab and line feed. One that joins
 /// what is written (a joiner, or a variation selector, as within emoji) stays after a visible character, so that
 /// a run of them carries nothing.
-pub(super) fn visible(text: &str) -> Cow<'_, str> {
+pub fn visible(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t')) {
         return Cow::Borrowed(text);
     }

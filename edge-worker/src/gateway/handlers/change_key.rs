@@ -135,7 +135,7 @@ async fn rotate_secret(
 }
 
 /// Changes the record through the key's meter. Returns the new record.
-pub(super) async fn change(
+pub(crate) async fn change(
     context: &RequestContext<'_>,
     subject: Subject<'_>,
     change: Change,

@@ -94,6 +94,8 @@ fn document_and_router_have_the_same_operations() {
                     Asset::Landing | Asset::LlmsTxt | Asset::ApiCatalog | Asset::Script(_) | Asset::SearchIndex
                         | Asset::DocsMarkdown(_) | Asset::ChangelogFeed
                 ) | Endpoint::Portal(_)
+                    // Its own document says where it is (RFC 8414), and RFCs what it takes.
+                    | Endpoint::OAuth(_)
                     | Endpoint::Site(_)
                     | Endpoint::Console
                     | Endpoint::ConsolePart
