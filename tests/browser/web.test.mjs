@@ -215,6 +215,47 @@ function groupOf(card, tab) {
   return name ?? { Links: "link", Pages: "page", Countries: "country", Devices: "device", Browsers: "browser", Systems: "os", Languages: "language" }[tab];
 }
 
+test("holder connects an agent with the key and sees who asks", async () => {
+  const text = "<x-web><img src=x onerror=alert(1)>";
+  const key = await web.issueKey({ biolink_plan: "business", name: "Lotte Brandt" });
+  const redirect = "https://agent.example/back";
+  const registered = await fetch(`${web.origin}/oauth/register`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ client_name: text, redirect_uris: [redirect] }) });
+  const { client_id } = await registered.json();
+  const asked = new URLSearchParams({ response_type: "code", client_id, redirect_uri: redirect, code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", code_challenge_method: "S256", state: "a state", scope: "tools:all biolink:read" });
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.route("https://agent.example/**", (route) => route.fulfill({ body: "connected" }));
+  const address = `${web.origin}/oauth/authorize?${asked}`;
+
+  await page.goto(address);
+  await page.getByRole("heading", { name: "Connect" }).waitFor();
+  const words = await page.locator("main").innerText();
+  assert.ok(words.includes("agent.example") && words.includes("It has named itself"), words);
+  assert.equal(await page.locator("x-web, img").count(), 0);
+  assert.deepEqual(await check(page, page.url().slice(`${web.origin}/console`.length)), []);
+  await page.getByLabel("Your API key").fill("utg_live_wrong");
+  await page.getByRole("button", { name: "Connect" }).click();
+  await page.getByRole("alert").waitFor();
+  assert.ok(page.url().startsWith(web.origin), "nothing is left before the gateway agrees");
+  await page.getByLabel("Your API key").fill(key);
+  await page.getByLabel("Name in your list of keys").fill("Agent");
+  await page.getByRole("button", { name: "Connect" }).click();
+  await page.waitForURL(`${redirect}?**`);
+  const back = new URL(page.url()).searchParams;
+  assert.deepEqual([back.get("state"), back.has("code"), back.get("iss")], ["a state", true, web.origin]);
+  const { secrets } = await callApi(web, key, "GET", "/v1/keys/me/secrets");
+  const days = (Date.parse(secrets[0].expires_at) - Date.now()) / 86_400_000;
+  assert.deepEqual([secrets[0].name, secrets[0].scopes, Math.round(days)], ["Agent", { tools: ["all"], biolink: "read", keys: false }, 90]);
+
+  await page.goto(address);
+  await page.getByRole("button", { name: "Refuse" }).click();
+  await page.waitForURL(`${redirect}?**`);
+  assert.deepEqual([new URL(page.url()).searchParams.get("error"), new URL(page.url()).searchParams.has("code")], ["access_denied", false]);
+  await page.goto(`${web.origin}/console/connect?request=changed`);
+  await page.getByRole("heading", { name: "has ended" }).waitFor();
+  await context.close();
+});
+
 test("app takes no text for HTML but by the policy of the preview", async () => {
   const window = await open(account.key);
   const attempt = (make) => window.page.evaluate(make).then(() => "made", (error) => error.message.match(/Trusted\w+|policy/i)?.[0] ?? error.message);
