@@ -152,6 +152,8 @@ async function unfold(page, seen) {
     found.elements.forEach((element) => elements.add(element));
   };
   await collect();
+  // With a query it is the same view.
+  if (page.url().includes("?")) return [...elements];
   for (const button of await page.locator("main button:visible").all()) {
     const name = await button.innerText({ timeout: 1_000 }).catch(() => "");
     const isRow = await button.evaluate((node) => Boolean(node.closest("li, tr"))).catch(() => false);
@@ -271,11 +273,18 @@ test("page takes no text for HTML but by its policy", async () => {
 
 test("key is in no body that the console sends", async () => {
   const window = await openWeb(browser, edge, made.key);
-  const bodies = [];
-  window.page.on("request", (request) => bodies.push(request.postData() ?? ""));
+  await window.page.evaluate(() => {
+    const { fetch } = globalThis;
+    globalThis.bodies = [];
+    globalThis.fetch = async (request, options) => {
+      globalThis.bodies.push(request instanceof Request ? await request.clone().text() : String(options?.body ?? ""));
+      return fetch(request, options);
+    };
+  });
   await open(window.page, "/settings");
   await open(window.page, `/pages/${made.page.id}`);
   await window.page.frameLocator("main iframe").first().locator("h1").waitFor();
+  const bodies = await window.page.evaluate(() => globalThis.bodies);
   assert.ok(bodies.some((body) => body.includes("<x-page_bio>")), "the preview sends the page");
   assert.deepEqual(bodies.filter((body) => body.includes(made.key)), []);
   await window.close();
