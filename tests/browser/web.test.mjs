@@ -37,7 +37,7 @@ test("shop owner gets from nothing to a page and a QR code", async () => {
   const act = (done) => { actions += 1; return done; };
   const click = (name, exact = true) => act(page.getByRole("button", { name, exact }).first().click());
 
-  await act(page.getByRole("link", { name: "Start" }).click());
+  await act(page.getByRole("link", { name: "Make a page" }).click());
   await act(page.getByLabel("What is it called?").fill("Blumen Lotte"));
   await click("Make page");
   await act(page.getByLabel("Bio").fill("Flowers from our own field."));
