@@ -140,7 +140,7 @@ async function open(page, address) {
 }
 
 /** The names of buttons that show more of a view, of what others have written among it. */
-const UNFOLDS = /^(content|links|look|more|shop|versions?|runs|last runs|details|notes)\b|^(show|what )/i;
+const UNFOLDS = /^(campaigns|media|sites|sources|content|links|look|more|shop|versions?|runs|last runs|details|notes)\b|^(show|what )/i;
 
 /** Opens what a view has folded, and adds what it shows to `seen`. Returns elements that came of texts. */
 async function unfold(page, seen) {
