@@ -48,7 +48,7 @@ fn text(view: &PageView<'_>) -> String {
     card.line("URL", &view.address());
     // What the page shows behind a question must not be had by a download.
     for link in document.links.iter().filter(|link| link.is_visible(view.now) && link.gate.is_none()) {
-        let Some((_, value)) = link.destination().and_then(|url| url.split_once(':')) else { continue };
+        let Some((_, value)) = link.bare_destination().and_then(|url| url.split_once(':')) else { continue };
         match link.kind {
             LinkType::Email => card.line("EMAIL", &escape(&value.replace("%23", "#"))),
             LinkType::Phone => card.line("TEL;TYPE=voice", value),
@@ -143,9 +143,9 @@ mod tests {
             "avatar": {"url": "https://img.example.com/ada.jpg", "alt": "Ada"},
             "socials": [{"platform": "github", "url": "https://github.com/ada"}],
             "links": [
-                {"type": "email", "title": "Mail", "url": "ada#1@example.com"},
+                {"type": "email", "title": "Mail", "url": "ada#1@example.com?subject=Hello"},
                 {"type": "phone", "title": "Call", "url": "+49 30 1234567"},
-                {"type": "sms", "title": "Text", "url": "+49 30 7654321"},
+                {"type": "sms", "title": "Text", "url": "+49 30 7654321?body=Hello"},
                 {"type": "email", "title": "Off", "url": "off@example.com", "enabled": false},
                 {"type": "email", "title": "Gated", "url": "gated@example.com", "gate": {"kind": "sensitive"}},
                 {"type": "email", "title": "Later", "url": "later@example.com", "visible_from": "2099-01-01T00:00:00Z"},

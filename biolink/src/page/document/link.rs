@@ -1,5 +1,7 @@
 //! One entry of a page's list of links.
 
+mod message;
+
 use serde::{Deserialize, Serialize};
 use shared::time::UnixMillis;
 use strum::{IntoStaticStr, VariantArray};
@@ -82,13 +84,13 @@ pub enum LinkType {
     Text,
     /// A line.
     Divider,
-    /// An e-mail address: `mailto:`.
+    /// An e-mail address, with a subject and a text if there are some: `mailto:`.
     Email,
     /// A phone number: `tel:`.
     Phone,
-    /// A phone number for text messages: `sms:`.
+    /// A phone number for text messages, with a text if there is one: `sms:`.
     Sms,
-    /// A WhatsApp chat: `https://wa.me/`.
+    /// A WhatsApp chat, with a text if there is one: `https://wa.me/`.
     Whatsapp,
     /// The page's own contact card, `/{slug}/card.vcf`.
     Vcard,
@@ -108,6 +110,17 @@ pub enum LinkUrlError {
     /// It is not a phone number.
     #[error("must be a phone number such as +49 30 1234567, with 5 to 15 digits")]
     Phone,
+    /// What it begins a message with has other parameters than these.
+    #[error("may have after `?` {0}, once each, and nothing else; `&` of a text is %26")]
+    Message(&'static str),
+    /// What it begins a message with is no text that people can read.
+    #[error(
+        "must have texts in UTF-8 without control characters and directional overrides; a `subject` is one line"
+    )]
+    Text,
+    /// It is too long.
+    #[error("is longer than {MAX_URL} characters with its texts percent-encoded")]
+    TooLong,
     /// The type has none.
     #[error("must be left out: a {0} has no address")]
     None(&'static str),
@@ -181,6 +194,15 @@ impl Link {
         }
     }
 
+    /// Returns the destination without the texts of a message.
+    pub fn bare_destination(&self) -> Option<&str> {
+        let url = self.destination()?;
+        match self.kind {
+            LinkType::Email | LinkType::Sms | LinkType::Whatsapp => url.split('?').next(),
+            _ => Some(url),
+        }
+    }
+
     /// Returns the destination if it may be linked to. The rules are checked again, so that an
     /// address which was stored under weaker rules leads nowhere.
     pub fn destination(&self) -> Option<&str> {
@@ -203,22 +225,31 @@ impl LinkType {
     }
 
     /// Checks a destination, and returns it in its one normal form. A bare e-mail address or phone
-    /// number gets its scheme.
+    /// number gets its scheme, and the texts of a message are percent-encoded.
     ///
     /// # Errors
     /// Returns what would be right.
     pub fn check_url(self, text: &str) -> Result<String, LinkUrlError> {
         match self {
             Self::Link | Self::File => Ok(WebUrl::parse_typed(text)?.into_string()),
-            Self::Email => check_email(text),
+            Self::Email => {
+                let (address, parameters) = text.split_once('?').unwrap_or((text, ""));
+                with_message(check_email(address)?, &message::EMAIL, parameters)
+            }
             Self::Phone => Ok(format!("tel:{}", phone_number(text, "tel:")?)),
-            Self::Sms => Ok(format!("sms:{}", phone_number(text, "sms:")?)),
+            Self::Sms => {
+                // Apple's devices had `sms:1234&body=`.
+                let (number, parameters) = text.split_once(['?', '&']).unwrap_or((text, ""));
+                with_message(format!("sms:{}", phone_number(number, "sms:")?), &message::SMS, parameters)
+            }
             Self::Whatsapp => {
                 let starts =
                     ["https://wa.me/", "http://wa.me/", "wa.me/", "https://api.whatsapp.com/send?phone="];
-                let number = starts.into_iter().find_map(|start| without_start(text, start));
-                let digits = phone_number(number.unwrap_or(text), "tel:")?;
-                Ok(format!("https://wa.me/{}", digits.trim_start_matches('+')))
+                let number = starts.into_iter().find_map(|start| without_start(text, start)).unwrap_or(text);
+                let (number, parameters) = number.split_once(['?', '&']).unwrap_or((number, ""));
+                let digits = phone_number(number, "tel:")?;
+                let address = format!("https://wa.me/{}", digits.trim_start_matches('+'));
+                with_message(address, &message::WHATSAPP, parameters)
             }
             Self::Heading | Self::Text | Self::Divider | Self::Vcard => {
                 Err(LinkUrlError::None(self.as_str()))
@@ -228,6 +259,12 @@ impl LinkType {
 }
 
 const MAX_URL: usize = 2_048;
+
+/// Returns an address with what the message begins with.
+fn with_message(address: String, form: &message::Form, parameters: &str) -> Result<String, LinkUrlError> {
+    let url = address + &form.read(parameters)?;
+    if url.len() > MAX_URL { Err(LinkUrlError::TooLong) } else { Ok(url) }
+}
 
 fn check_email(text: &str) -> Result<String, LinkUrlError> {
     use email_address::{EmailAddress, Options};
@@ -344,11 +381,83 @@ mod tests {
             (LinkType::Email, "a@b@example.com"),
             (LinkType::Email, "@example.com"),
             (LinkType::Email, "a@\u{ff0f}example.com"),
-            (LinkType::Email, "a@example.com?bcc=b@example.com"),
             (LinkType::Phone, "12+3456789"),
             (LinkType::Phone, "++4930123456"),
         ] {
             assert!(kind.check_url(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn message_is_percent_encoded_in_its_normal_form() {
+        for (kind, text, expected) in [
+            (LinkType::Sms, "+49 30 123456?body=Hello", "sms:+4930123456?body=Hello"),
+            (
+                LinkType::Sms,
+                "sms:030123456&body=A table for 2, please",
+                "sms:030123456?body=A%20table%20for%202%2C%20please",
+            ),
+            (LinkType::Sms, "sms:030123456?BODY=100%25%0Aof+it", "sms:030123456?body=100%25%0Aof%2Bit"),
+            (LinkType::Sms, "sms:030123456?body=", "sms:030123456"),
+            (
+                LinkType::Email,
+                "a@example.com?subject=Gr\u{fc}\u{df}e",
+                "mailto:a@example.com?subject=Gr%C3%BC%C3%9Fe",
+            ),
+            (
+                LinkType::Email,
+                "MAILTO:a@example.com?Body=one%0D%0Atwo%0Athree&subject=1+1%3D2",
+                "mailto:a@example.com?subject=1%2B1%3D2&body=one%0D%0Atwo%0D%0Athree",
+            ),
+            (LinkType::Email, "a@example.com?body=a#b", "mailto:a@example.com?body=a%23b"),
+            (LinkType::Whatsapp, "+49 30 123456?text=Hi+there", "https://wa.me/4930123456?text=Hi%20there"),
+            (
+                LinkType::Whatsapp,
+                "https://api.whatsapp.com/send?phone=4930123456&text=a%26b",
+                "https://wa.me/4930123456?text=a%26b",
+            ),
+            (
+                LinkType::Whatsapp,
+                "wa.me/4930123456/?text=\u{1f389}",
+                "https://wa.me/4930123456?text=%F0%9F%8E%89",
+            ),
+        ] {
+            let checked = kind.check_url(text);
+            assert_eq!(checked.as_deref(), Ok(expected), "{text}");
+            assert_eq!(kind.check_url(expected).as_deref(), Ok(expected), "{expected}");
+        }
+    }
+
+    /// No text of a message reaches the head of a mail, another receiver or an attachment.
+    #[test]
+    fn hostile_message_is_refused() {
+        let other = LinkUrlError::Message("`subject` and `body`");
+        let long = format!("a@example.com?body={}", "\u{e4}".repeat(400));
+        for (kind, text, error) in [
+            (LinkType::Email, "a@example.com?bcc=b@example.com", other),
+            (LinkType::Email, "a@example.com?subject=a&Cc=b@example.com", other),
+            (LinkType::Email, "a@example.com?to=b@example.com", other),
+            (LinkType::Email, "a@example.com?subject=a&attach=/etc/passwd", other),
+            (LinkType::Email, "a@example.com?subject=a&subject=b", other),
+            (LinkType::Email, "a@example.com?subject", other),
+            (LinkType::Email, "a@example.com?s%75bject=a", other),
+            (LinkType::Email, "a@example.com?subject=a%0D%0ABcc:b@example.com", LinkUrlError::Text),
+            (LinkType::Email, "a@example.com?subject=a\nBcc: b@example.com", LinkUrlError::Text),
+            (LinkType::Email, "a@example.com?body=a%00b", LinkUrlError::Text),
+            (LinkType::Email, "a@example.com?body=a%0Db", LinkUrlError::Text),
+            (LinkType::Email, "a@example.com?body=%FF", LinkUrlError::Text),
+            (LinkType::Email, "a@example.com?body=%E2%80%AEmoc", LinkUrlError::Text),
+            (LinkType::Email, "a@example.com,b@example.com?subject=a", LinkUrlError::Email),
+            (LinkType::Email, "?subject=a", LinkUrlError::Email),
+            (LinkType::Email, &long, LinkUrlError::TooLong),
+            (LinkType::Sms, "030123456?subject=a", LinkUrlError::Message("`body`")),
+            (LinkType::Sms, "030123456,030654321?body=a", LinkUrlError::Phone),
+            (LinkType::Sms, "?body=a", LinkUrlError::Phone),
+            (LinkType::Phone, "030123456?body=a", LinkUrlError::Phone),
+            (LinkType::Whatsapp, "4930123456?text=a&app_absent=1", LinkUrlError::Message("`text`")),
+            (LinkType::Whatsapp, "https://wa.me/?text=a", LinkUrlError::Phone),
+        ] {
+            assert_eq!(kind.check_url(text), Err(error), "{text}");
         }
     }
 

@@ -85,7 +85,7 @@ fn anchor(link: &Link, address: &str, view: &PageView<'_>) -> Markup {
         ping.then(|| format!("{}/ping/{}", view.path, link.id.shortest_in_path(view.document.link_ids())));
     let rel = link.rel.iter().map(|rel| rel.as_str()).collect::<Vec<_>>().join(" ");
     // What a printed page shows, unless visitors are to confirm first.
-    let to = link.destination().filter(|_| link.gate.is_none()).map(shown_address);
+    let to = link.bare_destination().filter(|_| link.gate.is_none()).map(shown_address);
     let image = link.image.as_ref().filter(|image| image.url.is_allowed());
     let has_picture = image.is_some() || link.icon.is_some();
     html! {

@@ -297,7 +297,7 @@ fn links_lead_through_the_page_unless_they_are_direct() {
     let page = document(json!({"title": "Ada", "links": [
         {"title": "Now", "url": "https://example.com/now"},
         {"title": "Off", "url": "https://example.com/off", "enabled": false},
-        {"title": "Mail", "type": "email", "url": "ada@example.com"},
+        {"title": "Mail", "type": "email", "url": "ada@example.com?body=\"><b>&subject=1"},
         {"title": "Direct", "url": "https://example.com/direct", "direct": true, "rel": ["sponsored", "nofollow"]},
         {"title": "Asked", "type": "phone", "url": "+49 30 1234567", "gate": {"kind": "age", "min": 18}},
     ]}));
@@ -307,7 +307,13 @@ fn links_lead_through_the_page_unless_they_are_direct() {
         named(&elements, "a").iter().map(|a| a.attribute("href").unwrap().to_owned()).collect();
     assert_eq!(
         links,
-        [&through(0), "mailto:ada@example.com", "https://example.com/direct", &through(4), "/ada/report"]
+        [
+            &through(0),
+            "mailto:ada@example.com?subject=1&body=%22%3E%3Cb%3E",
+            "https://example.com/direct",
+            &through(4),
+            "/ada/report"
+        ]
     );
     assert_eq!(named(&elements, "a")[2].attribute("rel"), Some("sponsored nofollow"));
 }
