@@ -31,7 +31,7 @@ python_tests() {
 lint() { node_tests "$CLIENTS/lint.test.mjs" "$CLIENTS/examples.test.mjs"; }
 
 mcp() {
-  node_tests "$CLIENTS/mcp/client.test.mjs" "$CLIENTS/mcp/revisions.test.mjs" "$CLIENTS/mcp/conformance.test.mjs"
+  node_tests "$CLIENTS/mcp/client.test.mjs" "$CLIENTS/mcp/revisions.test.mjs" "$CLIENTS/mcp/oauth.test.mjs" "$CLIENTS/mcp/conformance.test.mjs"
   python_tests "$CLIENTS/mcp"
 }
 
