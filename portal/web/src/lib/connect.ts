@@ -24,7 +24,8 @@ export async function decide(request: string, choice: Choice | null, key: string
   const body = JSON.stringify(choice ? { request, ...choice } : { request, deny: true });
   const { redirect_to } = await send<{ redirect_to: string }>("", { method: "POST", headers, body });
   // The gateway registers no other address. This page leaves for nothing else, whoever has responded.
-  if (!/^https?:\/\//.test(redirect_to)) throw new Problem({ title: "The agent has no address to go back to" });
+  if (!/^https?:\/\//.test(redirect_to))
+    throw new Problem({ title: "The agent has no address to go back to" });
   return redirect_to;
 }
 
