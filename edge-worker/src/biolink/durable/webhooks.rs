@@ -36,6 +36,7 @@
 //! `biolink/handlers/webhooks.rs` serves the API: the account admits the call, and
 //! `biolink/durable/webhooks/calls.rs` handles it.
 
+mod alert_table;
 mod alerts;
 mod append;
 mod calls;
@@ -58,7 +59,7 @@ use worker::{
     wasm_bindgen,
 };
 
-use self::alerts::AlertTable;
+use self::alert_table::AlertTable;
 use self::deliveries::DeliveryTable;
 use self::events::EventTable;
 use self::in_flight::InFlight;

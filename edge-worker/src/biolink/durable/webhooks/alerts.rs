@@ -5,11 +5,9 @@ use biolink::page::IdSource;
 use biolink::webhooks::{AlertEvent, EventHead, describe_alert};
 use shared::json;
 use shared::meter::KeyAlerts;
-use shared::time::UnixMillis;
-use worker::{Result, SqlStorage};
+use worker::Result;
 
 use super::{DONE, State, Webhooks};
-use crate::runtime::sql::{integer, rows, text};
 use crate::runtime::{clock, entropy, recent};
 
 impl Webhooks {
@@ -55,36 +53,5 @@ impl Webhooks {
         let render = |head: &EventHead| head.render_alert(alert);
         let logged = self.log(state, ids, (kind, None, 0), alert.at(), render, now)?;
         self.fan_out(state, &[logged], ids, now)
-    }
-}
-
-const CREATE_ALERTS: &str =
-    "CREATE TABLE IF NOT EXISTS alert (id TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID";
-const ADD_ALERT: &str = "INSERT INTO alert (id, at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING RETURNING id";
-const EXPIRE_ALERTS: &str = "DELETE FROM alert WHERE at < ?";
-const ERASE_ALERTS: &str = "DELETE FROM alert";
-
-/// The table of the alerts that were logged, by which a repeated one is known.
-pub(super) struct AlertTable(pub(super) SqlStorage);
-
-impl AlertTable {
-    /// Makes the table if there is none.
-    pub(super) fn create(&self) -> Result<()> {
-        self.0.exec(CREATE_ALERTS, None).map(drop)
-    }
-
-    /// Adds an alert. Returns false if it is there.
-    pub(super) fn add(&self, id: String, now: UnixMillis) -> Result<bool> {
-        Ok(!rows(&self.0, ADD_ALERT, vec![id.into(), integer(now.0)?], text)?.is_empty())
-    }
-
-    /// Removes alerts that were logged before this moment.
-    pub(super) fn expire(&self, before: UnixMillis) -> Result<()> {
-        self.0.exec(EXPIRE_ALERTS, vec![integer(before.0)?]).map(drop)
-    }
-
-    /// Removes all.
-    pub(super) fn erase(&self) -> Result<()> {
-        self.0.exec(ERASE_ALERTS, None).map(drop)
     }
 }
