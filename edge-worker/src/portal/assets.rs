@@ -8,7 +8,7 @@ use shared::response::Response;
 use wasm_bindgen::{JsCast, JsValue};
 use worker::js_sys::Promise;
 
-use crate::bindings::FetchBinding;
+use crate::runtime::calls::FetchBinding;
 use crate::context::RequestContext;
 use crate::respond::ClientResponse;
 use crate::runtime::streamed_response::StreamedResponse;
