@@ -54,6 +54,7 @@ fn watched(workspace: &Path) -> Vec<PathBuf> {
         "proxy/Cargo.toml",
         "proxy/config/src",
         "proxy/direct/src",
+        "proxy/phases/src",
         "proxy/transport/src",
         "proxy/upstreams/src",
         "shared/src",

@@ -13,10 +13,10 @@ use shared::headers::KEY_ID;
 use tokio::time::timeout;
 
 use crate::control::controller::{Controller, MAX_REQUEST, PATIENCE};
-use crate::observe::metrics::{Sources, open_metrics};
-use crate::state::{Mode, State};
 use config::changes::ControlResponse;
 use config::{FailedPart, ReloadReport};
+use phases::observe::metrics::{Sources, open_metrics};
+use phases::state::{Mode, State};
 use transport::clock::Monotonic;
 use upstreams::{Ejection, Pool};
 

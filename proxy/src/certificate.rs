@@ -12,7 +12,7 @@ use pingora::services::background::BackgroundService;
 use shared::time::UnixMillis;
 use tokio::time::sleep;
 
-use crate::state::State;
+use phases::state::State;
 use transport::clock;
 use transport::tls::ServerTls;
 

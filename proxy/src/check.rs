@@ -17,11 +17,11 @@ use shared::tool::Tool;
 
 use self::names::Unresolved;
 use crate::certificate::Validity;
-use crate::observe::access_log::LogFile;
 use crate::server::fd_limit::FileBudget;
 use crate::upgrade::{PrivateListener, SocketError, SocketKind};
 use config::changes::Changes;
 use config::{AdminState, Callers, Config, DisabledUntil, PoolConfig, ServerConfig, show_duration as show};
+use phases::observe::access_log::LogFile;
 
 /// Whether the proxy starts in spite of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

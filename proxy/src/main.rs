@@ -7,10 +7,10 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use config::prices::{self, PriceFileError};
 use config::{Config, Known, LoadError};
 use mimalloc::MiMalloc;
+use phases::last_good::LastGoodFile;
+use phases::observe::diagnostic_log;
 use proxy::check::{self, Severity};
 use proxy::ctl::Ctl;
-use proxy::last_good::LastGoodFile;
-use proxy::observe::diagnostic_log;
 use proxy::server::Start;
 use proxy::{ready, server, version};
 use transport::clock;
@@ -133,7 +133,7 @@ fn run(arguments: Arguments) -> ExitCode {
     // Below `warn`, Pingora logs requests, keys included: never enable those. Our own level can
     // change at run time, so this filter does not limit it.
     let mut log = env_logger::Builder::new();
-    for name in ["proxy", "config", "direct", "transport", "upstreams"] {
+    for name in ["proxy", "config", "direct", "phases", "transport", "upstreams"] {
         log.filter_module(name, log::LevelFilter::Debug);
     }
     log.filter_level(log::LevelFilter::Error).format(diagnostic_log::write).init();

@@ -19,8 +19,8 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use crate::services::resolve;
-use crate::state::State;
 use config::{Config, FailedPart, Known, LoadError, ReloadOutcome, ReloadReport};
+use phases::state::State;
 use transport::clock;
 use upstreams::{Pools, probe};
 

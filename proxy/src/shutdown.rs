@@ -12,8 +12,8 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
-use crate::state::State;
 use config::ServerConfig;
+use phases::state::State;
 use transport::clock::millis;
 use transport::drain::Phase;
 

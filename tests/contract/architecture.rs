@@ -6,7 +6,7 @@ use tests::process::root;
 
 /// More words than these nobody reads before the first change.
 const MAX_WORDS: usize = 2_000;
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "shared",
     "biolink",
     "portal",
@@ -14,6 +14,7 @@ const CRATES: [&str; 11] = [
     "proxy",
     "proxy/config",
     "proxy/direct",
+    "proxy/phases",
     "proxy/transport",
     "proxy/upstreams",
     "loadtest",

@@ -78,7 +78,7 @@ fn gateway_of_the_edge_names_nothing_of_biolink() {
 }
 
 /// The crates of the product, and which of the others each may depend on.
-const CRATES: [(&str, &[&str]); 10] = [
+const CRATES: [(&str, &[&str]); 11] = [
     ("shared", &[]),
     ("biolink", &["shared"]),
     ("portal", &["shared", "biolink"]),
@@ -87,7 +87,8 @@ const CRATES: [(&str, &[&str]); 10] = [
     ("proxy/config", &["shared", "transport"]),
     ("proxy/upstreams", &["shared", "transport", "config"]),
     ("proxy/direct", &["shared", "transport", "config"]),
-    ("proxy", &["shared", "transport", "config", "upstreams", "direct"]),
+    ("proxy/phases", &["shared", "transport", "config", "upstreams", "direct"]),
+    ("proxy", &["shared", "transport", "config", "upstreams", "direct", "phases"]),
     ("loadtest", &["shared"]),
 ];
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use shared::tool::Tool;
 
 use crate::reload::{Reloader, Trigger};
-use crate::state::State;
 use config::ReloadOutcome;
 use config::changes::{Action, AuditEntry, ChangeError, ControlRequest, ControlResponse, Target, tool};
+use phases::state::State;
 use transport::clock::{self, Monotonic};
 use transport::drain::Drain;
 use upstreams::{Pools, Upstream, probe};

@@ -13,7 +13,7 @@ use pingora::services::background::BackgroundService;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::state::State;
+use phases::state::State;
 use transport::drain::Phase;
 
 /// The notification socket of the service manager.

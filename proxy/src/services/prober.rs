@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use pingora::server::ShutdownWatch;
 use pingora::services::background::BackgroundService;
 
-use crate::state::State;
+use phases::state::State;
 use upstreams::description_store::DescriptionStore;
 use upstreams::probe::probe_all;
 

@@ -14,8 +14,8 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::state::{PoolsChange, State};
 use config::{AdminState, Config};
+use phases::state::{PoolsChange, State};
 use upstreams::lookup::lookup;
 use upstreams::{ResolvedNames, ResolvedServer, probe};
 
@@ -192,8 +192,9 @@ mod tests {
     use tokio::task::JoinHandle;
 
     use super::*;
-    use crate::last_good::LastGoodFile;
+    use crate::version;
     use config::changes::Changes;
+    use phases::last_good::LastGoodFile;
     use transport::clock::Monotonic;
     use upstreams::{Health, TriedSet};
 
@@ -215,7 +216,7 @@ mod tests {
         let mut config = Config::parse("proxy.toml", &text, &|_name| None).unwrap();
         let changes = Changes::begin(&mut config, std::path::Path::new("proxy.toml")).unwrap();
         let last_good = LastGoodFile::of(std::path::Path::new("/nowhere/proxy.toml"), None);
-        State::new(config, changes, last_good).unwrap()
+        State::new(config, changes, last_good, &version::BUILD).unwrap()
     }
 
     fn resolved(addresses: &[&str]) -> Results {

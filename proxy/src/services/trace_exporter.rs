@@ -12,16 +12,16 @@ use prost::Message as _;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use crate::observe::metrics::SpanLoss;
-use crate::state::State;
-use crate::trace::CallSpans;
-use crate::trace::otlp::{
-    ExportTraceServiceRequest, ExportTraceServiceResponse, InstrumentationScope, KeyValue, Resource,
-    ResourceSpans, ScopeSpans, Span,
-};
 use crate::version;
 use config::{Config, OTLP_PATH, TracingConfig};
 use direct::http_client::{ClientError, Connection};
+use phases::observe::metrics::SpanLoss;
+use phases::state::State;
+use phases::trace::CallSpans;
+use phases::trace::otlp::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse, InstrumentationScope, KeyValue, Resource,
+    ResourceSpans, ScopeSpans, Span,
+};
 
 /// Maximum number of calls in one request to the collector.
 const BATCH: usize = 512;

@@ -18,10 +18,10 @@ use tokio::time::{sleep, timeout};
 use super::error::{Cause, SocketError, SocketKind};
 use super::handoff::{Handoff, READY, SocketRole};
 use super::{fds, listener, stored};
-use crate::last_good::Stored;
 use crate::sockets::Socket;
-use crate::state::State;
 use direct::sync_record::{self, QUEUE};
+use phases::last_good::Stored;
+use phases::state::State;
 
 /// The running process, whose sockets this one has received. It accepts connections until this
 /// process is ready.

@@ -21,8 +21,8 @@ use super::new::OldProcess;
 use super::{fds, stored};
 use crate::shutdown::ShutdownReason;
 use crate::sockets::Socket;
-use crate::state::State;
 use direct::sync_record::{self, END, QUEUE, SyncRecord};
+use phases::state::State;
 use transport::drain::{InFlightGuard, Phase, WorkKind};
 
 /// The background service that takes over from the old process, if there is one, and then waits for

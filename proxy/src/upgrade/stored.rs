@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 
-use crate::last_good::{MAX_BYTES, Stored};
+use phases::last_good::{MAX_BYTES, Stored};
 
 /// Returns a file with the state.
 #[cfg(target_os = "linux")]

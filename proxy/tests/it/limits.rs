@@ -4,7 +4,7 @@
 mod exceed;
 
 use exceed::*;
-use proxy::observe::metrics::LimitKind;
+use phases::observe::metrics::LimitKind;
 use shared::tool::Tool;
 use strum::VariantArray as _;
 use tests::{

@@ -1,0 +1,307 @@
+//! Admission of a request: its route, its grant or key, and the limits of its pool, in this order.
+
+mod admitted;
+mod grant;
+mod key;
+mod refused_grant;
+mod wait;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::throttle::throttle_refusal;
+pub use wait::AdmissionWait;
+
+use shared::grant::Grant;
+use shared::headers::REQUEST_ID;
+use shared::method::{Method, Methods};
+use shared::prices::Price;
+use shared::problem::{Problem, codes};
+use shared::proof::Proof;
+use shared::request_id::RequestId;
+use shared::response::Response;
+use shared::route::{Path, Route, ServiceRoute, Target, ToolCall, on_path};
+use shared::status::{AcceptedTypes, StatusReport};
+use shared::trace::{SpanContext, TRACEPARENT, TraceId};
+use shared::url::is_confidential;
+
+use self::admitted::Admitted;
+use self::grant::GrantStep;
+use self::key::KeyStep;
+use super::fail_to_proxy::{refuse, respond};
+use super::outage;
+use super::own_request::OwnHandler;
+use super::upstream_peer::{self, check_enabled};
+use crate::call::{Call, Record, RefusedCall};
+use crate::observe::metrics::LimitKind;
+use crate::state::{Mode, State};
+use crate::trace::CallTrace;
+use config::ClientConfig;
+use direct::{OwnRequest, OwnRoute, RequestScheme};
+use transport::clock::{self, Monotonic};
+use transport::hooks::{Request, RequestAction};
+use transport::request_head::RawHead;
+
+type Action<'a> = RequestAction<Call, OwnHandler<'a>, AdmissionWait>;
+
+/// Decides whether a request is forwarded, handled or refused.
+pub(crate) fn request_filter<'a>(
+    state: &State,
+    request: &Request<'_, 'a>,
+    record: &mut Record,
+) -> Action<'a> {
+    if state.access_log.has_callers_trace() {
+        record.log.trace_id = trace(request.raw);
+    }
+    if let Some(client) = &mut record.log.client {
+        client.record_head(request.raw);
+    }
+    // The route comes before the key: a wrong path is 404 whoever asks.
+    let read = Route::read(request.raw.method, request.raw.target);
+    let called = match read {
+        Ok((Route::CallTool(call), _)) => Some(call),
+        Ok(_) | Err(_) => None,
+    };
+    match read.and_then(|(route, target)| decide(state, request, record, route, target)) {
+        Ok(action) => action,
+        Err(problem) => {
+            record.log.refused_call = called.map(RefusedCall::from);
+            let problem = throttle_refusal(state, request.address, problem);
+            RequestAction::Respond(refuse(state, None, record, &problem), None)
+        }
+    }
+}
+
+fn decide<'a>(
+    state: &State,
+    request: &Request<'_, 'a>,
+    record: &mut Record,
+    route: Route<'a>,
+    target: Target<'a>,
+) -> Result<Action<'a>, Problem> {
+    let raw = request.raw;
+    let response = match route {
+        Route::CallTool(call) => return call_tool(state, request, record, &call, target),
+        Route::Keys(route) => return own_request(state, request, record, OwnRoute::Keys(route), target),
+        Route::Other(method, path) => match find_document(state, method, path)? {
+            Found::Document(route) => return own_request(state, request, record, route, target),
+            Found::Methods(methods) => Response::preflight(methods),
+        },
+        Route::Service(ServiceRoute::KeyChanges | ServiceRoute::Meters) => {
+            return Err(edges_only(&state.mode));
+        }
+        Route::Service(ServiceRoute::Health) => {
+            record.log.proof = probe_proof(state, raw);
+            Response::health()
+        }
+        Route::Service(ServiceRoute::Status) => {
+            record.log.proof = probe_proof(state, raw);
+            let accepts = (!state.mode.is_direct()).then(|| accepted_types(state));
+            Response::json(StatusReport { accepts, ..status(state) }.to_json())
+        }
+        Route::Tools(route) => {
+            record.log.proof = probe_proof(state, raw);
+            state.catalog.get(&state.pools.load()).respond(route, "/")
+        }
+        Route::Preflight(methods) => Response::preflight(methods),
+    };
+    Ok(RequestAction::Respond(respond(state, None, record, response.into()), None))
+}
+
+/// What a path names that is neither a call nor of the keys API.
+enum Found {
+    Document(OwnRoute),
+    /// The methods of the path, for a preflight.
+    Methods(Methods),
+}
+
+/// Finds the document of a path. Only a proxy in direct mode has any.
+fn find_document(state: &State, method: Option<Method>, path: Path<'_>) -> Result<Found, Problem> {
+    let document = match &state.mode {
+        Mode::Edge(_) => None,
+        Mode::Direct(direct) => direct.document(path.as_str()),
+    };
+    match (document, &state.mode) {
+        (Some(document), _) => {
+            let methods = Methods::of([Method::Get]).with_head();
+            on_path(method, methods, Found::Methods, |_| Some(Found::Document(OwnRoute::Document(document))))
+        }
+        (None, _) if method == Some(Method::Options) => Ok(Found::Methods(Methods::NONE)),
+        (None, Mode::Edge(_)) => Err(tools_only()),
+        (None, Mode::Direct(_)) => Err(not_here()),
+    }
+}
+
+/// Accepts a request for the gateway itself, in direct mode.
+fn own_request<'a>(
+    state: &State,
+    request: &Request<'_, 'a>,
+    record: &Record,
+    route: OwnRoute,
+    target: Target<'a>,
+) -> Result<Action<'a>, Problem> {
+    match &state.mode {
+        Mode::Edge(_) => Err(tools_only()),
+        Mode::Direct(direct) => {
+            let scheme = request_scheme(request.raw, target, record.log.secure, request.address);
+            let own = OwnRequest::new(direct, route, request, target.query, scheme)?;
+            Ok(RequestAction::Handle(OwnHandler(own)))
+        }
+    }
+}
+
+fn edges_only(mode: &Mode) -> Problem {
+    match mode {
+        Mode::Edge(_) => tools_only(),
+        Mode::Direct(_) => {
+            Problem::new(codes::ROUTE_UNKNOWN, "the edge alone has the key-change feed and the meters")
+        }
+    }
+}
+
+/// Returns the refusal of what a proxy in direct mode does not serve.
+fn not_here() -> Problem {
+    Problem::new(
+        codes::ROUTE_UNKNOWN,
+        "no route has this path; tools are called at /v1/{tool}/{action}, and bio-link pages, their API, the console and \
+         MCP are served by the edge, which this gateway runs without",
+    )
+}
+
+fn tools_only() -> Problem {
+    Problem::new(codes::ROUTE_UNKNOWN, "this origin serves tools only; call the gateway's public address")
+}
+
+/// Authenticates a call of a tool, and checks its limits.
+fn call_tool<'a>(
+    state: &State,
+    request: &Request<'_, 'a>,
+    record: &mut Record,
+    called: &ToolCall<'_>,
+    target: Target<'_>,
+) -> Result<Action<'a>, Problem> {
+    let (raw, config) = (request.raw, state.config.load());
+    let pool = state.pool(called.tool);
+    // Before anything can refuse the call: the rest of its body is drained up to this length.
+    record.max_body = pool.config.settings.max_body;
+    let mut price = Price::FREE;
+    let Admitted { key_id, secret_id, tier, charged, denied } = match &state.mode {
+        Mode::Edge(edge) => {
+            let of = (called, target.path_and_query);
+            let here = &config.server.data_centre;
+            let verified = grant::verify(state, edge, record, raw, of, here);
+            let verified = verified
+                .map_err(|refused| refused_grant::problem((state, edge), record, raw, of, here, refused));
+            match verified? {
+                GrantStep::Verified(Grant { key_id, secret_id, tier, .. }) => {
+                    Admitted { key_id, secret_id, tier, charged: None, denied: None }
+                }
+                GrantStep::Wait(stored) => return Ok(RequestAction::Wait(AdmissionWait::Store(stored))),
+            }
+        }
+        Mode::Direct(direct) => {
+            let scheme = request_scheme(raw, target, record.log.secure, request.address);
+            price = direct.config().prices.of(called.tool, called.action);
+            match key::admit(direct, record, request, scheme, &pool, (called, price.most()))? {
+                KeyStep::Decided(admitted) => admitted,
+                KeyStep::Wait(decision) => return Ok(RequestAction::Wait(AdmissionWait::Meter(decision))),
+            }
+        }
+    };
+    let tracing = config.tracing.as_deref();
+    let trace = tracing.map(|tracing| Box::new(CallTrace::new(tracing, raw, record.log.request_id)));
+    let mut call = Call { secret_id, charged, price, trace, ..Call::new(called, pool, key_id, tier) };
+    // A denied call is not refused earlier, so that the access log names its key.
+    let checked =
+        denied.map_or(Ok(()), Err).and_then(|()| check(state, &config.clients, request, record, &mut call));
+    match checked {
+        Ok(()) => Ok(RequestAction::Forward(call)),
+        Err(problem) => {
+            let problem = throttle_refusal(state, request.address, problem);
+            let response = refuse(state, Some(&call), record, &problem);
+            Ok(RequestAction::Respond(response, Some(call)))
+        }
+    }
+}
+
+/// Checks a call against the limits of its pool, and reserves one of the key's slots for calls in
+/// flight. Refuses a call with a body before its body is received if no upstream could serve it
+/// now.
+fn check(
+    state: &State,
+    clients: &ClientConfig,
+    request: &Request<'_, '_>,
+    record: &Record,
+    call: &mut Call,
+) -> Result<(), Problem> {
+    let (head, pool) = (request.head, Arc::clone(&call.pool));
+    let settings = &pool.config.settings;
+    check_enabled(settings, record.started.time)?;
+    key::check_body(request, call.method, settings)?;
+    let now = Monotonic::at(record.started.instant);
+    let admitted = pool.admit(call.key_id, now);
+    call.pool_key_permit = admitted.map_err(|exceeded| outage::exceeded(state, exceeded))?;
+    call.key_permit = Some(state.limits.try_enter(call.key_id, clients).ok_or_else(|| {
+        outage::full(state, LimitKind::CallsInFlightPerKey, "the key has too many calls in flight")
+    })?);
+    // A client must not upload a body for a call that no upstream can take.
+    let has_body = head.chunked || head.content_length.is_some_and(|length| length > 0);
+    if has_body && pool.recovers_in(now) > 0 {
+        return Err(upstream_peer::none(call));
+    }
+    Ok(())
+}
+
+/// Returns the trace id of the caller (W3C Trace Context), if it sent one.
+fn trace(raw: &RawHead<'_>) -> Option<TraceId> {
+    let parent = std::str::from_utf8(raw.only(TRACEPARENT).ok().flatten()?).ok()?;
+    SpanContext::parse(parent).map(|caller| caller.trace_id)
+}
+
+/// Returns the proof for the response to a probe of the edge. Returns `None` if the probe has no
+/// request id.
+fn probe_proof(state: &State, raw: &RawHead<'_>) -> Option<Proof> {
+    let id = std::str::from_utf8(raw.only(REQUEST_ID).ok().flatten()?).ok().and_then(RequestId::parse)?;
+    match &state.mode {
+        Mode::Edge(edge) => {
+            let (config, grants) = (state.config.load(), edge.config.load());
+            Some(Proof::of_probe(id, &config.server.data_centre, &grants.keys))
+        }
+        Mode::Direct(_) => None,
+    }
+}
+
+/// Returns true if a request came over TLS, in direct mode: to this proxy, or to a load balancer in
+/// front of it.
+pub(crate) fn is_secure(state: &State, is_tls: bool) -> bool {
+    state.mode.is_direct() && (is_tls || state.mode.is_behind_tls())
+}
+
+/// Returns the scheme and host of a request. The host of a target in absolute form replaces `Host`
+/// (RFC 9112, section 3.2.2). Calls `peer` only if the client's address matters.
+fn request_scheme<'a>(
+    raw: &RawHead<'a>,
+    target: Target<'a>,
+    secure: bool,
+    peer: impl FnOnce() -> Option<IpAddr>,
+) -> RequestScheme<'a> {
+    let stated = || raw.all("host").next().and_then(|value| std::str::from_utf8(value).ok());
+    let host = target.authority.or_else(stated).unwrap_or("");
+    let confidential = secure || is_confidential(secure, peer());
+    RequestScheme { secure, confidential, host }
+}
+
+/// Returns the media types that the pools take, for the edge.
+fn accepted_types(state: &State) -> AcceptedTypes {
+    let pools = state.pools.load();
+    AcceptedTypes::new(|tool| pools.of(tool).config.settings.accept.clone())
+}
+
+/// Returns the tools that can serve a call now. Anyone could learn this by calling them.
+fn status(state: &State) -> StatusReport {
+    let (pools, now) = (state.pools.load(), Monotonic::now());
+    StatusReport::new(|tool| {
+        let pool = pools.of(tool);
+        check_enabled(&pool.config.settings, clock::now()).is_ok() && pool.recovers_in(now) == 0
+    })
+}
