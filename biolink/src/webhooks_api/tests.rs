@@ -222,7 +222,7 @@ fn unknown_delivery_and_event_are_named() {
 /// The meter writes its message without this crate.
 #[test]
 fn alerts_of_a_key_are_a_message_to_the_webhooks() {
-    let alert = Alert { at: NOW, cause: AlertCause::KeyExpiring { expires_at: NOW, days: 7 } };
+    let alert = Alert { at: NOW, cause: AlertCause::KeyExpiring { secret: None, expires_at: NOW, days: 7 } };
     let alerts = KeyAlerts { key: KeyId::new([1; 12]), alerts: vec![alert] };
     let message: WebhooksMessage = serde_json::from_str(&alerts.to_message().unwrap()).unwrap();
     assert_eq!(message, WebhooksMessage::Alert(alerts));

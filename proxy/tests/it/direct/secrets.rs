@@ -77,6 +77,7 @@ async fn named_secret_follows_the_feed() {
             former: None,
             created_at: UnixMillis(0),
             expires_at: None,
+            connection: None,
         };
         KeyRecord { version, secrets: vec![secret], ..own.clone() }
     };
