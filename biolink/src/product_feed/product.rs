@@ -78,8 +78,6 @@ pub(super) enum Cost {
     Text(String),
     /// As a text whose number a program wrote, with a point before its fraction.
     Number(String),
-    /// Read already.
-    Read(Price),
 }
 
 impl FeedProduct {
@@ -184,15 +182,9 @@ impl Cost {
         if text.trim().is_empty() { Self::None } else { Self::Number(text) }
     }
 
-    /// Returns a price that was read already.
-    pub(super) fn of_price(price: Option<Price>) -> Self {
-        price.map_or(Self::None, Self::Read)
-    }
-
     fn read(self, rules: &PriceRules<'_>) -> Result<Option<Price>, ProductError> {
         match self {
             Self::None => Ok(None),
-            Self::Read(price) => Ok(Some(price)),
             Self::Text(text) => rules.read(&text).map(Some),
             Self::Number(text) => rules.of_programs().read(&text).map(Some),
         }

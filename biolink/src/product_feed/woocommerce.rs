@@ -6,7 +6,7 @@ use super::{
     FeedFormat, ProductError, ShopEvent,
     feed::Feed,
     json::{each, sale_dates, text},
-    price::{PriceRules, amount_of, minor_units},
+    price::{PriceRules, amount_of, of_minor_units},
     product::{Cost, Draft},
 };
 use crate::page::document::Availability;
@@ -63,9 +63,10 @@ impl Offer {
         let prices = product.get("prices").unwrap_or(&Value::Null);
         let currency = text(prices, "currency_code").unwrap_or_default();
         let digits = prices.get("currency_minor_unit").and_then(Value::as_u64).unwrap_or(2);
-        let cost = |amount: String| match minor_units(&amount, digits, &currency) {
-            Some(price) => Cost::of_price(Some(price)),
-            None => Cost::of_number(format!("{amount} {currency}")),
+        // Without a code the currency is that of the source, or the price has none.
+        let cost = |amount: String| {
+            let number = of_minor_units(&amount, digits).unwrap_or(amount);
+            Cost::of_number(format!("{number} {currency}").trim_end().to_owned())
         };
         let amount = |name: &str| filled(prices, name);
         // A product with variants has a range, and no sale price of its own.

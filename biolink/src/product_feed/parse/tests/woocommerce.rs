@@ -45,6 +45,25 @@ fn listed_price_is_that_of_the_shop() {
     assert_eq!(listed(range("1000", "1000")), "20.00 EUR/10.00 EUR");
 }
 
+/// A price without the code was shown without a currency, and with any text as a code.
+#[test]
+fn listed_price_without_a_currency_has_that_of_its_source() {
+    let prices = |code: Value| {
+        json!([{"id": 1, "name": "a", "permalink": "https://shop.example/a",
+            "prices": {"price": "1500", "currency_code": code, "currency_minor_unit": 2}}])
+        .to_string()
+    };
+    let read = |code: Value, currency: Option<&str>| {
+        let feed =
+            Feed::parse(prices(code).as_bytes(), FormatChoice::Auto, "https://shop.example/a.json", currency);
+        feed.unwrap().products.first().map(price)
+    };
+    assert_eq!(read(json!(null), Some("USD")).as_deref(), Some("15.00 USD/"));
+    assert_eq!(read(json!("EUR"), Some("USD")).as_deref(), Some("15.00 EUR/"));
+    assert_eq!(read(json!(""), None), None);
+    assert_eq!(read(json!("E1R"), Some("USD")), None);
+}
+
 #[test]
 fn pushed_price_is_that_of_the_shop() {
     let product = |on_sale: Value, price: &str, regular: &str, sale: &str, from: Value, to: Value| {
