@@ -120,8 +120,12 @@ pub(crate) async fn await_body<P: Phases>(
             Err(refuse(phases, client, call, record, &problem, request).await)
         }
         None => {
-            // An upload that was cut off is distinguished from a client that left while it waited.
-            record.received = client.buffered().len() as u64;
+            // An upload that was cut off is distinguished from a client that left while it waited. Only bytes of
+            // the body count: the buffer has sizes of chunks too, and perhaps the next request.
+            let mut scan = Scan::new(request.body);
+            if scan.advance(client.buffered()).is_ok() {
+                record.received = scan.length;
+            }
             Err(Outcome::client_closed())
         }
     }
