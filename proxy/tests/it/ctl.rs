@@ -65,6 +65,8 @@ async fn two() -> (Operator, FakeTool, FakeTool, Proxy) {
         (FakeTool::start(ToolBehavior::Describe).await, FakeTool::start(ToolBehavior::Describe).await);
     let config = operator.config(&[&one, &other]).line("defaults", "slow_start = \"0s\"");
     let proxy = config.ready().await;
+    // A service of its own opens it, which may begin after the one that says that the proxy is ready.
+    until("the admin socket is there", || async { operator.path("admin.sock").exists() }).await;
     (operator, one, other, proxy)
 }
 
