@@ -27,7 +27,7 @@ pub(crate) use discovery::{CATALOG_LINK, CATALOG_TYPE};
 pub use discovery::{SERVICE_LINKS, api_catalog, llms_txt};
 pub use host::Host;
 pub use landing::landing;
-pub(crate) use layout::respond;
+pub(crate) use layout::{MARK, respond};
 pub(crate) use markdown::MEDIA_TYPE as MARKDOWN;
 pub use problem_page::problem_page;
 pub use reference::{

@@ -7,10 +7,9 @@ use shared::problem::{Problem, codes};
 use shared::response::Response;
 use shared::time::UnixMillis;
 
+use crate::docs::MARK;
 use crate::route::SiteRoute;
 
-/// The mark of the service, and the icon of its pages. It is that of the console.
-pub(crate) const MARK: &str = include_str!("../web/src/mark.svg");
 /// Days for which `security.txt` is valid: RFC 9116, section 2.5.5, recommends less than a year.
 const VALID_DAYS: u64 = 180;
 const DAY_MS: u64 = 86_400_000;

@@ -10,10 +10,11 @@ use strum::VariantArray;
 use super::highlight;
 use super::host::Host;
 use crate::script::Script;
-use crate::site::MARK;
 
 /// The name that people see.
 pub(crate) const NAME: &str = "Portico";
+/// The mark of the service, and the icon of its pages. It is that of the console.
+pub(crate) const MARK: &str = include_str!("../../web/src/mark.svg");
 /// The tokens of the web app of the console, which all pages share.
 const TOKENS: &str = include_str!("../../web/src/tokens.css");
 const STYLE: &str = include_str!("style.css");
