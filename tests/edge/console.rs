@@ -92,7 +92,7 @@ fn file_that_the_app_lacks_is_404() {
         "/console/assets/index-00000000.js",
         "/console/assets/index.html",
         "/console/.env",
-        "/console/assets/../index.html",
+        "/console/assets/..%2Findex.html",
     ] {
         let response = get(&edge, path);
         assert_eq!((response.status, response.code().as_str()), (404, "route-unknown"), "{path}");
