@@ -24,5 +24,8 @@ test("fault of a feed says what it means and the setting that cures it", () => {
     "url",
   ]);
   expect(told("the response is a web page (HTML) and no product feed")[1]).toBe("url");
+  expect(
+    told("the feed is not in `utf-8`, which its Content-Type names; have the shop export UTF-8, or name it"),
+  ).toEqual(["The feed is not in the encoding utf-8.", "encoding"]);
   expect(told("something `new`")).toEqual(["Something “new”.", null]);
 });

@@ -41,7 +41,7 @@ export const OUTCOMES: Record<string, string> = {
 };
 
 /** A setting of a source by which a fault can be cured. */
-export type Setting = "url" | "currency" | "number_format" | "format" | "store_url";
+export type Setting = "url" | "currency" | "number_format" | "encoding" | "format" | "store_url";
 export interface Fault {
   text: string;
   /** What to do at the shop, or with the setting. */
@@ -79,6 +79,24 @@ const CURES: readonly (readonly [RegExp, text: string, cure: string, Setting | n
     "“$1” is no price.",
     "Give it one amount, such as 15.00 EUR, in the shop.",
     null,
+  ],
+  [
+    /is not in UTF-8 and names no other encoding/,
+    "The feed does not say how it writes letters such as é.",
+    "Enter its encoding, which the shop’s export names.",
+    "encoding",
+  ],
+  [
+    /is not in `(.+?)`, which/,
+    "The feed is not in the encoding $1.",
+    "Enter the one in which the shop writes it.",
+    "encoding",
+  ],
+  [
+    /encoding `(.+?)`, which .+? names, is unknown/,
+    "Nobody knows the encoding $1.",
+    "Enter one such as UTF-8 or windows-1250.",
+    "encoding",
   ],
   [/has no id/, "It has no number of its own.", "Give it one in the shop’s export.", null],
   [/has an id longer/, "Its number is too long.", "Shorten it in the shop’s export.", null],
