@@ -8,9 +8,9 @@ use shared::response::Response;
 use wasm_bindgen::{JsCast, JsValue};
 use worker::js_sys::Promise;
 
-use crate::runtime::calls::FetchBinding;
 use crate::context::RequestContext;
 use crate::respond::ClientResponse;
+use crate::runtime::calls::FetchBinding;
 use crate::runtime::streamed_response::StreamedResponse;
 use crate::runtime::{calls, log, promise};
 
