@@ -54,6 +54,7 @@ use shared::url::Address;
 use worker::{Context, Env};
 
 use crate::access_log::{AccessRecord, CallEnded};
+use crate::assets;
 use crate::bindings::Bindings;
 use crate::biolink::domains;
 use crate::biolink::handlers::visit::{self, VisitHost};
@@ -66,7 +67,6 @@ use crate::gateway::handlers::{
     call_tool, change_key, direct_mode, incidents, issue_key, read_own_key, secrets, status, tools,
 };
 use crate::gateway::meter_client;
-use crate::portal::assets;
 use crate::portal::mcp::{self, Step};
 use crate::portal::oauth;
 use crate::portal::session;

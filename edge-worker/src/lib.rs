@@ -14,6 +14,7 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod access_log;
+mod assets;
 mod bindings;
 mod biolink;
 mod context;

@@ -1,6 +1,5 @@
-//! What people and agents read: the static assets, and the Model Context Protocol.
+//! What agents and the console call: the Model Context Protocol, OAuth, and sessions.
 
-pub(crate) mod assets;
 pub(crate) mod mcp;
 pub(crate) mod oauth;
 pub(crate) mod session;

@@ -19,11 +19,11 @@ use shared::request::Head;
 use shared::response::Response;
 
 use crate::access_log::{AccessRecord, CallResult};
+use crate::assets;
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::handlers::tools;
 use crate::gateway::meter_client::{self, SnapshotPart};
-use crate::portal::assets;
 use crate::respond::{ClientResponse, problem_of};
 use crate::runtime::client_request::ClientRequest;
 use crate::runtime::{body, calls, log};

@@ -9,9 +9,9 @@ use shared::problem::Problem;
 use shared::response::Response;
 use shared::status::{StatusCache, StatusOutcome};
 
+use crate::assets;
 use crate::context::RequestContext;
 use crate::gateway::{origin, status_history};
-use crate::portal::assets;
 use crate::runtime::clock;
 
 thread_local! {

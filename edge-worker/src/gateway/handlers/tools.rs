@@ -12,9 +12,9 @@ use shared::problem::Problem;
 use shared::response::Response;
 use shared::route::ToolsRoute;
 
+use crate::assets;
 use crate::context::RequestContext;
 use crate::gateway::origin;
-use crate::portal::assets;
 
 thread_local! {
     static CACHE: RefCell<CatalogCache> = const { RefCell::new(CatalogCache::new()) };
