@@ -131,6 +131,23 @@ fn flapping_meter_and_crashing_isolates_keep_the_bound() {
     assert!(degraded > 1_000, "{degraded} calls on the local budget");
 }
 
+/// The worlds below lose the process of a meter between two messages. If its stored state did not show what
+/// it has reserved for itself, they would exceed the limit.
+#[test]
+fn reserve_that_is_not_stored_exceeds_the_limit_and_one_that_is_does_not() {
+    let worst = |forgets_reserve| {
+        let faults =
+            Faults { restarted_after_store: 30, machines_behind: 0, forgets_reserve, ..Faults::default() };
+        let outcomes = (1..=20).map(|seed| {
+            let scenario = Scenario::new("reserve", Tier::Pro, 2.0, 8, &[10]);
+            lease(&Scenario { faults: faults.clone(), ..scenario }, seed).worst_counted_minute()
+        });
+        outcomes.fold(0.0, f64::max)
+    };
+    assert!(worst(false) <= 1.0, "{:.4}", worst(false));
+    assert!(worst(true) > 1.02, "{:.4}", worst(true));
+}
+
 /// Between the meter and the client of the far site lies up to a second and more: a call that were
 /// counted when the meter decides, and not when it may be let through, would exceed the limit here.
 #[test]

@@ -36,6 +36,9 @@ pub struct Faults {
     /// Fail-overs of the authority to a replica: each in milliseconds from the scenario's start, with how
     /// far the replica lags behind, at most [`Faults::MAX_LAG`]. What was stored in that time is lost.
     pub failovers: Vec<(u64, u64)>,
+    /// Whether the stored state lacks what the process that holds the meter has reserved. No test passes
+    /// with it: it shows that a test would find a reserve that is not stored.
+    pub forgets_reserve: bool,
     /// Whether the store has no record of the key.
     pub store_denies: bool,
 }

@@ -89,6 +89,9 @@ impl Object {
         }
         if is_changed {
             self.store(now);
+            if faults.forgets_reserve {
+                self.row = self.meter.meter().clone();
+            }
         }
         if !faults.failovers.is_empty() {
             let lent = lent(&reply);
