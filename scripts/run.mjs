@@ -12,12 +12,12 @@ import { untilOk } from "./run/ready.mjs";
 const ROOT = path.resolve(import.meta.dirname, "..");
 const PROGRAMS = path.join(process.env.CARGO_TARGET_DIR || path.join(ROOT, "target"), process.env.PROFILE || "local");
 const LOGS = path.join(ROOT, ".data/logs");
-const STATE = path.join(ROOT, ".data/direct");
+const DIRECT = process.argv.includes("--direct");
+const STATE = path.join(ROOT, DIRECT ? ".data/direct" : ".data/proxy");
 const PRICES = path.join(ROOT, "conf/prices.toml");
 /** The address and a key for a shell: `. .data/run.env` */
 const VARIABLES = path.join(ROOT, ".data/run.env");
 const PATIENCE_MS = 30_000;
-const DIRECT = process.argv.includes("--direct");
 /** The servers that can hold the meters of `AUTHORITY=valkey`. */
 const VALKEYS = ["valkey-server", "redis-server"];
 const VALKEY_PORT = process.env.VALKEY_PORT || "6379";
@@ -42,6 +42,8 @@ function start(name, command, args, secretNames = []) {
     ADMIN_PORT: ports.admin,
     TOOLS_PORT: ports.tools[0],
     STATE_FILE: path.join(STATE, "keys"),
+    // Where the proxy keeps what was last good, as under systemd. Otherwise that is beside its configuration, in the checkout.
+    STATE_DIRECTORY: STATE,
     PRICES_FILE: PRICES,
     ...Object.fromEntries(secretNames.map((secret) => [secret, secrets[secret]])),
   };
@@ -68,11 +70,11 @@ function onSignal() {
 
 async function startAll() {
   mkdirSync(LOGS, { recursive: true });
+  mkdirSync(STATE, { recursive: true, mode: 0o700 });
   start("tools", path.join(PROGRAMS, "loadtest"), ["tools", "--port", String(ports.tools[0])]);
   await Promise.all(ports.tools.map((port) => untilOk(at(port, "/healthz"), PATIENCE_MS)));
   const proxy = path.join(PROGRAMS, "proxy");
   if (DIRECT) {
-    mkdirSync(STATE, { recursive: true, mode: 0o700 });
     if (process.env.AUTHORITY === "valkey") startValkey();
     start("proxy", proxy, ["-c", "conf/proxy.direct.toml"], ["KEY_SIGNING_SECRET", "ADMIN_SECRET"]);
   } else {
@@ -111,6 +113,7 @@ async function issueKey() {
 }
 
 const behindTheEdge = () => `  edge      ${at(ports.edge)}    the service; /openapi.json describes it
+  console   ${at(ports.edge, "/console")}    sign in with the key below
   proxy     ${at(ports.proxy)}    takes only what the edge has signed`;
 
 const direct = () => `  proxy     ${at(ports.proxy)}    the service, without an edge; /openapi.json describes it
