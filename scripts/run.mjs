@@ -101,7 +101,7 @@ function startValkey() {
 }
 
 async function issueKey() {
-  const holder = { email: "demo@example.com", name: COMMAND, tier: "free", biolink_plan: "business", admin_secret: secrets.ADMIN_SECRET };
+  const holder = { email: "demo@example.com", name: `Demo of ${COMMAND}`, tier: "free", biolink_plan: "business", admin_secret: secrets.ADMIN_SECRET };
   const response = await fetch(at(ports[FRONT], "/v1/keys/issue"), {
     method: "POST",
     headers: { "content-type": "application/json" },
