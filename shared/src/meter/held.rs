@@ -123,9 +123,7 @@ impl HeldMeter {
 
     /// Takes calls from the reserve. Returns false if it has too few, or ends before they are let through.
     fn take(&mut self, taken: &Taken) -> bool {
-        if taken.calls == 0 {
-            return true;
-        }
+        // Reports that take nothing too: without a reserve no alarm stores them later.
         let Some(reserve) = &mut self.reserve else { return false };
         if taken.calls > reserve.left || taken.until > reserve.until {
             return false;
@@ -273,6 +271,19 @@ mod tests {
         let made = Calls::counted(calls.held.meter());
         assert!(calls.held.end(calls.now.plus(wait)));
         assert_eq!((calls.held.row(Calls::counted), calls.held.ends_in(calls.now)), (made, None));
+    }
+
+    /// An object that was idle lost the last reports of a key: its lease counted as spent, and statuses were
+    /// missing.
+    #[test]
+    fn report_without_a_reserve_is_stored() {
+        let mut calls = Calls::of(Tier::Enterprise);
+        calls.make(1);
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let (_, key) = ApiKey::mint(KeyEnv::Live, KeyId::new([7; 12]), calls.tier, NOW, [9; 16], &keys);
+        let report = MeterRequest { want: false, seq: 2, ..LeaseCache::new(2).read(&key, calls.now) };
+        let (_, is_changed) = calls.held.step(Message::Ask(report), calls.now);
+        assert!(is_changed);
     }
 
     #[test]
