@@ -105,7 +105,9 @@ async fn authorize(
         Some(ClientId::Registered(client)) => client,
         Some(ClientId::Document(address)) => boxed(fetch(context, address)).await?,
         None => {
-            return Err(invalid("client_id is none that was registered here, and no address of a document"));
+            return Err(invalid(
+                "client_id is unknown: expected one that was registered here, or the address of a document",
+            ));
         }
     };
     let consent = Consent::read(&form, &client, issuer).map_err(shown)?;
@@ -202,7 +204,7 @@ async fn revoke(
 ) -> Result<Response, OAuthError> {
     let form = form(context).await?;
     let token = form.get("token").unwrap_or_default();
-    // Whoever wants to get rid of a token that is none has what they want (RFC 7009, section 2.2).
+    // Whoever wants to get rid of an unknown token has what they want (RFC 7009, section 2.2).
     let Some(grant) = Grant::of_refresh_token(token, issuer) else {
         return Ok(ended());
     };

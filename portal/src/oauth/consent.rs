@@ -57,7 +57,7 @@ impl Consent {
         if !client.has_redirect(redirect) {
             return Err(OAuthError::new(
                 "invalid_request",
-                "redirect_uri is none that the client has registered",
+                "redirect_uri is not one that the client has registered",
             ));
         }
         if form.required("response_type")? != "code" {
