@@ -13,7 +13,7 @@ use tests::{
 };
 
 /// No other timeout ends a call within the patience of a test.
-const LONG: &str = "answer_timeout = \"10m\"\ntry_timeout = \"10m\"\npause_timeout = \"10m\"\nkeep_idle = \"5m\"\nslow_start = \"0s\"";
+const LONG: &str = "answer_timeout = \"10m\"\ntry_timeout = \"10m\"\npause_timeout = \"10m\"\nkeep_idle = \"5m\"\nprobe.timeout = \"500ms\"\nslow_start = \"0s\"";
 
 const HALF: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf";
 

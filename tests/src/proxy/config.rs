@@ -40,7 +40,8 @@ pub struct ProxyConfig {
 
 impl ProxyConfig {
     /// Returns a configuration with short probe intervals and a pool for every tool. Nothing
-    /// listens at the upstream of a pool unless the test names another one.
+    /// listens at the upstream of a pool unless the test names another one. Probes have long timeouts, so
+    /// that no server is unhealthy because the machine is busy.
     pub fn new() -> Self {
         let closed = "upstreams = [\"127.0.0.1:1\"]\n".to_owned();
         let server =
@@ -51,7 +52,7 @@ impl ProxyConfig {
             ("clients", ""),
             ("log", ""),
             ("defaults", ""),
-            ("defaults.probe", "interval = \"100ms\"\ntimeout = \"500ms\"\n"),
+            ("defaults.probe", "interval = \"100ms\"\ntimeout = \"5s\"\n"),
         ];
         Self {
             pools: Tool::ALL.map(|tool| (tool, closed.clone())).into(),
@@ -189,6 +190,12 @@ impl ProxyConfig {
     pub fn short_timeouts(self, tool: Tool) -> Self {
         self.pool_line(tool, "answer_timeout = \"600ms\"\npause_timeout = \"600ms\"")
             .line("clients", "header_timeout = \"300ms\"\nidle_timeout = \"1s\"")
+    }
+
+    /// Sets a short timeout of all probes, for a test of servers that stop responding.
+    #[must_use]
+    pub fn short_probes(self) -> Self {
+        self.section("defaults.probe", "interval = \"100ms\"\ntimeout = \"500ms\"\n")
     }
 
     /// Returns the text of the file, with its transport.

@@ -14,7 +14,7 @@ use tests::{
 };
 
 /// No other timeout ends a call within the patience of a test.
-const LONG: &str = "answer_timeout = \"10m\"\ntry_timeout = \"10m\"\npause_timeout = \"10m\"\nkeep_idle = \"5m\"\nslow_start = \"0s\"";
+const LONG: &str = "answer_timeout = \"10m\"\ntry_timeout = \"10m\"\npause_timeout = \"10m\"\nkeep_idle = \"5m\"\nprobe.timeout = \"500ms\"\nslow_start = \"0s\"";
 
 /// Sends a request, and waits until the tool has it.
 async fn begin(proxy: &Proxy, tool: &Http2Tool, request: Request) -> Client {

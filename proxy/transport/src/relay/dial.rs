@@ -43,7 +43,7 @@ pub(crate) async fn connect(target: &ConnectTarget) -> Result<(Stream, DialTimes
 }
 
 /// Opens a TCP connection. Returns it with the times of its steps.
-pub(crate) async fn connect_tcp(target: &ConnectTarget) -> Result<(TcpStream, DialTimes)> {
+async fn connect_tcp(target: &ConnectTarget) -> Result<(TcpStream, DialTimes)> {
     let begun = clock::instant();
     let connected = timeout(target.options.timeout, TcpStream::connect(target.address)).await;
     let stream = connected.unwrap_or_else(|_elapsed| Err(io::ErrorKind::TimedOut.into()));
