@@ -1,6 +1,9 @@
-//! The meters of many keys in one request, as a proxy in direct mode that holds leases asks them.
+//! The meters of many keys in one request, as a proxy in direct mode that holds leases asks them, and what a meter
+//! knows after the runtime has evicted it.
 
-use serde_json::json;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
 use shared::{
     key::{ApiKey, KeyError, VerifiedKey},
     lease_cache::{Admission, LeaseCache, Step},
@@ -17,8 +20,12 @@ use tests::{
     faults::{Fate, Faults, KV_GET, METER},
     http::{Request, Response},
     keys,
+    objects::Object,
     stack::{Edge, NOWHERE, Stack},
+    wait::{PATIENCE, wait_for},
 };
+
+use super::world::World;
 
 fn token(secret: &str) -> String {
     let token = OriginToken { data_centre: "fra".to_owned(), issued_at: keys::now() };
@@ -171,4 +178,67 @@ fn meter_that_fails_is_unavailable_for_its_key_alone() {
     faults.set(METER, Fate::Fail);
     let replies = ask(&edge, asks.to_vec());
     assert_eq!(replies, [(); 2].map(|()| BulkReply::Error(MeterFailure::Unavailable)));
+}
+
+/// Waits until the runtime has evicted an object that nobody has asked since: it evicts what was idle for some seconds.
+fn evict_idle_objects(edge: &Edge) {
+    let names: Vec<_> = (0..60).map(|n| format!("idle-{n}")).collect();
+    let objects = names.iter().map(|name| Object::meter(edge, name));
+    let mut idle: Vec<_> = objects.map(|object| (object, object.instance())).collect();
+    let (begun, mut asked_after) = (Instant::now(), Duration::ZERO);
+    wait_for(PATIENCE, || {
+        // Each is asked once, because that keeps an object alive.
+        let (object, instance) = idle.pop_if(|_| begun.elapsed() > asked_after)?;
+        asked_after += Duration::from_secs(1);
+        (object.instance() != instance).then_some(())
+    });
+}
+
+/// Returns what a meter counts: calls of the day, those that are lent, and statuses.
+fn counted(meter: &Object<'_>) -> Value {
+    let state = meter.send(&json!({"show": {}})).json()["show"].take();
+    json!([state["day_used"], state["reserved"], state["tally"]["by_status"]])
+}
+
+/// The last report of an isolate takes no call, so that no reserve was stored with it: it was in memory only.
+#[test]
+fn evicted_meter_has_all_calls_and_statuses_that_were_reported() {
+    let world = World::start();
+    let (key, id) = world.edge.issue("pro");
+    for _ in 0..12 {
+        assert_eq!(world.call(&key).status, 200);
+    }
+    let meter = Object::meter(&world.edge, &id);
+    let all = json!([12, 0, {"200": 12}]);
+    wait_for(PATIENCE, || (counted(&meter) == all).then_some(()));
+    let instance = meter.instance();
+    evict_idle_objects(&world.edge);
+    assert_ne!(meter.instance(), instance);
+    assert_eq!(counted(&meter), all);
+}
+
+/// Calls of a reserve are not stored. All of the reserve counts instead.
+#[test]
+fn evicted_meter_with_a_reserve_counts_no_call_less() {
+    let world = World::start();
+    let (key, id) = world.edge.issue("enterprise");
+    let key = verified(&key);
+    let call = |seq: u32| {
+        let asks = (1..=8).map(|holder| MeterRequest { seq, ..first_request(&key, holder) });
+        let replies = ask(&world.edge, asks.map(HolderAsk::ask).collect());
+        assert!(replies.into_iter().all(|reply| responded(reply).verdict == Verdict::Allow));
+    };
+    let meter = Object::meter(&world.edge, &id);
+    let stored = || meter.sql("SELECT json_extract(j, '$.usage') FROM state");
+    let calls = || [0, 1].map(|place| counted(&meter)[place].as_u64().unwrap()).iter().sum::<u64>();
+    (1..8).for_each(call);
+    let before = stored();
+    call(8);
+    assert_eq!(stored(), before, "the reserve covers them");
+    let made = calls();
+    assert!(made >= 64, "{made}");
+    let instance = meter.instance();
+    evict_idle_objects(&world.edge);
+    assert_ne!(meter.instance(), instance);
+    assert!(calls() >= made, "{} of {made}", calls());
 }

@@ -84,6 +84,11 @@ impl<'a> Object<'a> {
         self.request("GET", "/restart", String::new());
     }
 
+    /// Returns which instance it is: another one after a restart.
+    pub fn instance(&self) -> String {
+        self.step("GET", "/instance", String::new()).text()
+    }
+
     /// Sends a message. Returns the response.
     pub fn send(&self, message: &Value) -> Response {
         self.request("POST", "", message.to_string())
