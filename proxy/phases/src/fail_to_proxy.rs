@@ -43,7 +43,7 @@ pub(crate) fn respond(state: &State, call: Option<&Call>, record: &Record, reply
     if let Some(call) = call {
         let _left = settle(state, call, (response.status, end), None);
     }
-    Response::new(response, gzip, is_refusal, |head| {
+    Response::new(record, response, gzip, is_refusal, |head| {
         for (name, value) in CORS {
             head.write_header(name, value.as_bytes());
         }

@@ -3,6 +3,7 @@
 mod deadline;
 mod head;
 mod relayed;
+mod side;
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -14,16 +15,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pingora::protocols::tls::{ALPN, SslDigest};
-use pingora::protocols::{Shutdown, Ssl, Stream, UniqueID as _};
+use pingora::protocols::{Shutdown, SocketDigest, Ssl, Stream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
 use self::deadline::ClientDeadline;
 pub(crate) use self::deadline::{ClientTimeout, Direction};
 pub(crate) use self::head::HeadRead;
+use self::side::Side;
 use crate::delegate::delegate_connection;
-use crate::http2::Http2Stream;
+use crate::http2::{Http2Stream, RequestFields};
 use crate::limits::ClientOptions;
+use crate::received_head::ReceivedHead;
 use crate::socket::{reset_on_close, splice_end};
 use crate::splice_end::SpliceEnd;
 use crate::timer::{Pace, Timer};
@@ -31,8 +34,10 @@ use crate::timer::{Pace, Timer};
 /// A client connection, or one HTTP/2 stream. Bytes that were read with the head of a request are
 /// replayed to the reader of its body.
 pub(crate) struct ClientStream {
-    inner: Stream,
-    /// The head of the request, and the bytes that were read with it.
+    inner: Side,
+    /// The head of the request of an HTTP/2 stream.
+    fields: Option<Arc<RequestFields>>,
+    /// The head of the request of a connection, and the bytes that were read with it.
     buffer: Vec<u8>,
     head_length: usize,
     /// The number of buffered bytes that were replayed.
@@ -51,27 +56,43 @@ pub(crate) struct ClientStream {
 
 /// Returns the address of the peer of a connection.
 pub(crate) fn address(stream: &Stream) -> Option<IpAddr> {
-    let digest = stream.get_socket_digest()?;
-    digest.peer_addr()?.as_inet().map(SocketAddr::ip)
+    address_of(&*stream.get_socket_digest()?)
+}
+
+fn address_of(socket: &SocketDigest) -> Option<IpAddr> {
+    socket.peer_addr()?.as_inet().map(SocketAddr::ip)
 }
 
 impl ClientStream {
     /// Returns a connection that was just accepted. `is_tls` means that its TLS handshake is
     /// complete.
     pub(crate) fn new(inner: Stream, is_tls: bool, options: ClientOptions) -> Self {
-        Self::with_buffered(inner, Vec::new(), is_tls, options)
+        Self::with_side(Side::Http1(inner), None, is_tls, options)
     }
 
-    /// Returns a connection of which these bytes were already read.
-    pub(crate) fn with_buffered(
-        inner: Stream,
-        buffer: Vec<u8>,
+    /// Returns a stream of an HTTP/2 connection, whose request has this head.
+    pub(crate) fn of_stream(
+        stream: Http2Stream,
+        head: RequestFields,
+        is_tls: bool,
+        options: ClientOptions,
+    ) -> Self {
+        let side = Side::Http2(Box::new(stream));
+        let mut client = Self::with_side(side, Some(Arc::new(head)), is_tls, options);
+        client.arm(options.idle_timeout);
+        client
+    }
+
+    fn with_side(
+        inner: Side,
+        fields: Option<Arc<RequestFields>>,
         is_tls: bool,
         options: ClientOptions,
     ) -> Self {
         Self {
             inner,
-            buffer,
+            fields,
+            buffer: Vec::new(),
             head_length: 0,
             replayed: 0,
             deadline: ClientDeadline::new(),
@@ -105,7 +126,7 @@ impl ClientStream {
 
     /// Returns the connection if the kernel can move bytes to it: neither with TLS nor with HTTP/2.
     pub(crate) fn splice_end(&self) -> Option<&dyn SpliceEnd> {
-        splice_end(&self.inner)
+        splice_end(self.inner.http1()?)
     }
 
     /// Returns the same if the kernel can move the next bytes of the body, because none is buffered.
@@ -116,7 +137,9 @@ impl ClientStream {
     /// Makes the end of the connection a reset, because a response that only its end delimits is
     /// broken. A stream of HTTP/2 is reset in any case.
     pub(crate) fn reset_on_close(&self) {
-        reset_on_close(&self.inner);
+        if let Some(connection) = self.inner.http1() {
+            reset_on_close(connection);
+        }
     }
 
     /// Returns true if this is a stream of an HTTP/2 connection.
@@ -125,18 +148,21 @@ impl ClientStream {
     }
 
     fn http2(&self) -> Option<&Http2Stream> {
-        (*self.inner).as_any().downcast_ref()
+        self.inner.http2()
     }
 
     /// Takes the head of the request. The bytes after it stay buffered.
-    pub(crate) fn take_head(&mut self) -> Vec<u8> {
+    pub(crate) fn take_head(&mut self) -> ReceivedHead {
+        if let Some(fields) = self.fields.take() {
+            return ReceivedHead::Fields(fields);
+        }
         let rest = match self.buffer.len() > self.head_length {
             true => self.buffer.split_off(self.head_length),
             false => Vec::new(),
         };
         self.replayed = self.replayed.saturating_sub(self.head_length);
         self.head_length = 0;
-        std::mem::replace(&mut self.buffer, rest)
+        ReceivedHead::Text(std::mem::replace(&mut self.buffer, rest))
     }
 
     /// Frees the head of the request.
@@ -281,17 +307,19 @@ impl AsyncWrite for ClientStream {
 #[async_trait]
 impl Shutdown for ClientStream {
     async fn shutdown(&mut self) {
-        Shutdown::shutdown(&mut *self.inner).await;
+        if let Side::Http1(connection) = &mut self.inner {
+            Shutdown::shutdown(&mut **connection).await;
+        }
     }
 }
 
 impl Ssl for ClientStream {
     fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
-        self.inner.get_ssl_digest()
+        self.inner.http1()?.get_ssl_digest()
     }
 
     fn selected_alpn_proto(&self) -> Option<ALPN> {
-        self.inner.selected_alpn_proto()
+        self.inner.http1()?.selected_alpn_proto()
     }
 }
 
@@ -300,6 +328,6 @@ delegate_connection!(ClientStream, |this| this.inner);
 impl std::fmt::Debug for ClientStream {
     /// Omits the buffered bytes, because they contain keys.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ClientStream").field("id", &self.id()).finish_non_exhaustive()
+        f.debug_struct("ClientStream").field("id", &self.inner.id()).finish_non_exhaustive()
     }
 }

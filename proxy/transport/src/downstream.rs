@@ -17,7 +17,7 @@ use crate::client::{self, ClientStream, HeadRead};
 use crate::connect::ConnectionLimits;
 use crate::drain::{Phase, WorkKind};
 use crate::hooks::{ConnectionAction, Event, Limit, Phases};
-use crate::http2::{self, CloseReason, Http2Stream};
+use crate::http2::{self, CloseReason, Http2Stream, RequestFields};
 use crate::linger::LingeringClose;
 use crate::pingora_proxy::PingoraProxy;
 use crate::proxy_protocol::{self, ProxyHeaderError};
@@ -144,26 +144,29 @@ impl<P: Phases> Downstream<P> {
                 Protocol::Http1 => {}
                 Protocol::Http2 => return Some(client),
             }
-            let is_last = more_requests == 0;
-            let next = match &self.forwarder {
-                Forwarder::Relay(relay) => relay.serve(&self.phases, &mut client, is_last).await,
-                Forwarder::PingoraProxy(proxy) => {
-                    // In a box of its own: the relay's connections keep no room for it.
-                    let (served, next) = Box::pin(proxy.serve(client, is_last)).await?;
-                    client = served;
-                    next
-                }
-            };
-            match next {
-                Next::Request => {}
-                Next::Close => return None,
-                Next::Linger(linger) => {
-                    self.linger(client, linger).await;
-                    return None;
-                }
-            }
+            client = self.serve_request(client, more_requests == 0).await?;
             more_requests = more_requests.saturating_sub(1);
         }
+    }
+
+    /// Serves the request whose head was read. `is_last` means that the connection must be closed after
+    /// it. Returns the connection if it serves another request.
+    async fn serve_request(&self, mut client: Box<ClientStream>, is_last: bool) -> Option<Box<ClientStream>> {
+        let next = match &self.forwarder {
+            Forwarder::Relay(relay) => relay.serve(&self.phases, &mut client, is_last).await,
+            Forwarder::PingoraProxy(proxy) => {
+                // In a box of its own: the relay's connections keep no room for it.
+                let (served, next) = Box::pin(proxy.serve(client, is_last)).await?;
+                client = served;
+                next
+            }
+        };
+        match next {
+            Next::Request => return Some(client),
+            Next::Close => {}
+            Next::Linger(linger) => self.linger(client, linger).await,
+        }
+        None
     }
 
     /// Closes a connection with a lingering close. An HTTP/2 stream gets a small task of its own
@@ -183,14 +186,12 @@ impl<P: Phases> Downstream<P> {
     /// connection can carry the whole load.
     async fn serve_http2(self: &Arc<Self>, stream: Stream, is_tls: bool) {
         let options = self.phases.client_options();
-        let serve = |head: Vec<u8>, stream: Http2Stream| {
+        let serve = |head: RequestFields, stream: Http2Stream| {
             let this = Arc::clone(self);
-            pingora_runtime::current_handle().spawn(async move {
-                let mut phase = this.phases.drain().phase();
-                let options = this.phases.client_options();
-                let client = ClientStream::with_buffered(Box::new(stream), head, is_tls, options);
-                let _closed = this.serve_http1(Box::new(client), 0, &mut phase).await;
-            });
+            // Read for each request, so that a reload reaches connections that stay open.
+            let client = ClientStream::of_stream(stream, head, is_tls, self.phases.client_options());
+            let client = Box::new(client);
+            pingora_runtime::current_handle().spawn(async move { this.serve_request(client, true).await });
         };
         let this = Arc::clone(self);
         let exceeded = move |limit| this.phases.record(Event::LimitExceeded(limit));

@@ -1,10 +1,9 @@
-//! HTTP/2 towards clients. Each stream is served as a connection with one HTTP/1.1 request, so that
-//! parsing, deadlines and responses are implemented once.
+//! HTTP/2 towards clients. Each stream is the client of one request, whose head and response stay the
+//! fields and the data of frames. Decisions, deadlines and responses are those of HTTP/1.1.
 //!
-//! Why: docs/decisions/proxy.md, "Each stream is served as a connection with one HTTP/1.1 request".
+//! Why: docs/decisions/proxy.md, "Only the frames of HTTP/2 are the h2 crate's".
 
 mod close_reason;
-mod head;
 mod read_budget;
 mod receiving;
 mod refusal;
@@ -27,6 +26,7 @@ use h2::server::{Builder, Connection};
 use pingora::protocols::Stream;
 use tokio::time::timeout;
 
+pub(crate) use self::request::RequestFields;
 pub(crate) use self::stream::Http2Stream;
 pub use close_reason::CloseReason;
 
@@ -83,15 +83,15 @@ fn builder(options: &ClientOptions) -> Builder {
     builder
 }
 
-/// Serves an HTTP/2 connection until it is closed. `serve` is called with the head of each request,
-/// as HTTP/1.1, and its stream. It must not wait. `exceeded` is called for each limit that a
+/// Serves an HTTP/2 connection until it is closed. `serve` is called with the head of each request and
+/// its stream. It must not wait. `exceeded` is called for each limit that a
 /// request exceeds.
 pub(crate) async fn serve(
     connection: Stream,
     options: &ClientOptions,
     drain: &Arc<Drain>,
     idle_clients: &IdleClients,
-    mut serve: impl FnMut(Vec<u8>, Http2Stream) + Send,
+    mut serve: impl FnMut(RequestFields, Http2Stream) + Send,
     exceeded: impl Fn(Limit) + Send + Sync + 'static,
 ) -> CloseReason {
     let mut phase = drain.phase();

@@ -25,6 +25,8 @@ pub struct Record<L> {
     pub received: u64,
     /// Maximum number of bytes of the request's body.
     pub max_body: u64,
+    /// Whether the request is a stream of HTTP/2.
+    pub is_http2: bool,
     /// The status of the response, or 0 if there was none.
     pub status: u16,
     /// The number of bytes of the response's body.
@@ -60,7 +62,7 @@ pub enum Aborted {
 
 impl<L> Record<L> {
     /// Returns the record of a request that has just arrived.
-    pub(crate) fn new(log: L, max_body: u64) -> Self {
+    pub(crate) fn new(log: L, max_body: u64, is_http2: bool) -> Self {
         Self {
             started: Moment::now(),
             buffering: Duration::ZERO,
@@ -70,6 +72,7 @@ impl<L> Record<L> {
             attempts: 0,
             received: 0,
             max_body,
+            is_http2,
             status: 0,
             sent: 0,
             aborted: None,

@@ -49,13 +49,13 @@ impl Relay {
         let in_flight = phases.drain().track(WorkKind::Request);
         let mut record = client.new_record(phases);
         client.begin_body();
-        let bytes = client.take_head();
-        let decision = decide(phases, client, &bytes, &mut record, is_last, |call, record, raw, body| {
+        let received = client.take_head();
+        let decision = decide(phases, client, &received, &mut record, is_last, |call, record, raw, body| {
             head::begin_request(phases, call, record, raw, body)
         })
         .await;
         // The rest can take long, and does not need the head.
-        drop(bytes);
+        drop(received);
         let (outcome, call) = match decision {
             Decision::Forward(Forwarded { mut call, request, head, is_complete }) => {
                 // Without a valid grant or key, 60 HTTP/2 connections held 2 GiB.

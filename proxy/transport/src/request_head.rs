@@ -42,6 +42,30 @@ impl<'a> RawHead<'a> {
         Ok(head)
     }
 
+    /// Checks a head that was received in parts, as HTTP/2 sends it.
+    ///
+    /// # Errors
+    /// Returns `header-malformed` for all that [`Self::parse`] refuses as well.
+    pub(crate) fn of_parts(
+        method: &'a str,
+        target: &'a str,
+        lines: impl Iterator<Item = (&'a str, &'a [u8])>,
+    ) -> Result<Self, Problem> {
+        let mut head = Self { method, is_http10: false, target, lines: Vec::with_capacity(USUAL_LINES) };
+        check_text(method.as_bytes())?;
+        check_text(target.as_bytes())?;
+        for (name, value) in lines {
+            check_text(value)?;
+            // The `http` crate takes quotes in names.
+            if !is_name(name.as_bytes()) {
+                return Err(malformed("a header line has no proper name"));
+            }
+            head.lines.push((name, value.trim_ascii()));
+        }
+        head.check_lines()?;
+        Ok(head)
+    }
+
     /// Returns the name and the trimmed value of each header line.
     pub fn lines(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
         self.lines.iter().copied()
@@ -95,11 +119,11 @@ fn next_line<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Problem> {
     if rest.is_empty() {
         return Ok(None);
     }
-    let bare = || malformed("the headers hold a control character or a bare line end");
-    let (line, after) = rest.split_at_checked(memchr(b'\n', rest).ok_or_else(bare)? + 1).ok_or_else(bare)?;
+    let (line, after) =
+        rest.split_at_checked(memchr(b'\n', rest).ok_or_else(control)? + 1).ok_or_else(control)?;
     *rest = after;
-    let line = line.strip_suffix(b"\r\n").ok_or_else(bare)?;
-    if memchr(b'\r', line).is_some() { Err(bare()) } else { Ok(Some(line)) }
+    let line = line.strip_suffix(b"\r\n").ok_or_else(control)?;
+    if memchr(b'\r', line).is_some() { Err(control()) } else { Ok(Some(line)) }
 }
 
 fn request_line_parts(line: &[u8]) -> Result<(&str, &str, &str), Problem> {
@@ -127,7 +151,7 @@ pub(crate) fn split_line(line: &[u8]) -> Option<(&str, &[u8])> {
     let (name, value) = line.split_at_checked(colon)?;
     // Also refuses a space before the colon, which some servers drop and others keep (RFC 9112,
     // section 5.1).
-    if name.is_empty() || !name.iter().copied().all(is_token) {
+    if !is_name(name) {
         return None;
     }
     Some((std::str::from_utf8(name).ok()?, value.get(1..)?.trim_ascii()))
@@ -136,13 +160,34 @@ pub(crate) fn split_line(line: &[u8]) -> Option<(&str, &[u8])> {
 /// Checks that there are no control characters except tabs and line ends, which are checked with
 /// the lines.
 fn check_bytes(raw: &[u8]) -> Result<(), Problem> {
-    let end_or_tab = |byte: u8| (byte == b'\t') | (byte == b'\r') | (byte == b'\n');
-    let plain = |byte: u8| ((byte >= b' ') & (byte != 0x7f)) | end_or_tab(byte);
+    let end = |byte: u8| (byte == b'\r') | (byte == b'\n');
     // No early exit, so that the compiler vectorizes the loop.
-    if raw.iter().fold(true, |all, &byte| all & plain(byte)) {
-        return Ok(());
+    match raw.iter().fold(true, |all, &byte| all & (is_plain(byte) | end(byte))) {
+        true => Ok(()),
+        false => Err(control()),
     }
-    Err(malformed("the headers hold a control character or a bare line end"))
+}
+
+/// Checks that there are no control characters except tabs.
+fn check_text(text: &[u8]) -> Result<(), Problem> {
+    match text.iter().fold(true, |all, &byte| all & is_plain(byte)) {
+        true => Ok(()),
+        false => Err(control()),
+    }
+}
+
+/// Returns true for bytes that are no control characters, and for tabs.
+const fn is_plain(byte: u8) -> bool {
+    ((byte >= b' ') & (byte != 0x7f)) | (byte == b'\t')
+}
+
+fn control() -> Problem {
+    malformed("the headers hold a control character or a bare line end")
+}
+
+/// Returns true for the name of a header.
+fn is_name(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().copied().all(is_token)
 }
 
 /// Returns true for the bytes of a token (RFC 9110, section 5.6.2).
@@ -179,6 +224,27 @@ mod tests {
         assert_eq!(lines, [("Host", &b"x"[..]), ("X-A", b"b \xfc"), ("x-a", b"d")]);
         assert_eq!(head.only("host").unwrap(), Some(&b"x"[..]));
         assert!(head.only("x-a").is_err());
+    }
+
+    #[test]
+    fn head_in_parts_is_refused_as_text_is() {
+        let host = ("host", &b"x"[..]);
+        let code = |target, lines: [(&str, &[u8]); 2]| {
+            RawHead::of_parts("GET", target, lines.into_iter()).err().map(|problem| problem.code())
+        };
+        assert_eq!(code("/", [host, ("a", b" b\t\xfc")]), None);
+        for (target, lines) in [
+            ("/\u{7f}", [host, ("a", &b"b"[..])]),
+            ("/", [host, ("a", b"b\r\nc: d")]),
+            ("/", [host, ("a", b"b\0")]),
+            ("/", [host, ("a\"b", b"c")]),
+            ("/", [host, ("", b"c")]),
+            ("/", [host, host]),
+            ("/", [("a", b"b"), ("c", b"d")]),
+            ("/", [host, ("transfer-encoding", b"gzip")]),
+        ] {
+            assert_eq!(code(target, lines), Some(codes::HEADER_MALFORMED), "{target:?} {lines:?}");
+        }
     }
 
     #[test]

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use pingora::protocols::http::date::get_cached_date;
 use shared::response;
 
-use crate::headers::Headers as _;
+use crate::headers::Headers;
+use crate::outgoing_head::{OutgoingHead, StatusLine};
+use crate::record::Record;
 
 const NO_CONTENT: u16 = 204;
 const NOT_MODIFIED: u16 = 304;
@@ -14,46 +16,49 @@ const NOT_MODIFIED: u16 = 304;
 /// A response of the proxy itself, without the headers about the connection.
 pub struct Response {
     status: u16,
-    /// The status line and all headers.
-    head: Vec<u8>,
+    /// The head without its end.
+    head: OutgoingHead,
     body: Body,
     /// Whether the response refuses the request.
     is_refusal: bool,
 }
 
-enum Body {
+pub(crate) enum Body {
     Text(String),
     Encoded(Arc<[u8]>),
 }
 
 impl Response {
-    /// Returns a response with the headers of `response` and those that `more` writes. An `encoded`
-    /// body replaces the text. It must be the same text in the content coding that the headers
-    /// state.
+    /// Returns a response to the request of this record, with the headers of `response` and those that
+    /// `more` writes. An `encoded` body replaces the text. It must be the same text in the content coding
+    /// that the headers state.
     #[must_use]
-    pub fn new(
+    pub fn new<L, M: FnOnce(&mut HeadWriter<'_>)>(
+        record: &Record<L>,
         response: response::Response,
         encoded: Option<Arc<[u8]>>,
         is_refusal: bool,
-        more: impl FnOnce(&mut Vec<u8>),
+        more: M,
     ) -> Self {
         let response::Response { status, headers, body, .. } = response;
         let body = encoded.map_or(Body::Text(body), Body::Encoded);
-        let mut head = Vec::with_capacity(1_024 + body.bytes().len());
-        let mut number = itoa::Buffer::new();
-        for part in ["HTTP/1.1 ", number.format(status), " ", reason(status), "\r\n"] {
-            head.extend_from_slice(part.as_bytes());
-        }
+        let text = match record.is_http2 {
+            true => Vec::new(),
+            false => Vec::with_capacity(1_024 + body.bytes().len()),
+        };
+        let status_line = StatusLine { status, reason: reason(status) };
+        let mut head = OutgoingHead::new(status_line, record.is_http2, text);
         for (name, value) in &headers {
             head.write_header(name, value.as_bytes());
         }
         // A 204 must not have one (RFC 9110, section 8.6), and that of a 304 would be the length of
         // a body that is not sent.
         if !matches!(status, NO_CONTENT | NOT_MODIFIED) {
+            let mut number = itoa::Buffer::new();
             head.write_header("content-length", number.format(body.bytes().len()).as_bytes());
         }
         head.write_header("date", get_cached_date().as_bytes());
-        more(&mut head);
+        more(&mut HeadWriter(&mut head));
         Self { status, head, body, is_refusal }
     }
 
@@ -67,19 +72,29 @@ impl Response {
         self.is_refusal
     }
 
-    /// Returns the response as HTTP/1.1, and the length of its body. `close` means that the
-    /// connection is closed after it. A response to HEAD has no body.
-    pub(crate) fn into_bytes(self, close: bool, is_head: bool) -> (Vec<u8>, usize) {
-        let mut text = self.head;
-        text.extend_from_slice(if close { b"connection: close\r\n\r\n" } else { b"\r\n" });
-        let body = if is_head { &[] } else { self.body.bytes() };
-        text.extend_from_slice(body);
-        (text, body.len())
+    /// Returns the head and the body. `close` means that the connection is closed after the response.
+    pub(crate) fn into_parts(self, close: bool) -> (OutgoingHead, Body) {
+        let mut head = self.head;
+        head.end(close);
+        (head, self.body)
+    }
+}
+
+/// The writer of the headers of a response.
+pub struct HeadWriter<'a>(&'a mut OutgoingHead);
+
+impl Headers for HeadWriter<'_> {
+    fn write_header(&mut self, name: &str, value: &[u8]) {
+        self.0.write_header(name, value);
+    }
+
+    fn write_header_fmt(&mut self, name: &str, value: impl fmt::Display) {
+        self.0.write_header_fmt(name, value);
     }
 }
 
 impl Body {
-    fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
             Self::Encoded(bytes) => bytes,

@@ -14,7 +14,10 @@ use tokio_util::io::poll_read_buf;
 
 use super::ClientStream;
 use crate::hooks::{ClientConnection, Phases};
+use crate::http2::Http2Stream;
+use crate::outgoing_head::OutgoingHead;
 use crate::record::Record;
+use crate::response::Response;
 use crate::socket::is_ended_by_peer;
 
 /// Maximum number of buffered bytes of pipelined requests.
@@ -31,7 +34,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 impl ClientStream {
     /// Returns the address of the client.
     pub(crate) fn address(&self) -> Option<IpAddr> {
-        super::address(&self.inner)
+        super::address_of(&*self.inner.get_socket_digest()?)
     }
 
     /// Returns the log record of a request that has just arrived.
@@ -41,7 +44,7 @@ impl ClientStream {
             is_http2: self.is_http2_stream(),
             address: &|| self.address(),
         };
-        Record::new(phases.new_log(&connection), self.max_body())
+        Record::new(phases.new_log(&connection), self.max_body(), connection.is_http2)
     }
 
     /// Records that the request is an accepted call. An HTTP/2 connection may buffer more after
@@ -158,7 +161,7 @@ impl ClientStream {
         }
         let check = self.next_check.get_or_insert_with(|| Box::pin(sleep(CHECK_INTERVAL)));
         while check.as_mut().poll(context).is_ready() {
-            if is_ended_by_peer(&self.inner) {
+            if self.inner.http1().is_some_and(is_ended_by_peer) {
                 return Poll::Ready(());
             }
             check.as_mut().reset(Instant::now() + CHECK_INTERVAL);
@@ -187,26 +190,81 @@ impl ClientStream {
 
     /// Sends `100 Continue`, and arms the deadline of the body.
     pub(crate) async fn send_continue(&mut self) -> io::Result<()> {
-        let sent = self.send(b"HTTP/1.1 100 Continue\r\n\r\n").await;
+        let sent = match self.inner.http2_mut() {
+            Some(stream) => stream.send_continue(),
+            None => self.send(b"HTTP/1.1 100 Continue\r\n\r\n").await,
+        };
         // The body has a deadline of its own. An upload once kept the short one of this response.
         self.arm_upload();
         sent
     }
 
-    /// Sends a refusal. Returns an error if the client does not receive it in time. An HTTP/2
-    /// stream buffers it and is reset if the client does not receive it in time, so that nothing
-    /// else of the request is held meanwhile.
-    pub(crate) async fn send_refusal(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Begins the response of an upstream, whose body has this length, or one that
+    /// [`Self::end_response`] ends. The text of a head is left in `text`, to be written with the body.
+    pub(crate) fn begin_response(
+        &mut self,
+        head: OutgoingHead,
+        length: Option<u64>,
+        text: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        match (head, self.inner.http2_mut()) {
+            (OutgoingHead::Text(written), None) if text.is_empty() => *text = written,
+            (OutgoingHead::Text(written), None) => text.extend_from_slice(&written),
+            (OutgoingHead::Fields(fields), Some(stream)) => stream.send_head(*fields, length)?,
+            (OutgoingHead::Text(_), Some(_)) | (OutgoingHead::Fields(_), None) => {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a response whose body was written. Over HTTP/1.1 its bytes say so.
+    pub(crate) fn end_response(&mut self) -> io::Result<()> {
+        self.inner.http2_mut().map_or(Ok(()), Http2Stream::finish)
+    }
+
+    /// Sends a response of the proxy. Returns the length of its body.
+    ///
+    /// # Errors
+    /// Returns an error if the client does not receive a refusal in time. An HTTP/2 stream buffers it and
+    /// is reset if the client does not receive it in time, so that nothing else of the request is held
+    /// meanwhile.
+    pub(crate) async fn send_response(
+        &mut self,
+        response: Response,
+        close: bool,
+        is_head: bool,
+    ) -> io::Result<usize> {
+        if !response.is_refusal() {
+            return self.send_all(response, close, is_head).await;
+        }
         if let Some(stream) = self.http2() {
             stream.begin_refusal(REFUSAL_TIMEOUT);
         }
         // Clients without a key that took no refusal could hold its memory for 60 s: 60 connections
         // of HTTP/2 made 2 GiB of 0.8 MiB sent.
-        timeout(REFUSAL_TIMEOUT, self.send(bytes)).await?
+        timeout(REFUSAL_TIMEOUT, self.send_all(response, close, is_head)).await?
+    }
+
+    async fn send_all(&mut self, response: Response, close: bool, is_head: bool) -> io::Result<usize> {
+        let (head, body) = response.into_parts(close);
+        // A response to HEAD has no body.
+        let body = if is_head { &[] } else { body.bytes() };
+        let mut text = Vec::new();
+        self.begin_response(head, Some(body.len() as u64), &mut text)?;
+        match self.is_http2_stream() {
+            true => self.send(body).await?,
+            false => {
+                // Both in one write.
+                text.extend_from_slice(body);
+                self.send(&text).await?;
+            }
+        }
+        Ok(body.len())
     }
 
     /// Sends all of these bytes. Returns an error if the client receives them too slowly.
-    pub(crate) async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+    async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.arm_download();
         let mut sent = 0;
         std::future::poll_fn(|context| {

@@ -1,15 +1,60 @@
-//! Writes the head of an HTTP/2 request as HTTP/1.1. Nothing is repaired: contradictions are kept,
-//! so that the parser of request heads refuses them.
+//! The head of an HTTP/2 request. Nothing is repaired: contradictions are kept, so that the checks of
+//! request heads refuse them.
 
 use h2::RecvStream;
 use http::request::Parts;
 use http::{Method, header};
+use shared::problem::Problem;
 
 use super::receiving::Framing;
-use crate::headers::Headers as _;
+use crate::request_head::RawHead;
 
-/// Returns true if `:path` is a path or an asterisk (RFC 9113, section 8.3.1). As HTTP/1.1, another
-/// one could be read as a target in absolute form, whose host replaces `:authority`.
+/// The head of a request, as its frames say it.
+#[derive(Debug)]
+pub(crate) struct RequestFields {
+    parts: Parts,
+    /// Whether the body has no stated length.
+    is_chunked: bool,
+}
+
+/// Memory of a header line besides its bytes: its place in the map of headers. More than the 32 bytes of
+/// RFC 9113, section 6.5.2.
+const LINE: usize = 104;
+/// The same of all else.
+const FIXED: usize = 512;
+
+impl RequestFields {
+    pub(super) const fn new(parts: Parts, is_chunked: bool) -> Self {
+        Self { parts, is_chunked }
+    }
+
+    /// Returns the head. `:authority` becomes `Host`. A different `Host` is kept as well, and is then
+    /// refused as a duplicate. A body without a length counts as chunked: so it reaches the upstream.
+    ///
+    /// # Errors
+    /// Returns a problem as [`RawHead::parse`] does.
+    pub(crate) fn raw(&self) -> Result<RawHead<'_>, Problem> {
+        let Self { parts, is_chunked } = self;
+        let authority = parts.uri.authority().map(http::uri::Authority::as_str);
+        let target = match parts.uri.path_and_query() {
+            Some(target) if parts.method != Method::CONNECT => target.as_str(),
+            // The target of CONNECT is the authority (RFC 9110, section 9.3.6).
+            Some(_) | None => authority.unwrap_or_default(),
+        };
+        let host = authority.map(|authority| ("host", authority.as_bytes()));
+        let repeats = move |name: &header::HeaderName, value: &[u8]| {
+            *name == header::HOST && Some(value) == authority.map(str::as_bytes)
+        };
+        let sent = parts.headers.iter().map(|(name, value)| (name, value.as_bytes()));
+        let sent = sent.filter(move |(name, value)| !repeats(name, value));
+        let sent = sent.map(|(name, value)| (name.as_str(), value));
+        let coding = is_chunked.then_some(("transfer-encoding", &b"chunked"[..]));
+        RawHead::of_parts(parts.method.as_str(), target, host.into_iter().chain(sent).chain(coding))
+    }
+}
+
+/// Returns true if `:path` is a path or an asterisk (RFC 9113, section 8.3.1). Another one
+/// could be read as a target in absolute form, whose host replaces `:authority`.
 pub(super) fn has_valid_path(head: &Parts) -> bool {
     let path = head.uri.path_and_query().map(http::uri::PathAndQuery::as_str);
     head.method == Method::CONNECT || path.is_some_and(|path| path.starts_with('/') || path == "*")
@@ -29,69 +74,67 @@ pub(super) fn framing(head: &Parts, body: &RecvStream) -> Framing {
     }
 }
 
-/// Returns the number of bytes of the head as HTTP/1.1, or a few more.
+/// Returns the number of bytes that the head holds.
 pub(super) fn length(head: &Parts) -> usize {
-    const FIXED: usize = " HTTP/1.1\r\ntransfer-encoding: chunked\r\nhost: \r\n\r\n".len() + 1;
     let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
     let authority = head.uri.authority().map_or(0, |authority| authority.as_str().len());
-    let lines = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
-    FIXED + head.method.as_str().len() + target + 2 * authority + lines.sum::<usize>()
-}
-
-/// Returns the head with its empty line. `:authority` becomes `Host`. A different `Host` is kept as
-/// well, and is then refused as a duplicate.
-pub(super) fn write(head: &Parts, chunks: bool) -> Vec<u8> {
-    let mut text = Vec::with_capacity(length(head));
-    let authority = head.uri.authority().map(http::uri::Authority::as_str);
-    let target = match head.uri.path_and_query() {
-        Some(target) if head.method != Method::CONNECT => target.as_str(),
-        // The target of CONNECT is the authority (RFC 9110, section 9.3.6).
-        Some(_) | None => authority.unwrap_or_default(),
-    };
-    text.extend_from_slice(head.method.as_str().as_bytes());
-    text.push(b' ');
-    // A line end in a target would inject a header. It becomes a NUL, which is refused as a control
-    // character.
-    text.extend(target.bytes().map(|byte| if byte.is_ascii_control() { 0 } else { byte }));
-    text.extend_from_slice(b" HTTP/1.1\r\n");
-    if let Some(authority) = authority {
-        text.write_header("host", authority.as_bytes());
-    }
-    for (name, value) in &head.headers {
-        let repeats = name == header::HOST && Some(value.as_bytes()) == authority.map(str::as_bytes);
-        if !repeats {
-            text.write_header(name.as_str(), value.as_bytes());
-        }
-    }
-    if chunks {
-        text.write_header("transfer-encoding", b"chunked");
-    }
-    text.extend_from_slice(b"\r\n");
-    text
+    let lines = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + LINE);
+    FIXED + target + authority + lines.sum::<usize>()
 }
 
 #[cfg(test)]
 mod tests {
+    use shared::problem::codes;
+
     use super::*;
 
-    fn written(request: http::request::Builder, chunks: bool) -> String {
-        let (head, ()) = request.body(()).unwrap().into_parts();
-        let text = write(&head, chunks);
-        assert!(text.len() <= length(&head), "{} > {}", text.len(), length(&head));
-        String::from_utf8(text).unwrap()
+    fn fields(request: http::request::Builder, is_chunked: bool) -> RequestFields {
+        RequestFields::new(request.body(()).unwrap().into_parts().0, is_chunked)
+    }
+
+    fn lines<'a>(raw: &RawHead<'a>) -> Vec<(&'a str, &'a [u8])> {
+        raw.lines().collect()
     }
 
     #[test]
-    fn authority_is_written_as_host() {
+    fn authority_is_the_host() {
         let request = http::Request::post("https://a.test:8443/v1/qr/x?b=c")
-            .header("x-a", "b")
+            .header("x-a", " b ")
             .header("host", "a.test:8443");
-        assert_eq!(
-            written(request, true),
-            "POST /v1/qr/x?b=c HTTP/1.1\r\nhost: a.test:8443\r\nx-a: b\r\ntransfer-encoding: chunked\r\n\r\n"
-        );
-        let request = http::Request::get("/").header("host", "b.test");
-        assert_eq!(written(request, false), "GET / HTTP/1.1\r\nhost: b.test\r\n\r\n");
+        let fields = fields(request, true);
+        let raw = fields.raw().unwrap();
+        assert_eq!((raw.method, raw.target, raw.is_http10), ("POST", "/v1/qr/x?b=c", false));
+        let expected: [(&str, &[u8]); 3] =
+            [("host", b"a.test:8443"), ("x-a", b"b"), ("transfer-encoding", b"chunked")];
+        assert_eq!(lines(&raw), expected);
+    }
+
+    #[test]
+    fn host_stands_for_a_missing_authority() {
+        let fields = fields(http::Request::get("/").header("host", "b.test"), false);
+        assert_eq!(lines(&fields.raw().unwrap()), [("host", &b"b.test"[..])]);
+    }
+
+    #[test]
+    fn contradictions_and_bytes_that_http1_refuses_are_refused() {
+        let (get, quoted) = (http::Request::get, http::HeaderName::from_lowercase(b"a\"b").unwrap());
+        for request in [
+            get("https://a.test/").header("host", "b.test"),
+            get("/"),
+            get("https://a.test/").header(quoted, "b"),
+            get("https://a.test/").header("transfer-encoding", "gzip"),
+        ] {
+            let shown = format!("{request:?}");
+            let code = fields(request, false).raw().err().map(|problem| problem.code());
+            assert_eq!(code, Some(codes::HEADER_MALFORMED), "{shown}");
+        }
+    }
+
+    #[test]
+    fn target_of_connect_is_the_authority() {
+        let fields = fields(http::Request::connect("a.test:443"), false);
+        let raw = fields.raw().unwrap();
+        assert_eq!((raw.method, raw.target), ("CONNECT", "a.test:443"));
     }
 
     #[test]
@@ -109,13 +152,5 @@ mod tests {
         for path in ["http://other.test/v1/qr/a", "v1/qr/a", "?a"] {
             assert!(!is_valid(path), "{path}");
         }
-    }
-
-    #[test]
-    fn contradictions_are_kept_for_the_parser() {
-        let request = http::Request::get("https://a.test/").header("host", "b.test");
-        assert_eq!(written(request, false), "GET / HTTP/1.1\r\nhost: a.test\r\nhost: b.test\r\n\r\n");
-        let request = http::Request::connect("a.test:443");
-        assert_eq!(written(request, false), "CONNECT a.test:443 HTTP/1.1\r\nhost: a.test:443\r\n\r\n");
     }
 }

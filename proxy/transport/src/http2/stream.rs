@@ -1,33 +1,27 @@
-//! One stream of an HTTP/2 connection as Pingora's connection.
+//! One stream of an HTTP/2 connection: a request and its response.
 
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream};
 use http::Method;
-use pingora::protocols::raw_connect::ProxyDigest;
-use pingora::protocols::tls::ALPN;
-use pingora::protocols::{
-    GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream,
-    TimingDigest, UniqueID, UniqueIDType,
-};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use pingora::protocols::{SocketDigest, Stream, UniqueIDType};
+use tokio::io::ReadBuf;
 
 use super::receiving::{Framing, Receiving};
+use super::request::RequestFields;
 use super::response::ResponseSender;
 use super::streams::{StreamSlot, Streams};
 use super::trailers::MalformedTrailers;
 use super::{refusal, request};
+use crate::outgoing_head::Fields;
 
-/// One request and its response, as a connection with one HTTP/1.1 request. Dropping it before the
-/// response is complete resets the stream.
+/// One request and its response. Dropping it before the response is complete resets the stream.
 #[derive(Debug)]
 pub(crate) struct Http2Stream {
     number: u32,
@@ -45,7 +39,6 @@ pub(crate) struct Http2Stream {
 pub(super) struct Peer {
     id: UniqueIDType,
     socket: Option<Arc<SocketDigest>>,
-    protocol: Option<ALPN>,
     trailers: Arc<MalformedTrailers>,
 }
 
@@ -54,7 +47,6 @@ impl Peer {
         Arc::new(Self {
             id: connection.id(),
             socket: connection.get_socket_digest(),
-            protocol: connection.selected_alpn_proto(),
             trailers: Arc::default(),
         })
     }
@@ -66,14 +58,13 @@ impl Peer {
 }
 
 impl Http2Stream {
-    /// Opens the stream of a request. Returns the head of the request as HTTP/1.1, and the stream.
-    /// Refuses the stream and returns `None` if the connection would hold too many bytes.
+    /// Opens the stream of a request. Returns the head of the request, and the stream. Refuses the stream and returns `None` if the connection would hold too many bytes.
     pub(super) fn open(
         request: http::Request<RecvStream>,
         mut respond: SendResponse<Bytes>,
         peer: &Arc<Peer>,
         streams: &Arc<Streams>,
-    ) -> Option<(Vec<u8>, Self)> {
+    ) -> Option<(RequestFields, Self)> {
         let (head, body) = request.into_parts();
         let Some(slot) = streams.open(request::length(&head)) else {
             // Says that nothing was processed, so that the client may repeat even a POST (RFC 9113,
@@ -95,7 +86,7 @@ impl Http2Stream {
             slot,
             refusal_timeout: AtomicU32::new(0),
         };
-        Some((request::write(&head, framing == Framing::Chunks), stream))
+        Some((RequestFields::new(head, framing == Framing::Chunks), stream))
     }
 
     /// Records that the request has a valid key or grant. The connection may hold more bytes then.
@@ -142,43 +133,49 @@ impl Http2Stream {
         tokio::spawn(refusal::send(sending, rest, timeout, self.slot.detach_response()));
         Poll::Ready(Ok(bytes.len()))
     }
-}
 
-impl AsyncRead for Http2Stream {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
+    /// Reads bytes of the body, in the framing of HTTP/1.1. After them, it completes once the client resets
+    /// the stream.
+    pub(crate) fn poll_read(
+        &mut self,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let this = &mut *self;
-        if !this.request.is_over() {
+        if !self.request.is_over() {
             let before = buffer.filled().len();
-            if ready!(this.request.poll_read(context, buffer)).is_err() {
-                this.slot.record_reset();
+            if ready!(self.request.poll_read(context, buffer)).is_err() {
+                self.slot.record_reset();
                 return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
             }
-            this.check_trailers()?;
+            self.check_trailers()?;
             if buffer.filled().len() > before {
                 return Poll::Ready(Ok(()));
             }
         }
         // No other request follows: this is the end after the response. Before it, only a reset is.
-        if this.response.is_done() {
+        if self.response.is_done() {
             return Poll::Ready(Ok(()));
         }
-        this.response.poll_reset(context).map(|()| {
-            this.slot.record_reset();
+        self.response.poll_reset(context).map(|()| {
+            self.slot.record_reset();
             Err(io::ErrorKind::ConnectionReset.into())
         })
     }
-}
 
-impl AsyncWrite for Http2Stream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    /// Sends `100 Continue`.
+    pub(crate) fn send_continue(&mut self) -> io::Result<()> {
+        self.check_trailers()?;
+        self.response.send_continue()
+    }
+
+    /// Sends the head of a response with a body of this length, or one that [`Self::finish`] ends.
+    pub(crate) fn send_head(&mut self, head: Fields, length: Option<u64>) -> io::Result<()> {
+        self.check_trailers()?;
+        self.response.send_head(head, length)
+    }
+
+    /// Sends some bytes of the body of the response.
+    pub(crate) fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         // A malformed request is an error of its stream (RFC 9113, section 8.1.1), even if its
         // trailers come after the response has begun.
         self.check_trailers()?;
@@ -188,53 +185,18 @@ impl AsyncWrite for Http2Stream {
         }
     }
 
-    /// Does nothing: the connection sends what was written.
-    fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    /// Ends the response, if its length does not.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.response.finish()
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.response.finish();
-        Poll::Ready(Ok(()))
-    }
-}
-
-#[async_trait]
-impl Shutdown for Http2Stream {
-    async fn shutdown(&mut self) {
-        self.response.finish();
-    }
-}
-
-impl UniqueID for Http2Stream {
-    fn id(&self) -> UniqueIDType {
+    /// Returns the id of the connection.
+    pub(crate) fn id(&self) -> UniqueIDType {
         self.peer.id
     }
-}
 
-impl Ssl for Http2Stream {
-    /// Returns `None` without TLS.
-    fn selected_alpn_proto(&self) -> Option<ALPN> {
-        self.peer.protocol.clone()
-    }
-}
-
-impl GetTimingDigest for Http2Stream {
-    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
-        Vec::new()
-    }
-}
-
-impl GetProxyDigest for Http2Stream {
-    fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
-        None
-    }
-}
-
-impl GetSocketDigest for Http2Stream {
-    fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
+    /// Returns the socket of the connection.
+    pub(crate) fn socket(&self) -> Option<Arc<SocketDigest>> {
         self.peer.socket.clone()
     }
 }
-
-impl Peek for Http2Stream {}

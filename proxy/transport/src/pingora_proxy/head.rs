@@ -11,6 +11,7 @@ use pingora::{Error, ErrorType, OrErr as _, Result};
 
 use crate::framing::Framing;
 use crate::hooks::{Headers, Phases, UpstreamRequest};
+use crate::received_head::ReceivedHead;
 use crate::record::Record;
 use crate::relay::head::{BodyHeader, body_header, forwarded};
 use crate::request_head::RawHead;
@@ -23,22 +24,22 @@ const COPIES: usize = 256;
 pub(super) struct RequestHead {
     header: Option<RequestHeader>,
     /// The head that the client has sent.
-    bytes: Bytes,
+    received: ReceivedHead<Bytes>,
     body: Framing,
 }
 
 impl RequestHead {
-    /// Writes the head. `bytes` is what `raw` was read from.
+    /// Writes the head. `raw` is what `received` was parsed to.
     pub(super) fn write<P: Phases>(
         phases: &P,
         call: &P::Call,
         record: &Record<P::Log>,
         raw: &RawHead<'_>,
-        bytes: &Bytes,
+        received: &ReceivedHead<Bytes>,
         body: Framing,
     ) -> Result<Self> {
-        let header = write_request(phases, call, record, raw, bytes, body)?;
-        Ok(Self { header: Some(header), bytes: bytes.clone(), body })
+        let header = write_request(phases, call, record, raw, received, body)?;
+        Ok(Self { header: Some(header), received: received.clone(), body })
     }
 
     /// Returns the method, until an attempt has taken the head.
@@ -56,20 +57,20 @@ impl RequestHead {
         if let Some(header) = self.header.take() {
             return Ok(header);
         }
-        let raw = RawHead::parse(&self.bytes).map_err(|_| Error::new(ErrorType::InvalidHTTPHeader))?;
-        write_request(phases, call, record, &raw, &self.bytes, self.body)
+        let raw = self.received.parse().map_err(|_| Error::new(ErrorType::InvalidHTTPHeader))?;
+        write_request(phases, call, record, &raw, &self.received, self.body)
     }
 }
 
 /// Returns the head of a request to an upstream, but for its `Host`. Nothing that the client
 /// nominated in `Connection` is passed on, and nothing that the product writes can be nominated.
-/// `bytes` is what `raw` was read from.
+/// `raw` is what `received` was parsed to.
 fn write_request<P: Phases>(
     phases: &P,
     call: &P::Call,
     record: &Record<P::Log>,
     raw: &RawHead<'_>,
-    bytes: &Bytes,
+    received: &ReceivedHead<Bytes>,
     body: Framing,
 ) -> Result<RequestHeader> {
     let method = Method::from_bytes(raw.method.as_bytes()).or_err(ErrorType::InvalidHTTPHeader, "method")?;
@@ -77,7 +78,7 @@ fn write_request<P: Phases>(
     // Whatever the client speaks: a proxy sends its own version (RFC 9112, section 2.3).
     header.set_version(Version::HTTP_11);
     let mut writer =
-        RequestWriter { header, raw, bytes, copies: BytesMut::with_capacity(COPIES), fault: None };
+        RequestWriter { header, raw, received, copies: BytesMut::with_capacity(COPIES), fault: None };
     // The framing follows, from here alone: a second length would let a server read one request as
     // two (RFC 9112, section 11.2).
     phases.upstream_request_filter(call, record, &mut writer);
@@ -139,8 +140,8 @@ pub(super) fn lines(response: &ResponseHeader) -> impl Iterator<Item = (&str, &[
 struct RequestWriter<'r, 'a> {
     header: RequestHeader,
     raw: &'r RawHead<'a>,
-    bytes: &'r Bytes,
-    /// Space for names and values that are not in `bytes`.
+    received: &'r ReceivedHead<Bytes>,
+    /// Space for names and values that are not in the head.
     copies: BytesMut,
     fault: Option<Box<Error>>,
 }
@@ -196,9 +197,9 @@ impl UpstreamRequest for RequestWriter<'_, '_> {
         // Only then, because a tool must get the query as the client has written it.
         let set = set.or_else(|_| self.header.set_raw_path(escape(&target).as_bytes()));
         self.note(set);
-        // Slices of the head, without a copy: most headers are passed on as they are.
+        // Slices of a head of HTTP/1.1, without a copy: most headers are passed on as they are.
         for (name, value) in forwarded(self.raw).filter(|(name, _)| keep(name)) {
-            self.append(self.bytes.slice_ref(name.as_bytes()), self.bytes.slice_ref(value));
+            self.append(self.received.share(name.as_bytes()), self.received.share(value));
         }
     }
 }

@@ -300,13 +300,13 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
 /// the upstream, or `None` if the request has its response.
 async fn filter_request<P: Phases>(exchange: &mut Exchange<P>) -> Option<Method> {
     let Exchange { phases, client, record, is_last, .. } = exchange;
-    let bytes = Bytes::from(client.take_head());
-    let decision = decide(phases, client, &bytes, record, *is_last, |call, record, raw, body| {
-        RequestHead::write(phases, call, record, raw, &bytes, body)
+    let received = client.take_head().into_shared();
+    let decision = decide(phases, client, &received, record, *is_last, |call, record, raw, body| {
+        RequestHead::write(phases, call, record, raw, &received, body)
     })
     .await;
     // A call can take long, and does not need the head.
-    drop(bytes);
+    drop(received);
     let Forwarded { call, request, head, is_complete } = match decision {
         Decision::Forward(forwarded) => forwarded,
         Decision::Settle(settlement) => {

@@ -52,7 +52,7 @@ impl ResponseScan {
             if text.is_empty() {
                 return Ok(None);
             }
-            match read_response(text, &mut Vec::new(), |_, _, _| {})? {
+            match read_response(text, |_, _| {})? {
                 None => {
                     if earlier == 0 {
                         self.held.extend_from_slice(rest);

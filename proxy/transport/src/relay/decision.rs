@@ -13,6 +13,7 @@ use crate::framing::Framing;
 use crate::hooks::{Handler, Phases, Request, RequestAction, Wait};
 use crate::incoming::Incoming;
 use crate::linger::LingeringClose;
+use crate::received_head::ReceivedHead;
 use crate::record::Record;
 use crate::request_head::RawHead;
 use crate::response::Response;
@@ -67,13 +68,13 @@ type OpenedRequest<'a, P, H> =
 pub(crate) async fn decide<P: Phases, H>(
     phases: &P,
     client: &mut ClientStream,
-    bytes: &[u8],
+    received: &ReceivedHead<impl AsRef<[u8]>>,
     record: &mut Record<P::Log>,
     is_last: bool,
     begin: impl Fn(&P::Call, &Record<P::Log>, &RawHead<'_>, Framing) -> H,
 ) -> Decision<P::Call, H> {
     let (mut request, opened) = loop {
-        match open(phases, client, bytes, record, &begin) {
+        match open(phases, client, received, record, &begin) {
             // Boxed, so that requests that are decided at once hold no memory for it. The head is
             // parsed again, which costs less than to keep it.
             Ok(Err(wait)) => Box::pin(wait.wait(record)).await,
@@ -127,11 +128,11 @@ pub(crate) async fn settle<P: Phases>(
 fn open<'a, P: Phases, H>(
     phases: &P,
     client: &ClientStream,
-    bytes: &'a [u8],
+    received: &'a ReceivedHead<impl AsRef<[u8]>>,
     record: &mut Record<P::Log>,
     begin: &impl Fn(&P::Call, &Record<P::Log>, &RawHead<'_>, Framing) -> H,
 ) -> Result<OpenedRequest<'a, P, H>, Problem> {
-    let raw = RawHead::parse(bytes)?;
+    let raw = received.parse()?;
     let head = Head::read(raw.lines())?;
     let mut request = RequestFraming::parse(&raw, &head)?;
     let action = phases.request_filter(

@@ -1,14 +1,13 @@
 //! The heads of a forwarded call: the request to the upstream, its response, and the response to
 //! the client.
 
-use std::io::Write as _;
-
 use pingora::protocols::http::date::get_cached_date;
 use shared::headers::{Nominated, reaches_client, reaches_tool, tokens};
 use shared::request::MAX_HEADER_BYTES;
 
 use crate::framing::{ChunkState, Framing, FramingError, Part};
 use crate::hooks::{Cause, Headers, Phases, UpstreamRequest, UpstreamResponse};
+use crate::outgoing_head::OutgoingHead;
 use crate::record::{DialTimes, Record};
 use crate::request_head::RawHead;
 
@@ -142,13 +141,8 @@ pub(crate) enum BodyDelimiter {
     Chunks,
     /// The end of the connection.
     Close,
-}
-
-/// The status line of a response.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StatusLine<'a> {
-    pub(crate) status: u16,
-    pub(crate) reason: &'a str,
+    /// The end of the stream.
+    EndOfStream,
 }
 
 /// The framing of a response towards the client.
@@ -163,8 +157,7 @@ pub(crate) struct ResponseFraming {
 /// for the client. It is not called for an informational response.
 pub(crate) fn read_response(
     bytes: &[u8],
-    out: &mut Vec<u8>,
-    write: impl FnOnce(&mut Vec<u8>, &ResponseHead, &httparse::Response<'_, '_>),
+    write: impl FnOnce(&ResponseHead, &httparse::Response<'_, '_>),
 ) -> Result<Option<ResponseHead>, Cause> {
     let mut lines = [const { std::mem::MaybeUninit::uninit() }; MAX_LINES];
     let mut response = httparse::Response::new(&mut []);
@@ -189,7 +182,7 @@ pub(crate) fn read_response(
     let first = bytes.get(length..).unwrap_or_default();
     take(&mut head.body.clone(), first).map_err(|_| Cause::Malformed)?;
     if head.status >= 200 {
-        write(out, &head, &response);
+        write(&head, &response);
     }
     Ok(Some(head))
 }
@@ -255,10 +248,19 @@ impl ResponseHead {
         take(&mut self.body, bytes)
     }
 
+    /// Returns the length of the body, if it is known before its end.
+    pub(crate) const fn body_length(&self) -> Option<u64> {
+        match self.body {
+            Framing::Length(length) => Some(length),
+            Framing::Chunked(_) | Framing::UntilClose => None,
+        }
+    }
+
     /// Returns the delimiter of the body towards the client.
-    pub(crate) const fn delimiter(&self, is_http10: bool) -> BodyDelimiter {
+    pub(crate) const fn delimiter(&self, is_http10: bool, is_http2: bool) -> BodyDelimiter {
         match self.body {
             Framing::Length(_) => BodyDelimiter::AsStated(self.stated),
+            Framing::Chunked(_) | Framing::UntilClose if is_http2 => BodyDelimiter::EndOfStream,
             // HTTP/1.0 has no chunks.
             Framing::Chunked(_) | Framing::UntilClose if is_http10 => BodyDelimiter::Close,
             Framing::Chunked(_) | Framing::UntilClose => BodyDelimiter::Chunks,
@@ -272,39 +274,36 @@ fn take(body: &mut Framing, bytes: &[u8]) -> Result<Part, FramingError> {
     if body.announced() > i64::MAX.unsigned_abs() { Err(FramingError) } else { Ok(part) }
 }
 
-/// Writes the head of a response with these header lines to the client.
+/// Writes the head of a response with these header lines to the client. `out` has its status.
 pub(crate) fn write_response<'r, I: Iterator<Item = (&'r str, &'r [u8])>>(
-    out: &mut Vec<u8>,
-    status_line: StatusLine<'_>,
+    mut out: OutgoingHead,
     lines: impl Fn() -> I,
     framing: ResponseFraming,
     filter: impl FnOnce(&mut ResponseWriter<'_, I>),
-) {
-    let StatusLine { status, reason } = status_line;
+) -> OutgoingHead {
     let connection = lines().filter(|(name, _)| name.eq_ignore_ascii_case("connection"));
     let nominated = Nominated::of(connection.map(|(_, value)| value));
-    // Writing to a vector cannot fail.
-    let _written = write!(out, "HTTP/1.1 {status} {reason}\r\n");
-    let mut head = ResponseWriter { out, lines: Some(lines()), nominated: &nominated, has_date: false };
+    let mut head =
+        ResponseWriter { out: &mut out, lines: Some(lines()), nominated: &nominated, has_date: false };
     filter(&mut head);
     // Whoever forwards a response without a date adds one (RFC 9110, section 6.6.1).
     if !head.has_date {
         head.write_header("date", get_cached_date().as_bytes());
     }
-    let _written = match framing.delimiter {
-        BodyDelimiter::AsStated(Some(length)) => write!(out, "content-length: {length}\r\n"),
-        BodyDelimiter::Chunks => write!(out, "transfer-encoding: chunked\r\n"),
-        BodyDelimiter::AsStated(None) | BodyDelimiter::Close => Ok(()),
-    };
-    if framing.close {
-        out.extend_from_slice(b"connection: close\r\n");
+    match framing.delimiter {
+        BodyDelimiter::AsStated(Some(length)) => {
+            out.write_header("content-length", itoa::Buffer::new().format(length).as_bytes());
+        }
+        BodyDelimiter::Chunks => out.write_header("transfer-encoding", b"chunked"),
+        BodyDelimiter::AsStated(None) | BodyDelimiter::Close | BodyDelimiter::EndOfStream => {}
     }
-    out.extend_from_slice(b"\r\n");
+    out.end(framing.close);
+    out
 }
 
 /// The writer of a response's head.
 pub(crate) struct ResponseWriter<'r, I> {
-    out: &'r mut Vec<u8>,
+    out: &'r mut OutgoingHead,
     /// The upstream's header lines, until they are written.
     lines: Option<I>,
     nominated: &'r Nominated<'r>,

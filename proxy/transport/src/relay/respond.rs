@@ -43,10 +43,9 @@ pub(crate) async fn respond(
     // Clients such as Python's `http.client` send everything before they read. A plain close would
     // reset the connection, and the response with it.
     let close = request.close || !is_read;
-    let (status, is_refusal) = (response.status(), response.is_refusal());
-    let (text, sent) = response.into_bytes(close, request.is_head);
-    match send(phases, client, &text, is_refusal).await {
-        Ok(()) => Outcome { status, sent, next: Next::after_response(close, is_read, request.max_body) },
+    let status = response.status();
+    match send(phases, client, response, close, request.is_head).await {
+        Ok(sent) => Outcome { status, sent, next: Next::after_response(close, is_read, request.max_body) },
         Err(_) => Outcome::client_closed(),
     }
 }
@@ -63,18 +62,19 @@ pub(crate) async fn refuse_unread<P: Phases>(
     record.status = response.status();
     phases.logging(None, &record);
     client.release_head();
-    let (text, _) = response.into_bytes(true, false);
-    send(phases, client, &text, true).await.is_ok()
+    send(phases, client, response, true, false).await.is_ok()
 }
 
 async fn send(
     phases: &impl Phases,
     client: &mut ClientStream,
-    text: &[u8],
-    is_refusal: bool,
-) -> io::Result<()> {
-    let sent = if is_refusal { client.send_refusal(text).await } else { client.send(text).await };
-    if sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+    response: Response,
+    close: bool,
+    is_head: bool,
+) -> io::Result<usize> {
+    let is_refusal = response.is_refusal();
+    let sent = client.send_response(response, close, is_head).await;
+    if is_refusal && sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
         phases.record(Event::LimitExceeded(Limit::RefusalTimeout));
     }
     sent

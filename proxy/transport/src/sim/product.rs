@@ -226,8 +226,8 @@ impl Phases for Product {
         }
     }
 
-    fn fail_to_proxy(&self, call: Option<&Call>, _: &mut Record<Log>, problem: &Problem) -> Response {
-        own_response(problem.status(), call.map(|call| call.id), problem.code().as_str())
+    fn fail_to_proxy(&self, call: Option<&Call>, record: &mut Record<Log>, problem: &Problem) -> Response {
+        own_response(record, problem.status(), call.map(|call| call.id), problem.code().as_str())
     }
 
     fn logging(&self, call: Option<&Call>, record: &Record<Log>) {
@@ -243,9 +243,9 @@ impl Phases for Product {
 }
 
 /// Returns a response of the product.
-fn own_response(status: u16, id: Option<usize>, text: &str) -> Response {
+fn own_response(record: &Record<Log>, status: u16, id: Option<usize>, text: &str) -> Response {
     let response = shared::response::Response { status, headers: Vec::new(), body: text.to_owned() };
-    Response::new(response, None, status >= 400, |head| {
+    Response::new(record, response, None, status >= 400, |head| {
         if let Some(id) = id {
             head.write_header_fmt("x-id", id);
         }
@@ -257,10 +257,10 @@ impl Handler<Product> for OwnHandler {
     async fn respond(self, _: &Product, incoming: &mut Incoming<'_>, record: &mut Record<Log>) -> Response {
         let id = record.log.own;
         match self.0 {
-            Own::Ignore => own_response(200, id, "own"),
+            Own::Ignore => own_response(record, 200, id, "own"),
             Own::Read { max } => match incoming.read_body(max).await {
-                Ok(body) => own_response(200, id, &format!("own {}", body.len())),
-                Err(_) => own_response(400, id, "own error"),
+                Ok(body) => own_response(record, 200, id, &format!("own {}", body.len())),
+                Err(_) => own_response(record, 400, id, "own error"),
             },
         }
     }

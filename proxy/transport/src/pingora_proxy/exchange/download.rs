@@ -1,5 +1,9 @@
 //! The state of a response.
 
+use std::io;
+
+use crate::client::ClientStream;
+use crate::outgoing_head::OutgoingHead;
 use crate::relay::head::BodyDelimiter;
 use crate::relay::write_buf::WriteBuf;
 
@@ -7,8 +11,8 @@ use crate::relay::write_buf::WriteBuf;
 pub(super) struct Download {
     /// The status, or 0 if the response has not started.
     pub(super) status: u16,
-    /// The head for the client, until it is written.
-    pub(super) head: Vec<u8>,
+    /// The head for the client, until it is written, and the length of its body if it is known.
+    pub(super) head: Option<(OutgoingHead, Option<u64>)>,
     pub(super) delimiter: BodyDelimiter,
     /// Whether the response announces that the connection is closed.
     pub(super) close: bool,
@@ -25,7 +29,7 @@ impl Download {
     pub(super) fn new(close: bool) -> Self {
         Self {
             status: 0,
-            head: Vec::new(),
+            head: None,
             delimiter: BodyDelimiter::AsStated(None),
             close,
             unsent: WriteBuf::default(),
@@ -35,18 +39,12 @@ impl Download {
         }
     }
 
-    /// Moves the head into the write buffer.
-    pub(super) fn flush_head(&mut self) {
-        if self.head.is_empty() {
-            return;
-        }
-        let head = std::mem::take(&mut self.head);
-        if self.unsent.bytes.is_empty() {
-            self.unsent.bytes = head;
-        } else {
-            self.unsent.bytes.extend_from_slice(&head);
-        }
+    /// Begins the response with its head, unless that was done.
+    pub(super) fn begin(&mut self, client: &mut ClientStream) -> io::Result<()> {
+        let Some((head, length)) = self.head.take() else { return Ok(()) };
+        client.begin_response(head, length, &mut self.unsent.bytes)?;
         self.unsent.end_head();
+        Ok(())
     }
 
     /// Returns the number of bytes of the body that were sent to the client.

@@ -3,18 +3,17 @@
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use pingora::Error;
 use pingora::http::ResponseHeader;
 use pingora::protocols::http::HttpTask;
+use pingora::{Error, ErrorType};
 
 use super::{Aborted, Exchange, Forward};
 use crate::framing::{self, LAST_CHUNK};
 use crate::hooks::{Cause, Phases};
+use crate::outgoing_head::{OutgoingHead, StatusLine};
 use crate::pingora_proxy::head;
 use crate::relay::exchange::ExchangeError;
-use crate::relay::head::{
-    BodyDelimiter, MAX_LINES, ResponseFraming, ResponseHead, StatusLine, write_response,
-};
+use crate::relay::head::{BodyDelimiter, MAX_LINES, ResponseFraming, ResponseHead, write_response};
 
 impl<P: Phases> Exchange<P> {
     /// Lets the product write the head of a response.
@@ -49,7 +48,8 @@ impl<P: Phases> Exchange<P> {
             return Err(Aborted);
         }
         download.status = status;
-        download.delimiter = read.delimiter(request.is_http10);
+        let is_http2 = client.is_http2_stream();
+        download.delimiter = read.delimiter(request.is_http10, is_http2);
         // A response before the end of the body leaves a rest that is not read.
         download.close |= !upload.body.is_over() || is_last || download.delimiter == BodyDelimiter::Close;
         record.responded_at = Some(Instant::now());
@@ -58,18 +58,25 @@ impl<P: Phases> Exchange<P> {
         }
         let status_line = StatusLine { status, reason: response.get_reason_phrase().unwrap_or_default() };
         let framing = ResponseFraming { delimiter: download.delimiter, close: download.close };
-        write_response(&mut download.head, status_line, lines, framing, |head| {
+        let out = OutgoingHead::new(status_line, is_http2, Vec::new());
+        let head = write_response(out, lines, framing, |head| {
             phases.upstream_response_filter(call, record, status, head);
         });
+        download.head = Some((head, read.body_length()));
         Ok(())
     }
 
     /// Moves parts of the response into the write buffer. Returns true at the end of the response.
     ///
     /// # Errors
-    /// Returns Pingora's error if the upstream has failed.
+    /// Returns Pingora's error if the upstream has failed, or one if the client has.
     pub(crate) fn take_response(&mut self, tasks: Vec<HttpTask>) -> Result<bool, Box<Error>> {
-        let Some(Forward { download, .. }) = &mut self.forward else { return Ok(true) };
+        let Self { client, forward, .. } = self;
+        let Some(Forward { download, error, .. }) = forward else { return Ok(true) };
+        if download.begin(client).is_err() {
+            *error = Some(ExchangeError::ClientClosed);
+            return Err(Error::new_down(ErrorType::ConnectionClosed));
+        }
         let mut is_over = false;
         for task in tasks {
             is_over |= match task {
@@ -77,10 +84,9 @@ impl<P: Phases> Exchange<P> {
                 HttpTask::Header(_, is_over) => is_over && download.status != 0,
                 HttpTask::Body(data, is_over) => {
                     let data = data.unwrap_or_default();
-                    download.flush_head();
                     match download.delimiter {
                         BodyDelimiter::Chunks => framing::write_chunk(&mut download.unsent.bytes, &data),
-                        BodyDelimiter::AsStated(_) | BodyDelimiter::Close => {
+                        BodyDelimiter::AsStated(_) | BodyDelimiter::Close | BodyDelimiter::EndOfStream => {
                             download.unsent.bytes.extend_from_slice(&data);
                         }
                     }
@@ -90,13 +96,9 @@ impl<P: Phases> Exchange<P> {
                 // They look like headers that were checked.
                 HttpTask::Trailer(_) | HttpTask::Done => true,
                 HttpTask::UpgradedBody(..) => false,
-                HttpTask::Failed(error) => {
-                    download.flush_head();
-                    return Err(error);
-                }
+                HttpTask::Failed(error) => return Err(error),
             };
         }
-        download.flush_head();
         // Over HTTP/2 the end of the stream may come later, or not at all.
         is_over |= download.status != 0
             && download.delimiter == BodyDelimiter::AsStated(u64::try_from(download.body_bytes).ok());
@@ -122,6 +124,7 @@ impl<P: Phases> Exchange<P> {
             deadline.record_sent();
         }
         match polled {
+            Poll::Ready(Ok(())) if is_over && self.client.end_response().is_err() => {}
             Poll::Ready(Ok(())) => {
                 download.is_over = is_over;
                 // The upstream is awaited again. Its pause must not include the time that the

@@ -13,7 +13,8 @@ use super::{Exchange, READ_SIZE};
 use crate::clock;
 use crate::framing::{self, Framing, LAST_CHUNK};
 use crate::hooks::{Cause, Phases};
-use crate::relay::head::{self, BodyDelimiter, ResponseFraming, StatusLine};
+use crate::outgoing_head::{OutgoingHead, StatusLine};
+use crate::relay::head::{self, BodyDelimiter, ResponseFraming};
 
 /// Size of a read before the head of the response is complete.
 const HEAD_READ_SIZE: usize = 4 << 10;
@@ -42,7 +43,10 @@ impl<P: Phases> Exchange<'_, P> {
             let sent = match ready!(self.down.unsent.poll_send(self.client, self.pipes, context)) {
                 // Received is not sent: when the last bytes were in the pipe and the socket full,
                 // 11 of 100 downloads of 4 MiB were cut or hung.
-                Ok(sent) if self.down.is_received => return Poll::Ready(Ok(sent)),
+                Ok(sent) if self.down.is_received => {
+                    let ended = self.client.end_response();
+                    return Poll::Ready(ended.map(|()| sent).map_err(|_| ExchangeError::ClientClosed));
+                }
                 Ok(sent) => sent,
                 Err(_) => return Poll::Ready(Err(ExchangeError::ClientClosed)),
             };
@@ -97,7 +101,7 @@ impl<P: Phases> Exchange<'_, P> {
         match self.down.delimiter {
             // Written anew, because an upstream's chunk extensions and trailers are dropped.
             BodyDelimiter::Chunks => framing::write_chunk(&mut self.down.unsent.buffer.bytes, data),
-            BodyDelimiter::AsStated(_) | BodyDelimiter::Close => {
+            BodyDelimiter::AsStated(_) | BodyDelimiter::Close | BodyDelimiter::EndOfStream => {
                 self.down.unsent.buffer.bytes.extend_from_slice(data)
             }
         }
@@ -119,8 +123,8 @@ impl<P: Phases> Exchange<'_, P> {
         let is_last = !self.up.is_complete() || self.phases.drain().is_announced();
         let Download { read, unsent, is_http10, close, delimiter, .. } = &mut self.down;
         let Self { phases, call, record, client, timeouts, deadline, up, .. } = self;
-        let mut is_discarded = false;
-        let found = head::read_response(read, &mut unsent.buffer.bytes, |out, head, response| {
+        let (mut is_discarded, mut outgoing, is_http2) = (false, None, client.is_http2_stream());
+        let found = head::read_response(read, |head, response| {
             // Before the head is written: afterwards the client would have it, and no retry could
             // replace it.
             is_discarded =
@@ -128,16 +132,18 @@ impl<P: Phases> Exchange<'_, P> {
             if is_discarded {
                 return;
             }
-            *delimiter = head.delimiter(*is_http10);
+            *delimiter = head.delimiter(*is_http10, is_http2);
             *close |= is_last || *delimiter == BodyDelimiter::Close;
             record.responded_at = Some(clock::instant());
             deadline.arm_pause(client, timeouts.pause);
             let lines = || response.headers.iter().map(|line| (line.name, line.value));
             let status_line = StatusLine { status: head.status, reason: response.reason.unwrap_or_default() };
             let framing = ResponseFraming { delimiter: *delimiter, close: *close };
-            head::write_response(out, status_line, lines, framing, |lines| {
+            let text = std::mem::take(&mut unsent.buffer.bytes);
+            let out = OutgoingHead::new(status_line, is_http2, text);
+            outgoing = Some(head::write_response(out, lines, framing, |lines| {
                 phases.upstream_response_filter(call, record, head.status, lines);
-            });
+            }));
         });
         let head = match found {
             Ok(Some(head)) if is_discarded => {
@@ -151,8 +157,11 @@ impl<P: Phases> Exchange<'_, P> {
         // An informational response is not forwarded. `Expect` is not either, so the client got its
         // `100 Continue` from here.
         if head.status >= 200 {
-            let is_over = head.body.is_over();
+            let (is_over, length) = (head.body.is_over(), head.body_length());
             self.down.head = Some(head);
+            let text = &mut self.down.unsent.buffer.bytes;
+            let begun = outgoing.map_or(Ok(()), |head| self.client.begin_response(head, length, text));
+            begun.map_err(|_| ExchangeError::ClientClosed)?;
             self.down.unsent.buffer.end_head();
             if is_over {
                 self.end_download();
