@@ -22,6 +22,7 @@ use self::connect::UpstreamConnector;
 use self::decision::{Decision, Forwarded, decide, settle};
 use self::forward::{Forwarder, OutgoingRequest};
 use self::outcome::Next;
+use self::request::new_record;
 use crate::client::ClientStream;
 use crate::connect::ConnectionLimits;
 use crate::drain::WorkKind;
@@ -47,7 +48,7 @@ impl Relay {
         is_last: bool,
     ) -> Next {
         let in_flight = phases.drain().track(WorkKind::Request);
-        let mut record = client.new_record(phases);
+        let mut record = new_record(phases, client);
         client.begin_body();
         let received = client.take_head();
         let decision = decide(phases, client, &received, &mut record, is_last, |call, record, raw, body| {

@@ -13,10 +13,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::io::poll_read_buf;
 
 use super::ClientStream;
-use crate::hooks::{ClientConnection, Phases};
 use crate::http2::Http2Stream;
 use crate::outgoing_head::OutgoingHead;
-use crate::record::Record;
 use crate::response::Response;
 use crate::socket::is_ended_by_peer;
 
@@ -35,16 +33,6 @@ impl ClientStream {
     /// Returns the address of the client.
     pub(crate) fn address(&self) -> Option<IpAddr> {
         super::address_of(&*self.inner.get_socket_digest()?)
-    }
-
-    /// Returns the log record of a request that has just arrived.
-    pub(crate) fn new_record<P: Phases>(&self, phases: &P) -> Record<P::Log> {
-        let connection = ClientConnection {
-            is_tls: self.is_tls(),
-            is_http2: self.is_http2_stream(),
-            address: &|| self.address(),
-        };
-        Record::new(phases.new_log(&connection), self.max_body(), connection.is_http2)
     }
 
     /// Records that the request is an accepted call. An HTTP/2 connection may buffer more after

@@ -26,7 +26,7 @@ use crate::relay::exchange::ExchangeError;
 use crate::relay::head::BodyDelimiter;
 use crate::relay::outcome::{Next, Outcome};
 use crate::relay::queue::await_turn;
-use crate::relay::request::RequestFraming;
+use crate::relay::request::{RequestFraming, new_record};
 use crate::relay::respond::refuse;
 use crate::relay::retry::{FailedAttempt, Recovery, record_abort, recover};
 use crate::response_deadline::{ResponseDeadline, ResponseTimeout};
@@ -157,7 +157,7 @@ impl Forward {
 impl<P: Phases> Exchange<P> {
     pub(super) fn new(phases: P, mut client: Box<ClientStream>, is_last: bool) -> Self {
         client.begin_body();
-        let record = client.new_record(&phases);
+        let record = new_record(&phases, &client);
         let in_flight = Some(phases.drain().track(WorkKind::Request));
         Self {
             phases,

@@ -1,10 +1,13 @@
-//! The framing of a request.
+//! A request that has just arrived: its framing and its log record.
 
 use shared::headers::tokens;
 use shared::problem::Problem;
 use shared::request::Head;
 
+use crate::client::ClientStream;
 use crate::framing::{ChunkState, Framing};
+use crate::hooks::{ClientConnection, Phases};
+use crate::record::Record;
 use crate::request_head::RawHead;
 
 /// The framing of a request, and its requirements for the connection.
@@ -59,4 +62,14 @@ impl RequestFraming {
 /// Returns true for idempotent methods (RFC 9110, section 9.2.2).
 fn is_idempotent(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
+}
+
+/// Returns the log record of a request that has just arrived.
+pub(crate) fn new_record<P: Phases>(phases: &P, client: &ClientStream) -> Record<P::Log> {
+    let connection = ClientConnection {
+        is_tls: client.is_tls(),
+        is_http2: client.is_http2_stream(),
+        address: &|| client.address(),
+    };
+    Record::new(phases.new_log(&connection), client.max_body(), connection.is_http2)
 }

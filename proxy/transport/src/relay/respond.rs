@@ -6,7 +6,7 @@ use shared::problem::Problem;
 use tokio::time::timeout;
 
 use super::outcome::{Next, Outcome};
-use super::request::RequestFraming;
+use super::request::{RequestFraming, new_record};
 use crate::client::ClientStream;
 use crate::framing::Framing;
 use crate::hooks::{Event, Limit, Phases};
@@ -57,7 +57,7 @@ pub(crate) async fn refuse_unread<P: Phases>(
     client: &mut ClientStream,
     problem: &Problem,
 ) -> bool {
-    let mut record = client.new_record(phases);
+    let mut record = new_record(phases, client);
     let response = phases.fail_to_proxy(None, &mut record, problem);
     record.status = response.status();
     phases.logging(None, &record);
