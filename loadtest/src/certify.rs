@@ -22,7 +22,7 @@ use shared::headers::API_KEY;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep_until};
 
-use crate::driver::{CallResponse, TlsOptions, send_once};
+use crate::http::{CallResponse, TlsOptions, send_once};
 use crate::keys::read_keys;
 use crate::target::Target;
 use certificate::{Call, Certificate};

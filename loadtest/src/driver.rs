@@ -2,14 +2,9 @@
 
 mod collector;
 mod connection;
-mod event_clock;
 mod http2_probe;
 mod options;
-mod response;
-mod send_once;
-mod sender;
 mod stop_flag;
-mod tls;
 mod worker;
 
 use std::io;
@@ -24,13 +19,9 @@ use tokio::time::timeout;
 
 pub(crate) use collector::{Collected, Collector, CollectorOptions, FindLostCheck, LiveCounts};
 pub(crate) use options::DriverOptions;
-pub(crate) use response::CallResponse;
-pub(crate) use send_once::RequestError;
-pub(crate) use send_once::send_once;
 pub(crate) use stop_flag::StopFlag;
-pub(crate) use tls::TlsError;
-pub(crate) use tls::TlsOptions;
 
+use crate::http::RequestError;
 use crate::plan::CallPlan;
 use crate::record::CallRecord;
 use crate::schedule::Schedule;

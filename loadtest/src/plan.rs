@@ -12,5 +12,4 @@ pub(crate) use data::{DataError, DataSets, read_data};
 pub(crate) use error::PlanError;
 pub(crate) use flow::FlowState;
 pub(crate) use mix::{CallPlan, PlannedCall, Verdict};
-pub(crate) use response_check::{Observed, Wanted};
 pub(crate) use template::{Fields, Variables, substitute};

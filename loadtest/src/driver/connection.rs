@@ -13,10 +13,7 @@ use shared::problem;
 use tokio::time::timeout;
 
 use super::options::DriverOptions;
-use super::response::CallResponse;
-use super::send_once::RequestError;
-use super::sender::{SendError, Sender};
-use crate::plan::Wanted;
+use crate::http::{CallResponse, RequestError, SendError, Sender, Wanted};
 use crate::record::CallError;
 
 /// The maximum number of bytes kept of a problem's body. Other bodies are counted and dropped.

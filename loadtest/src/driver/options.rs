@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::tls::TlsOptions;
+use crate::http::TlsOptions;
 use crate::target::Target;
 
 /// The options of a driver.

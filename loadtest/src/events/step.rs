@@ -5,8 +5,7 @@ use serde_json::Value;
 
 use super::EventError;
 use crate::clock;
-use crate::driver::TlsOptions;
-use crate::http::HttpClient;
+use crate::http::{HttpClient, TlsOptions};
 use crate::keys::KeyPools;
 use crate::plan::{Variables, substitute};
 use crate::scenario::StepSpec;

@@ -8,9 +8,10 @@ use serde_json::Value;
 use serde_json_path::JsonPath;
 
 use super::error::PlanErrorReason;
-use super::response_check::{CheckFailure, Observed};
+use super::response_check::CheckFailure;
 use super::template::Variables;
 use crate::duration;
+use crate::http::Observed;
 use crate::keys::PickedKey;
 use crate::random;
 use crate::record::CheckKind;

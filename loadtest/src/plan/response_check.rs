@@ -1,11 +1,12 @@
 //! What a response must be beside its status. A server that answers anything with an empty 200 is found here.
 
-use hyper::header::{HeaderMap, HeaderName};
+use hyper::header::HeaderName;
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
 use super::error::PlanErrorReason;
 use super::template::{Escape, Fields, Template, Variables, substitute};
+use crate::http::{Observed, Wanted};
 use crate::record::CheckKind;
 use crate::scenario::{CheckSpec, OneOrMany};
 
@@ -35,28 +36,6 @@ struct JsonCheck {
 enum Equality {
     Equal,
     NotEqual,
-}
-
-/// What a driver keeps of a response for its check.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wanted {
-    /// The bytes of the body.
-    pub(crate) body: usize,
-    /// True if its SHA-256 is wanted.
-    pub(crate) hash: bool,
-}
-
-/// A complete response, as far as it is checked.
-pub(crate) struct Observed<'a> {
-    pub(crate) headers: &'a HeaderMap,
-    /// The beginning of the body, as much as was wanted.
-    pub(crate) body: &'a [u8],
-    /// The size of the whole body.
-    pub(crate) bytes: u64,
-    /// The SHA-256 of the whole body in hexadecimal digits.
-    pub(crate) sha256: Option<String>,
-    /// The number of server-sent events, if it is a stream of them.
-    pub(crate) events: Option<u32>,
 }
 
 /// A check that failed, and what was expected and found.
@@ -239,6 +218,8 @@ fn digest(text: &str) -> Result<String, PlanErrorReason> {
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::HeaderMap;
+
     use super::*;
     use crate::plan::DataSets;
 

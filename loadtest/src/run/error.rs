@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use thiserror::Error;
 
-use crate::driver::{RequestError, TlsError};
 use crate::events::EventError;
+use crate::http::{RequestError, TlsError};
 use crate::keys::KeysError;
 use crate::plan::{DataError, PlanError};
 use crate::record::LogError;

@@ -16,20 +16,20 @@ use crate::record::CallError;
 use crate::target::Target;
 
 /// An open connection.
-pub(super) enum Sender {
+pub(crate) enum Sender {
     Http1(http1::SendRequest<Full<Bytes>>),
     Http2(http2::SendRequest<Full<Bytes>>),
 }
 
 /// A request that has no response. It can be sent again if it never left.
-pub(super) enum SendError {
+pub(crate) enum SendError {
     Unsent(Box<Request<Full<Bytes>>>),
     Sent,
 }
 
 impl Sender {
     /// Opens a connection.
-    pub(super) async fn open(target: &Target, tls: &TlsOptions, http2: bool) -> io::Result<Self> {
+    pub(crate) async fn open(target: &Target, tls: &TlsOptions, http2: bool) -> io::Result<Self> {
         let stream = TcpStream::connect(target.addr).await?;
         // Nagle's algorithm waits for the ACK of the last segment, and delayed ACKs would show as
         // 40 ms of latency.
@@ -61,7 +61,7 @@ impl Sender {
     }
 
     /// Returns another handle of an HTTP/2 connection, or `None` for HTTP/1.1.
-    pub(super) fn another_stream(&self) -> Option<Self> {
+    pub(crate) fn another_stream(&self) -> Option<Self> {
         match self {
             Self::Http1(_) => None,
             Self::Http2(sender) => Some(Self::Http2(sender.clone())),
@@ -69,7 +69,7 @@ impl Sender {
     }
 
     /// Sends a request and returns the response head.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &mut self,
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, SendError> {
@@ -85,7 +85,7 @@ impl Sender {
     }
 
     /// Sends a request on a connection that was opened for it.
-    pub(super) async fn send_first(
+    pub(crate) async fn send_first(
         &mut self,
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, CallError> {

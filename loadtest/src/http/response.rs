@@ -13,9 +13,30 @@ use http_body_util::BodyExt;
 use sha2::{Digest as _, Sha256};
 
 use super::event_clock::EventClock;
-use crate::plan::{Observed, Wanted};
 use crate::record::{CallError, CallOutcome, CheckKind, StreamTiming};
 use crate::repr_digest::ReprDigest;
+
+/// What is kept of a response for its check.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// The bytes of the body.
+    pub(crate) body: usize,
+    /// True if its SHA-256 is wanted.
+    pub(crate) hash: bool,
+}
+
+/// A complete response, as far as it is checked.
+pub(crate) struct Observed<'a> {
+    pub(crate) headers: &'a HeaderMap,
+    /// The beginning of the body, as much as was wanted.
+    pub(crate) body: &'a [u8],
+    /// The size of the whole body.
+    pub(crate) bytes: u64,
+    /// The SHA-256 of the whole body in hexadecimal digits.
+    pub(crate) sha256: Option<String>,
+    /// The number of server-sent events, if it is a stream of them.
+    pub(crate) events: Option<u32>,
+}
 
 /// A complete response: head, body size and, if it was kept, the body.
 #[derive(Debug)]
@@ -40,7 +61,7 @@ impl CallResponse {
     /// # Errors
     /// Returns [`CallError::Truncated`] if the connection ends within the body, and
     /// [`CallError::Corrupt`] if the body is not the one that `Repr-Digest` describes.
-    pub(super) async fn read(
+    pub(crate) async fn read(
         response: Response<Incoming>,
         wanted: Wanted,
         sent: Instant,
@@ -82,7 +103,7 @@ impl CallResponse {
     }
 
     /// Returns the response as far as it is checked.
-    pub(super) fn observed(&self) -> Observed<'_> {
+    pub(crate) fn observed(&self) -> Observed<'_> {
         Observed {
             headers: &self.headers,
             body: &self.body,
@@ -93,7 +114,7 @@ impl CallResponse {
     }
 
     /// Returns the outcome that goes into the call's record.
-    pub(super) fn outcome(&self, failed_check: Option<CheckKind>) -> CallOutcome {
+    pub(crate) fn outcome(&self, failed_check: Option<CheckKind>) -> CallOutcome {
         CallOutcome::Completed {
             status: self.status.as_u16(),
             code: self.problem_code(),
