@@ -12,6 +12,7 @@ pub mod codes;
 pub mod domains;
 pub mod events;
 pub mod fetch_url;
+mod ids;
 pub mod page;
 pub mod pages_api;
 pub mod policy;

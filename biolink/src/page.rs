@@ -6,7 +6,6 @@
 
 pub mod document;
 mod html;
-mod id;
 mod image_file;
 mod image_url;
 mod parameters;
@@ -19,9 +18,9 @@ mod vcard;
 mod via;
 mod web_url;
 
+pub use crate::ids::{DomainId, IdSource, ImageId, LinkId, PageId, PartId, ProductId, SourceId};
 pub use document::{Link, PageDocument};
 pub use html::{PageView, confirm, gone, not_found, problem_notice, render, report_form, report_received};
-pub use id::{DomainId, IdSource, ImageId, LinkId, PageId, PartId, ProductId, SourceId};
 pub use image_file::{IMAGE_TYPES, ImageFile, MAX_IMAGE_BYTES, image_headers};
 pub use image_url::ImageUrl;
 pub use parameters::with_parameters;

@@ -28,9 +28,8 @@ use self::{
     texts::long_text,
 };
 use super::{
-    LinkId, PageDocument, ProductId, Slug,
+    IdSource, LinkId, PageDocument, ProductId, Slug,
     document::{Direction, Link, Locale, Product, Products},
-    id::IdSource,
 };
 
 /// The largest document, in bytes of its JSON.

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use shared::{caller::network, secret::MacKey};
 
-use crate::page::PageId;
+use crate::ids::PageId;
 
 /// A pseudonym that counts a visitor once, for one page and one salt. It is never 0, so that 0 can
 /// stand for no visitor, and below 2^48, which is what is stored of it.

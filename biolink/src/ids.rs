@@ -1,4 +1,4 @@
-//! The names of pages, links and products.
+//! The names of pages, of their parts, and of what an account has beside them.
 
 use std::fmt;
 
