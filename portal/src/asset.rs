@@ -7,8 +7,7 @@ use std::borrow::Cow;
 use biolink::codes;
 use shared::problem::Code;
 
-use crate::docs::{FEED_PATH, MARKDOWN};
-use crate::docs_page::DocsPage;
+use crate::docs_page::{CHANGELOG_FEED_PATH, DocsPage, MARKDOWN};
 use crate::script::Script;
 
 /// A text that is rendered at build time ([`rendering`](crate::rendering)).
@@ -74,7 +73,7 @@ impl Asset {
             Self::Landing => "/",
             Self::Docs(page) => page.path(),
             Self::DocsMarkdown(page) => return Some(page.markdown_path()),
-            Self::ChangelogFeed => FEED_PATH,
+            Self::ChangelogFeed => CHANGELOG_FEED_PATH,
             Self::Problem(code) => return Some(format!("/problems/{}", code.as_str())),
             Self::LlmsTxt => "/llms.txt",
             Self::ApiCatalog => "/.well-known/api-catalog",
@@ -105,7 +104,7 @@ impl Asset {
             Self::Landing => "landing.html".into(),
             Self::Docs(page) => format!("{}.html", page.path().trim_start_matches('/')).into(),
             Self::DocsMarkdown(page) => page.markdown_path().trim_start_matches('/').to_owned().into(),
-            Self::ChangelogFeed => FEED_PATH.trim_start_matches('/').into(),
+            Self::ChangelogFeed => CHANGELOG_FEED_PATH.trim_start_matches('/').into(),
             Self::Problem(code) => format!("problems/{}.html", code.as_str()).into(),
             Self::StatusPage => "status.html".into(),
             Self::ToolsPage => "tools.html".into(),

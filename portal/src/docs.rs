@@ -21,14 +21,12 @@ mod status_page;
 mod text;
 mod tools_page;
 
-pub(crate) use changelog::FEED_PATH;
 pub use changelog::changelog_feed;
 pub(crate) use discovery::{CATALOG_LINK, CATALOG_TYPE};
 pub use discovery::{SERVICE_LINKS, api_catalog, llms_txt};
 pub use host::Host;
 pub use landing::landing;
 pub(crate) use layout::{MARK, respond};
-pub(crate) use markdown::MEDIA_TYPE as MARKDOWN;
 pub use problem_page::problem_page;
 pub use reference::{
     markdown, markdown_pages, pages, reference, respond_markdown, search_index, serve, text,

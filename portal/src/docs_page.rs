@@ -2,6 +2,11 @@
 
 use strum::VariantArray;
 
+/// The path of the feed of the changelog.
+pub(crate) const CHANGELOG_FEED_PATH: &str = "/docs/changelog.atom";
+/// The media type of a page as Markdown (RFC 7763).
+pub(crate) const MARKDOWN: &str = "text/markdown";
+
 /// A page of the reference. Each is small enough for a phone on a slow network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, VariantArray)]
 #[allow(missing_docs, reason = "`title` and `about` say what each one is")]

@@ -7,6 +7,7 @@ use shared::response::Response;
 use shared::time::UnixMillis;
 
 use crate::docs::{self, Host};
+use crate::docs_page::CHANGELOG_FEED_PATH;
 use crate::script::Script;
 use crate::{openapi, site};
 
@@ -26,7 +27,7 @@ pub fn of_direct_mode(built: UnixMillis) -> Vec<Document> {
         ("/robots.txt", robots_txt()),
         ("/favicon.ico", site::favicon()),
         ("/assets/search.json", index),
-        (docs::FEED_PATH, docs::changelog_feed(Host::Direct, built)),
+        (CHANGELOG_FEED_PATH, docs::changelog_feed(Host::Direct, built)),
     ];
     let others = others.map(|(path, response)| (path.to_owned(), response));
     let all = others.into_iter().chain(pages).chain(markdown).chain(problems).chain(scripts);

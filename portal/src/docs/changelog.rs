@@ -9,12 +9,10 @@ use shared::response::Response;
 use shared::time::UnixMillis;
 
 use super::host::Host;
-use crate::docs_page::DocsPage;
+use crate::docs_page::{CHANGELOG_FEED_PATH, DocsPage};
 use crate::feed::{Entry, Feed, MEDIA_TYPE};
 use crate::openapi::SERVER;
 
-/// The path of the feed.
-pub(crate) const FEED_PATH: &str = "/docs/changelog.atom";
 const CHANGELOG: &str = include_str!("../../../CHANGELOG.md");
 /// The line before the changes that readers of the reference see.
 const AUDIENCE: &str = "**API clients**";
@@ -31,7 +29,7 @@ struct Version<'a> {
 /// Returns every version, the newest first.
 pub(super) fn page(host: Host) -> Markup {
     html! {
-        p { "Follow it as a " a href=(FEED_PATH) { "feed" } ". What operators must know is in the release's " code { "CHANGELOG.md" } "." }
+        p { "Follow it as a " a href=(CHANGELOG_FEED_PATH) { "feed" } ". What operators must know is in the release's " code { "CHANGELOG.md" } "." }
         @for version in versions(CHANGELOG) {
             h3 id=(version.anchor()) { a href=(format!("#{}", version.anchor())) { (version.title()) } }
             (version.changes(host))
@@ -52,7 +50,7 @@ pub fn changelog_feed(host: Host, built: UnixMillis) -> Response {
     });
     let feed = Feed {
         title: "Unified Tool Gateway: changes",
-        path: FEED_PATH,
+        path: CHANGELOG_FEED_PATH,
         page: DocsPage::Changelog.path(),
         updated: built,
         entries: entries.collect(),

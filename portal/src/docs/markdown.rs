@@ -7,9 +7,6 @@ use super::text::unescaped;
 use crate::docs_page::DocsPage;
 use crate::openapi::SERVER;
 
-/// The media type (RFC 7763).
-pub(crate) const MEDIA_TYPE: &str = "text/markdown";
-
 /// Returns what HTML of maud's says as CommonMark with the tables of GitHub. Maud escapes `<` and `>` in texts and
 /// attributes, so each of them belongs to a tag.
 pub(super) fn of_html(html: &str) -> String {

@@ -12,16 +12,15 @@ use shared::problem::Code;
 use shared::response::Response;
 use shared::tool::Tool;
 
-use super::changelog;
 use super::guides::{Guide, Source};
 use super::host::Host;
 use super::layout::{self, Page, Section};
-use super::markdown::{MEDIA_TYPE as MARKDOWN, of_html};
+use super::markdown::of_html;
 use super::model::{Description, Object, Operation};
 use super::search::Entry;
 use super::snippet::language_choice;
 use super::text::inline;
-use crate::docs_page::DocsPage;
+use crate::docs_page::{CHANGELOG_FEED_PATH, DocsPage, MARKDOWN};
 use crate::feed::MEDIA_TYPE;
 use crate::openapi::SERVER;
 use crate::script::Script;
@@ -248,7 +247,7 @@ fn heading(page: DocsPage) -> Markup {
 
 /// Returns the other forms of a page: media types and paths.
 fn alternates(page: DocsPage) -> Vec<(&'static str, String)> {
-    let feed = (page == DocsPage::Changelog).then(|| (MEDIA_TYPE, changelog::FEED_PATH.to_owned()));
+    let feed = (page == DocsPage::Changelog).then(|| (MEDIA_TYPE, CHANGELOG_FEED_PATH.to_owned()));
     iter::once((MARKDOWN, page.markdown_path())).chain(feed).collect()
 }
 
