@@ -10,7 +10,7 @@ use async_channel::{Receiver, Sender};
 use memchr::memmem;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::task::LocalSet;
+use tokio::task::{LocalSet, spawn_local};
 use tokio::time::sleep;
 
 use crate::http2::Http2Connection;
@@ -137,14 +137,53 @@ impl Load {
         }
     }
 
+    /// Makes `warm_up` calls on each connection, and `calls` more on the same ones. `observe` runs
+    /// before and after those, while none is in flight.
+    ///
+    /// # Errors
+    /// Returns the first unexpected status, the first failed connection, or an error of `observe`.
+    pub(crate) async fn run_calls(
+        &self,
+        warm_up: usize,
+        calls: usize,
+        mut observe: impl FnMut() -> io::Result<()>,
+    ) -> io::Result<()> {
+        let state = Rc::new(SliceState::default());
+        let make = async |callers: Vec<Caller>, calls: usize| {
+            let call = |mut caller: Caller| {
+                let (state, load) = (Rc::clone(&state), self.clone());
+                spawn_local(async move {
+                    for _ in 0..calls {
+                        caller.call(&load, &state).await?;
+                    }
+                    Ok::<_, io::Error>(caller)
+                })
+            };
+            let running: Vec<_> = callers.into_iter().map(call).collect();
+            let mut callers = Vec::with_capacity(running.len());
+            for caller in running {
+                callers.push(caller.await??);
+            }
+            Ok::<_, io::Error>(callers)
+        };
+        let tasks = LocalSet::new();
+        tasks
+            .run_until(async {
+                let mut callers = Vec::with_capacity(self.connections);
+                for number in 0..self.connections {
+                    callers.push(Caller::connect(self, &state, number).await?);
+                }
+                let callers = make(callers, warm_up).await?;
+                state.is_measuring.set(true);
+                observe()?;
+                let _callers = make(callers, calls).await?;
+                observe()
+            })
+            .await
+    }
+
     async fn run_connection(&self, state: &SliceState, number: usize) -> io::Result<()> {
-        let mut requests = RequestWriter::new(
-            self.credential.clone(),
-            self.shape,
-            next_sequence_start() + 1_009 * number as u64,
-        );
-        let mut connection = self.connect(state).await?;
-        let (mut request, mut is_first) = (Vec::new(), true);
+        let mut caller = Caller::connect(self, state, number).await?;
         while !state.is_done.get() {
             let due = match &state.due {
                 None => None,
@@ -153,22 +192,12 @@ impl Load {
                     Err(_closed) => break,
                 },
             };
-            requests.write_next(&mut request);
-            if !is_first && self.shape.close {
-                connection = self.connect(state).await?;
-            }
-            let status = connection.call(&request).await?;
-            // The sliding window of a limit frees a few slots as its minute moves on.
-            let is_freed_slot = status == 200 && self.expected == 429;
-            if !is_freed_slot && state.is_measuring.get() {
-                self.check_status(status)?;
-            }
+            caller.call(self, state).await?;
             state.responses.set(state.responses.get() + 1);
             if let Some(due) = due {
                 let micros = due.elapsed().as_micros().try_into().unwrap_or(u32::MAX);
                 state.latencies.borrow_mut().push(micros);
             }
-            is_first = false;
         }
         Ok(())
     }
@@ -194,6 +223,35 @@ impl Load {
             return Ok(());
         }
         Err(io::Error::other(format!("unexpected status {status}, expected {}", self.expected)))
+    }
+}
+
+/// Makes one call after the other.
+struct Caller {
+    requests: RequestWriter,
+    request: Vec<u8>,
+    connection: Connection,
+    is_first: bool,
+}
+
+impl Caller {
+    async fn connect(load: &Load, state: &SliceState, number: usize) -> io::Result<Self> {
+        let start = next_sequence_start() + 1_009 * number as u64;
+        let requests = RequestWriter::new(load.credential.clone(), load.shape, start);
+        Ok(Self { requests, request: Vec::new(), connection: load.connect(state).await?, is_first: true })
+    }
+
+    /// Makes a call, on a new connection if the last one was to be closed.
+    async fn call(&mut self, load: &Load, state: &SliceState) -> io::Result<()> {
+        self.requests.write_next(&mut self.request);
+        if !self.is_first && load.shape.close {
+            self.connection = load.connect(state).await?;
+        }
+        self.is_first = false;
+        let status = self.connection.call(&self.request).await?;
+        // The sliding window of a limit frees a few slots as its minute moves on.
+        let is_freed_slot = status == 200 && load.expected == 429;
+        if !is_freed_slot && state.is_measuring.get() { load.check_status(status) } else { Ok(()) }
     }
 }
 

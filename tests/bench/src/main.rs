@@ -8,6 +8,7 @@
 
 mod events;
 mod http2;
+mod instructions;
 mod load;
 mod measure;
 mod message;
@@ -27,7 +28,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 use tokio::runtime;
@@ -53,6 +54,12 @@ struct Arguments {
     /// Most rounds for a workload whose ratios of CPU time stay uncertain by more than 5 %. Not below --rounds.
     #[arg(long, default_value_t = 27, value_parser = clap::value_parser!(u16).range(1..=200))]
     most_rounds: u16,
+    /// Minutes after which no workload gets more rounds than --rounds.
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
+    most_minutes: u64,
+    /// Count instructions in user space by valgrind in place of CPU time. What else runs does not change it.
+    #[arg(long)]
+    instructions: bool,
     /// Length of a slice in milliseconds.
     #[arg(long, default_value_t = 400, value_parser = clap::value_parser!(u64).range(50..=10_000))]
     slice: u64,
@@ -123,12 +130,20 @@ async fn run(arguments: &Arguments) -> io::Result<()> {
         cpu: arguments.processor,
         certificate: &certificate,
         keys: arguments.keys,
+        counts_instructions: arguments.instructions,
     };
     let result = match setup.start(&arguments.peers, &variants).await {
         Ok(peers) => {
             writeln!(io::stdout(), "{}\n", version::versions(&arguments.programs))?;
-            run_rounds(arguments, &workloads, &peers, &certificate).await?;
-            run_events(arguments, upstream, &peers, &certificate).await
+            if arguments.instructions {
+                for table in instructions::count(&workloads, &peers, &certificate).await? {
+                    writeln!(io::stdout(), "{table}")?;
+                }
+            } else {
+                run_rounds(arguments, &workloads, &peers, &certificate).await?;
+                run_events(arguments, upstream, &peers, &certificate).await?;
+            }
+            Ok(())
         }
         Err(error) => Err(error),
     };
@@ -153,7 +168,11 @@ async fn run_rounds(
         workloads.iter().map(|workload| WorkloadTables::new(workload, arguments.rate)).collect();
     let mut full_load: FullLoad = HashMap::new();
     let least = usize::from(arguments.rounds);
+    let (start, most) = (Instant::now(), Duration::from_secs(60 * arguments.most_minutes));
     for round in 0..least.max(arguments.most_rounds.into()) {
+        if round >= least && start.elapsed() > most {
+            break;
+        }
         for (workload, tables) in workloads.iter().zip(&mut tables) {
             if round >= least && tables.is_certain() {
                 continue;

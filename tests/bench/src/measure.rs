@@ -63,6 +63,19 @@ impl WorkloadTables {
         Self { cost: Table::new(cost).compared_with(&REFERENCES), pace: Table::new(pace) }
     }
 
+    /// The table of what a call costs in instructions, and no pace.
+    pub(crate) fn of_instructions(workload: &Workload) -> Self {
+        let Workload { name, description, .. } = workload;
+        let cost = format!("{name} ({description}): instructions per call in user space");
+        Self { cost: Table::new(cost).compared_with(&REFERENCES), pace: Table::new(String::new()) }
+    }
+
+    /// Adds the instructions of so many calls.
+    pub(crate) fn add_instructions(&mut self, peer: &'static str, instructions: u64, calls: usize) {
+        let per_call = instructions as f64 / calls.max(1) as f64;
+        self.cost.add(peer, "instructions", Measurement::Count(per_call));
+    }
+
     /// Whether more rounds would say nothing new of what a call costs.
     pub(crate) fn is_certain(&self) -> bool {
         self.cost.widest().is_some_and(|width| width <= CERTAIN)

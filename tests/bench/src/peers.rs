@@ -9,7 +9,6 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::rc::Rc;
 
 use shared::key::{ApiKey, KeyEnv, KeyId};
@@ -18,6 +17,7 @@ use shared::tier::Tier;
 use shared::time::UnixMillis;
 use shared::tool::Tool;
 
+use crate::instructions::Counter;
 use crate::message::Credential;
 use crate::overhead::OverheadHistogram;
 use crate::process::{self, PeerProcess};
@@ -62,6 +62,8 @@ pub(crate) struct PeerSetup<'a> {
     pub(crate) certificate: &'a Certificate,
     /// The number of keys that call in direct mode.
     pub(crate) keys: usize,
+    /// Whether their instructions are counted.
+    pub(crate) counts_instructions: bool,
 }
 
 /// The number of keys that nginx and HAProxy know. They are as long as ours.
@@ -163,7 +165,7 @@ impl PeerSetup<'_> {
             }
             let program = name.split(' ').next().unwrap_or_default();
             let needed = if name == "utg valkey" { VALKEY } else { program };
-            if matches!(needed, "nginx" | "haproxy" | VALKEY) && !is_installed(needed) {
+            if matches!(needed, "nginx" | "haproxy" | VALKEY) && !process::is_installed(needed, "-v") {
                 writeln!(io::stderr(), "skipping {name}: not installed")?;
                 continue;
             }
@@ -309,6 +311,8 @@ impl PeerSetup<'_> {
         let config = NGINX
             .replace("@folder@", &folder.display().to_string())
             .replace("@listen@", &address.to_string())
+            // One process is counted.
+            .replace("@master@", if self.counts_instructions { "off" } else { "on" })
             .replace("@threads@", &spec.threads().to_string())
             .replace("@tls@", tls)
             .replace("@tls_settings@", &tls_settings)
@@ -362,12 +366,13 @@ impl PeerSetup<'_> {
         arguments: &[&OsStr],
         environment: &[(&str, &str)],
     ) -> io::Result<PeerProcess> {
-        let log = self.folder.join(format!("{}.log", spec.name.replace(' ', "-")));
+        let file = |end: &str| self.folder.join(format!("{}.{end}", spec.name.replace(' ', "-")));
+        let counter = self.counts_instructions.then(|| Counter::new(file("instructions"))).transpose()?;
         let cpus = match spec.variant {
             Variant::Plain | Variant::Tls => self.cpu.to_string(),
             Variant::TwoThreads => "0,1".to_owned(),
         };
-        PeerProcess::start(&cpus, program, arguments, environment, &log)
+        PeerProcess::start(&cpus, program, arguments, environment, &file("log"), counter)
     }
 
     async fn wait_for(&self, mut peer: Peer) -> io::Result<Peer> {
@@ -409,14 +414,4 @@ fn key_text(kind: &str, number: usize) -> String {
 
 fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind("127.0.0.1:0")?.local_addr()
-}
-
-fn is_installed(program: &str) -> bool {
-    let status = Command::new(program)
-        .arg("-v")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    status.is_ok_and(|status| status.success())
 }

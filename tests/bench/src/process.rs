@@ -13,40 +13,50 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
+use crate::instructions::Counter;
 use crate::message::status;
 
 /// A running peer and its child processes. Dropping it kills them.
 pub(crate) struct PeerProcess {
     child: Child,
     log: PathBuf,
+    counter: Option<Counter>,
 }
 
-const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// A program whose instructions are counted starts 50 times as slowly.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 impl PeerProcess {
-    /// Starts a program on these CPUs, as `taskset` lists them, and writes its output to `log`.
+    /// Starts a program on these CPUs, as `taskset` lists them, and writes its output to `log`. A
+    /// counter counts its instructions.
     pub(crate) fn start(
         cpus: &str,
         program: impl AsRef<OsStr>,
         arguments: &[&OsStr],
         environment: &[(&str, &str)],
         log: &Path,
+        counter: Option<Counter>,
     ) -> io::Result<Self> {
         let out = fs::File::create(log)?;
         let mut command = Command::new("taskset");
-        command.arg("-c").arg(cpus).arg(program).args(arguments);
+        command
+            .arg("-c")
+            .arg(cpus)
+            .args(counter.iter().flat_map(Counter::command))
+            .arg(program)
+            .args(arguments);
         command.envs(environment.iter().copied());
         command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
         // A process group of its own, so that its workers are killed with it.
         command.process_group(0);
-        Ok(Self { child: command.spawn()?, log: log.to_owned() })
+        Ok(Self { child: command.spawn()?, log: log.to_owned(), counter })
     }
 
     /// Waits until the process accepts connections on `address`.
     ///
     /// # Errors
-    /// Returns an error with the process output if it exits, or if it does not listen within 20 s.
+    /// Returns an error with the process output if it exits, or if it does not listen within a minute.
     pub(crate) async fn wait_until_listening(&mut self, address: SocketAddr) -> io::Result<()> {
         let start = Instant::now();
         while TcpStream::connect(address).await.is_err() {
@@ -67,7 +77,7 @@ impl PeerProcess {
     /// Waits until a GET of `path` returns 200.
     ///
     /// # Errors
-    /// Returns an error if that takes longer than 20 s.
+    /// Returns an error if that takes longer than a minute.
     pub(crate) async fn wait_until_ready(&mut self, address: SocketAddr, path: &str) -> io::Result<()> {
         self.wait_until_listening(address).await?;
         let start = Instant::now();
@@ -78,6 +88,15 @@ impl PeerProcess {
             sleep(POLL_INTERVAL).await;
         }
         Err(io::Error::other(format!("GET {path} did not return 200 within {START_TIMEOUT:?}")))
+    }
+
+    /// Returns the instructions in user space since the last call of this function. Without a counter
+    /// there are none.
+    ///
+    /// # Errors
+    /// Returns an error if the counter does not respond.
+    pub(crate) fn instructions(&self) -> io::Result<u64> {
+        self.counter.as_ref().map_or(Ok(0), |counter| counter.read(self.child.id()))
     }
 
     /// Returns the CPU time of all threads, in user and kernel mode.
@@ -117,6 +136,14 @@ impl PeerProcess {
         let all = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         Ok(all.filter(is_in_group).collect())
     }
+}
+
+/// Returns true if a program runs and prints what this option asks for.
+pub(crate) fn is_installed(program: impl AsRef<OsStr>, option: &str) -> bool {
+    let command = &mut Command::new(program);
+    let status =
+        command.arg(option).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
 }
 
 /// Sends a GET and returns the whole response, head included.

@@ -131,6 +131,11 @@ impl Workload {
         self.expected >= 400
     }
 
+    /// Returns true if each call does a full TLS handshake.
+    pub(crate) fn is_handshake(&self) -> bool {
+        self.shape.close && self.variants.contains(&Variant::Tls)
+    }
+
     /// Returns the load on a peer, or `None` if the peer does not support the workload.
     pub(crate) fn load(&self, peer: &Peer, certificate: &Rc<Certificate>) -> Option<Load> {
         if self.pacing == Pacing::HalfLoad && peer.admin.is_none() {
