@@ -4,10 +4,9 @@ use std::net::IpAddr;
 
 use shared::problem::{Problem, codes};
 
-use crate::observe::metrics::LimitKind;
 use crate::state::State;
 use transport::clock::Monotonic;
-use transport::hooks::ConnectionAction;
+use transport::hooks::{ConnectionAction, Limit};
 use upstreams::limits::{AddressPermit, RefusalPermit};
 
 /// The slot that an open connection holds.
@@ -43,19 +42,19 @@ pub(crate) fn connection_filter(
         if !state.idle_clients.close_oldest(Monotonic::now()) {
             return full(state);
         }
-        state.metrics.limits.record(LimitKind::OpenFiles);
+        state.metrics.limits.record(Limit::OpenFiles);
     }
     ConnectionAction::Accept(ConnectionPermit::Connection(permit))
 }
 
 fn full(state: &State) -> ConnectionAction<ConnectionPermit> {
-    state.metrics.limits.record(LimitKind::Connections);
+    state.metrics.limits.record(Limit::Connections);
     ConnectionAction::Close
 }
 
 /// Refuses a connection of an address that has as many as it may have.
 fn refuse_address(state: &State) -> ConnectionAction<ConnectionPermit> {
-    state.metrics.limits.record(LimitKind::ConnectionsPerAddress);
+    state.metrics.limits.record(Limit::ConnectionsPerAddress);
     match state.limits.try_refuse() {
         Some(permit) => {
             let problem = Problem::new(codes::TOO_MANY_REQUESTS, "too many connections from this address");

@@ -95,7 +95,6 @@ use shared::trace::TRACEPARENT;
 use crate::call::{Call, Record, RequestLog};
 use crate::client_request::ClientRequest;
 use crate::mirror::mirror;
-use crate::observe::metrics::LimitKind;
 use crate::request_id::random_id;
 use transport::clock::Monotonic;
 use transport::drain::Drain;
@@ -143,18 +142,18 @@ impl Listener for Gateway {
             Event::Handshake(outcome) => {
                 metrics.tls.handshakes.inc(outcome);
                 if outcome == Handshake::Timeout {
-                    metrics.limits.record(LimitKind::HeaderTimeout);
+                    metrics.limits.record(Limit::HeaderTimeout);
                 }
             }
             Event::Http2Closed(reason) => {
                 metrics.tls.http2.inc(reason);
                 match reason {
-                    CloseReason::Timeout => metrics.limits.record(LimitKind::HeaderTimeout),
-                    CloseReason::Idle => metrics.limits.record(LimitKind::IdleTimeout),
+                    CloseReason::Timeout => metrics.limits.record(Limit::HeaderTimeout),
+                    CloseReason::Idle => metrics.limits.record(Limit::IdleTimeout),
                     CloseReason::Closed | CloseReason::Done | CloseReason::Broken | CloseReason::Flood => {}
                 }
             }
-            Event::LimitExceeded(limit) => metrics.limits.record(limit_kind(limit)),
+            Event::LimitExceeded(limit) => metrics.limits.record(limit),
         }
     }
 }
@@ -257,21 +256,5 @@ impl Phases for Gateway {
 
     fn logging(&self, call: Option<&Call>, record: &Record) {
         logging::logging(&self.state, call, record);
-    }
-}
-
-/// Returns the label of a limit of the transport.
-const fn limit_kind(limit: Limit) -> LimitKind {
-    match limit {
-        Limit::HeaderTimeout => LimitKind::HeaderTimeout,
-        Limit::IdleTimeout => LimitKind::IdleTimeout,
-        Limit::MinUploadRate => LimitKind::MinUploadRate,
-        Limit::MinDownloadRate => LimitKind::MinDownloadRate,
-        Limit::ResponseTimeout => LimitKind::AnswerTimeout,
-        Limit::AttemptTimeout => LimitKind::TryTimeout,
-        Limit::RetryBudget => LimitKind::RetryPercent,
-        Limit::PauseTimeout => LimitKind::PauseTimeout,
-        Limit::RefusalTimeout => LimitKind::RefusalTimeout,
-        Limit::Http2HeldBytes => LimitKind::Http2HeldBytes,
     }
 }

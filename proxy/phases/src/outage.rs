@@ -4,10 +4,9 @@ use shared::origin::{Execution, failure_detail};
 use shared::problem::{Code, Problem, codes};
 use shared::route::CallMethod;
 
-use crate::observe::metrics::LimitKind;
 use crate::state::State;
 use transport::clock::Monotonic;
-use transport::hooks::Cause;
+use transport::hooks::{Cause, Limit};
 use upstreams::{Exceeded, Pool};
 
 /// Returns the problem of an upstream that failed before its response began. All are 503: to the
@@ -70,7 +69,7 @@ pub(crate) fn unavailable(pool: &Pool, method: CallMethod, what: &str) -> Proble
 }
 
 /// Records that a limit on concurrent work was exceeded, and returns the problem.
-pub(crate) fn full(state: &State, limit: LimitKind, detail: &'static str) -> Problem {
+pub(crate) fn full(state: &State, limit: Limit, detail: &'static str) -> Problem {
     state.metrics.limits.record(limit);
     overloaded(detail)
 }
@@ -78,12 +77,12 @@ pub(crate) fn full(state: &State, limit: LimitKind, detail: &'static str) -> Pro
 /// Records that a limit on the calls of a pool was exceeded, and returns the problem.
 pub(crate) fn exceeded(state: &State, exceeded: Exceeded) -> Problem {
     let (limit, detail, wait_ms) = match exceeded {
-        Exceeded::Rate(wait) => (LimitKind::CallsPerSecond, "the tool gets too many calls a second", wait),
+        Exceeded::Rate(wait) => (Limit::CallsPerSecond, "the tool gets too many calls a second", wait),
         Exceeded::RateOfKey => {
-            (LimitKind::CallsPerSecondPerKey, "the key makes too many calls of the tool a second", 1_000)
+            (Limit::CallsPerSecondPerKey, "the key makes too many calls of the tool a second", 1_000)
         }
         Exceeded::InFlightOfKey => {
-            (LimitKind::CallsInFlightPerKey, "the key has too many calls of the tool in flight", 1_000)
+            (Limit::CallsInFlightPerKey, "the key has too many calls of the tool in flight", 1_000)
         }
     };
     full(state, limit, detail).retry_after(wait_ms.div_ceil(1_000).max(1))

@@ -33,13 +33,12 @@ use super::outage;
 use super::own_request::OwnHandler;
 use super::upstream_peer::{self, check_enabled};
 use crate::call::{Call, Record, RefusedCall};
-use crate::observe::metrics::LimitKind;
 use crate::state::{Mode, State};
 use crate::trace::CallTrace;
 use config::ClientConfig;
 use direct::{OwnRequest, OwnRoute, RequestScheme};
 use transport::clock::{self, Monotonic};
-use transport::hooks::{Request, RequestAction};
+use transport::hooks::{Limit, Request, RequestAction};
 use transport::request_head::RawHead;
 
 type Action<'a> = RequestAction<Call, OwnHandler<'a>, AdmissionWait>;
@@ -242,7 +241,7 @@ fn check(
     let admitted = pool.admit(call.key_id, now);
     call.pool_key_permit = admitted.map_err(|exceeded| outage::exceeded(state, exceeded))?;
     call.key_permit = Some(state.limits.try_enter(call.key_id, clients).ok_or_else(|| {
-        outage::full(state, LimitKind::CallsInFlightPerKey, "the key has too many calls in flight")
+        outage::full(state, Limit::CallsInFlightPerKey, "the key has too many calls in flight")
     })?);
     // A client must not upload a body for a call that no upstream can take.
     let has_body = head.chunked || head.content_length.is_some_and(|length| length > 0);

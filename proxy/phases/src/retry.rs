@@ -9,10 +9,10 @@ use shared::origin::Execution;
 
 use super::{outage, upstream_peer};
 use crate::call::{Call, Record};
-use crate::observe::metrics::{LimitKind, RetryCause};
+use crate::observe::metrics::RetryCause;
 use crate::state::State;
 use transport::clock::{Monotonic, millis};
-use transport::hooks::{AfterFailure, Attempt, Cause, Failure, FailureKind, OUT_OF_FILES};
+use transport::hooks::{AfterFailure, Attempt, Cause, Failure, FailureKind, Limit, OUT_OF_FILES};
 use upstreams::{CallFailure, Evidence, Speed, Upstream};
 
 /// Maximum number of free retries of a call.
@@ -61,7 +61,7 @@ fn out_of_files(state: &State, call: &mut Call, now: Monotonic) -> AfterFailure 
         }
     }
     let detail = "the proxy has no file descriptor left for a connection to the tool";
-    AfterFailure::GiveUp(outage::full(state, LimitKind::OpenFiles, detail).into())
+    AfterFailure::GiveUp(outage::full(state, Limit::OpenFiles, detail).into())
 }
 
 /// Decides about a call that failed after it was sent.
@@ -116,7 +116,7 @@ pub(crate) fn discard_response(
     // One that was reserved when the attempt timed out is not spent twice.
     call.is_retry_reserved = call.is_retry_reserved || call.pool.try_spend_retry(now);
     if !call.is_retry_reserved {
-        state.metrics.limits.record(LimitKind::RetryPercent);
+        state.metrics.limits.record(Limit::RetryPercent);
     }
     call.is_retry_reserved
 }
@@ -143,7 +143,7 @@ fn plan_retry(state: &State, call: &mut Call, record: &Record, failure: Failure)
         return None;
     }
     if !std::mem::take(&mut call.is_retry_reserved) && !call.pool.try_spend_retry(now) {
-        state.metrics.limits.record(LimitKind::RetryPercent);
+        state.metrics.limits.record(Limit::RetryPercent);
         return None;
     }
     call.tried = tried;
@@ -219,7 +219,7 @@ fn record_connect_failure(state: &State, call: &Call, error: &ErrorType, now: Mo
     let Some(upstream) = call.upstream() else { return };
     state.metrics.pools.record_connect_failure(call.tool, &upstream.name);
     if *error == ErrorType::ConnectTimedout {
-        state.metrics.limits.record(LimitKind::ConnectTimeout);
+        state.metrics.limits.record(Limit::ConnectTimeout);
     }
     call.pool.record_evidence(upstream, Evidence::ConnectFailed, error.as_str(), now);
 }

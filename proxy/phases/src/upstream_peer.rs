@@ -5,11 +5,10 @@ use shared::time::UnixMillis;
 
 use super::{Gateway, outage, trail};
 use crate::call::{Call, Record};
-use crate::observe::metrics::LimitKind;
 use crate::state::State;
 use config::{DisabledUntil, PoolSettings};
 use transport::clock::Monotonic;
-use transport::hooks::{Attempt, Queued, Timeouts};
+use transport::hooks::{Attempt, Limit, Queued, Timeouts};
 use upstreams::{QueueOutcome, QueuedCall, Upstream};
 
 /// Reserves one of the tool's slots for calls in flight, or a place in its queue, if it has one.
@@ -44,7 +43,7 @@ pub(crate) fn upstream_peer(
     }
     if call.pool_permit.is_none() {
         let detail = "the tool has too many calls in flight";
-        return Err(outage::full(state, LimitKind::CallsInFlight, detail).into());
+        return Err(outage::full(state, Limit::CallsInFlight, detail).into());
     }
     match next(call, Monotonic::at(record.started.instant)) {
         Some(attempt) => {

@@ -4,7 +4,6 @@
 mod exceed;
 
 use exceed::*;
-use phases::observe::metrics::LimitKind;
 use shared::tool::Tool;
 use strum::VariantArray as _;
 use tests::{
@@ -12,6 +11,7 @@ use tests::{
     proxy::{Proxy, ProxyConfig},
     until,
 };
+use transport::hooks::Limit;
 
 /// The proxy, and the tool `qr` behind it.
 struct Stage {
@@ -29,13 +29,13 @@ const SERVED: Option<(u16, &str)> = Some((200, ""));
 /// function that exceeds it, and the outcome for the client.
 macro_rules! limits {
     ($($name:ident: $limit:ident, $lines:expr, $exceed:ident, $outcome:expr;)*) => {
-        const TESTED: &[LimitKind] = &[$(LimitKind::$limit),*];
+        const TESTED: &[Limit] = &[$(Limit::$limit),*];
         $(
             #[tokio::test]
             async fn $name() {
-                let stage = start(LimitKind::$limit, &$lines).await;
+                let stage = start(Limit::$limit, &$lines).await;
                 let outcome = $exceed(&stage).await;
-                assert_outcome(&stage, LimitKind::$limit, outcome, $outcome).await;
+                assert_outcome(&stage, Limit::$limit, outcome, $outcome).await;
             }
         )*
     };
@@ -121,17 +121,17 @@ limits! {
 
 #[test]
 fn every_limit_has_a_test() {
-    let untested = LimitKind::VARIANTS.iter().copied().filter(|limit| !TESTED.contains(limit));
+    let untested = Limit::VARIANTS.iter().copied().filter(|limit| !TESTED.contains(limit));
     assert_eq!(untested.collect::<Vec<_>>(), []);
 }
 
 /// Returns the series that counts how often a limit was exceeded.
-fn series(limit: LimitKind) -> String {
+fn series(limit: Limit) -> String {
     format!(r#"utg_limits_exceeded_total{{limit="{}"}}"#, limit.into_str())
 }
 
 /// Starts a proxy whose limit was not exceeded yet.
-async fn start(limit: LimitKind, lines: &[(&str, &str)]) -> Stage {
+async fn start(limit: Limit, lines: &[(&str, &str)]) -> Stage {
     let tool = FakeTool::start(ToolBehavior::Describe).await;
     let mut config = ProxyConfig::new().tool(Tool::Qr, &[&tool]).replay_capacity(1_000);
     for (section, line) in lines {
@@ -141,14 +141,14 @@ async fn start(limit: LimitKind, lines: &[(&str, &str)]) -> Stage {
     // A retry needs a second upstream. An upstream that accepts no connection is probed at another
     // port.
     match limit {
-        LimitKind::TryTimeout | LimitKind::RetryPercent => config = config.tool(Tool::Qr, &[&tool, &other]),
-        LimitKind::ConnectTimeout => {
+        Limit::TryTimeout | Limit::RetryPercent => config = config.tool(Tool::Qr, &[&tool, &other]),
+        Limit::ConnectTimeout => {
             let port = other.address.port();
             config = config
                 .upstreams(Tool::Qr, &[&full().await])
                 .pool_line(Tool::Qr, &format!("probe.port = {port}"));
         }
-        LimitKind::OpenFiles => config = config.open_files(128),
+        Limit::OpenFiles => config = config.open_files(128),
         _ => {}
     }
     let stage = Stage { proxy: config.ready().await, tool };
@@ -162,7 +162,7 @@ async fn start(limit: LimitKind, lines: &[(&str, &str)]) -> Stage {
 }
 
 /// Asserts the outcome for the client, and that the metric shows the limit.
-async fn assert_outcome(stage: &Stage, limit: LimitKind, outcome: Outcome, expected: Option<(u16, &str)>) {
+async fn assert_outcome(stage: &Stage, limit: Limit, outcome: Outcome, expected: Option<(u16, &str)>) {
     let outcome = outcome.as_ref().map(|(status, code)| (*status, code.as_str()));
     assert_eq!(outcome, expected, "{}", series(limit));
     until("the limit is counted", || async { stage.proxy.metric(&series(limit)).await >= Some(1.0) }).await;

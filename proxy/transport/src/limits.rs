@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use strum::{IntoStaticStr, VariantArray};
+
 /// The limits of a client connection.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientOptions {
@@ -24,27 +26,55 @@ pub struct ClientOptions {
     pub max_body: u64,
 }
 
-/// A limit that the transport enforces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A limit that a client, a tool or the load can exceed. Its label is the setting that defines it,
+/// if there is one. The transport reports those that it enforces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum Limit {
-    /// The time for the head of a request.
+    /// Maximum number or size of a request's headers.
+    Headers,
+    /// Maximum length of a request's target.
+    Target,
+    /// Maximum length of a request body.
+    MaxBody,
+    /// Timeout for the head of a request.
     HeaderTimeout,
-    /// The time in which a connection transfers no byte.
+    /// Idle timeout of a client connection.
     IdleTimeout,
-    /// The minimum rate of an upload.
+    /// Minimum rate of an upload in bytes per second.
     MinUploadRate,
-    /// The minimum rate of a download.
+    /// Minimum rate of a download in bytes per second.
     MinDownloadRate,
-    /// The time for a response to begin.
-    ResponseTimeout,
-    /// The time for a response to begin at one of several upstreams.
-    AttemptTimeout,
-    /// The share of calls that are retried.
-    RetryBudget,
-    /// The time between two pieces of a response.
+    /// Timeout for a connection to an upstream.
+    ConnectTimeout,
+    /// Timeout for the response of a tool.
+    AnswerTimeout,
+    /// Timeout for the response of one upstream among several.
+    TryTimeout,
+    /// Timeout for the next bytes of a response.
     PauseTimeout,
-    /// The time in which a client must receive a refusal.
+    /// Maximum number of client connections.
+    Connections,
+    /// Maximum number of file descriptors of the process.
+    OpenFiles,
+    /// Maximum number of connections per address.
+    ConnectionsPerAddress,
+    /// Maximum number of calls in flight per tool.
+    CallsInFlight,
+    /// Maximum number of calls in flight per key.
+    CallsInFlightPerKey,
+    /// Maximum rate of calls per tool.
+    CallsPerSecond,
+    /// Maximum rate of calls per tool and key.
+    CallsPerSecondPerKey,
+    /// Capacity of the replay cache.
+    ReplayCapacity,
+    /// Maximum rate of refused requests per address.
+    RefusalsPerSecond,
+    /// The retry budget.
+    RetryPercent,
+    /// Timeout for a client to read a refusal.
     RefusalTimeout,
-    /// The bytes buffered for an HTTP/2 connection that has sent no accepted request.
+    /// Maximum bytes held for an unauthenticated HTTP/2 connection.
     Http2HeldBytes,
 }

@@ -25,7 +25,6 @@ use shared::trace::SpanContext;
 use self::config::ConfigMetrics;
 use self::exemplars::{Exemplars, Series};
 use self::keys::KeyMetrics;
-pub use self::limits::LimitKind;
 use self::limits::LimitMetrics;
 pub use self::pool::MirrorOutcome;
 use self::pool::PoolMetrics;

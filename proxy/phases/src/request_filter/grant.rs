@@ -8,10 +8,10 @@ use shared::route::ToolCall;
 
 use super::refused_grant::Refused;
 use crate::call::Record;
-use crate::observe::metrics::LimitKind;
 use crate::outage;
 use crate::state::{EdgeMode, State};
 use direct::replay::{FirstUse, StoredUse};
+use transport::hooks::Limit;
 use transport::request_head::RawHead;
 
 /// The next step for a call with a valid grant.
@@ -62,7 +62,7 @@ pub(super) fn verify(
         FirstUse::Unknown => {
             accept();
             let detail = "this origin accepts no more calls within this minute";
-            Err(outage::full(state, LimitKind::ReplayCapacity, detail).into())
+            Err(outage::full(state, Limit::ReplayCapacity, detail).into())
         }
     }
 }

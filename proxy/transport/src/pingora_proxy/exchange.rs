@@ -214,7 +214,7 @@ impl<P: Phases> Exchange<P> {
         if timeout == ResponseTimeout::Attempt
             && !call.as_mut().is_some_and(|call| phases.reserve_retry(call))
         {
-            self.phases.record(Event::LimitExceeded(Limit::RetryBudget));
+            self.phases.record(Event::LimitExceeded(Limit::RetryPercent));
             self.arm_response();
             timeout = ready!(self.poll_deadline(context));
         }

@@ -81,7 +81,7 @@ impl<P: Phases> Exchange<'_, P> {
         // The retry is reserved before the attempt is given up. Taken afterwards, it was gone at
         // times, and the call was 503 though its upstream would have responded.
         if timeout == ResponseTimeout::Attempt && !self.phases.reserve_retry(self.call) {
-            self.phases.record(Event::LimitExceeded(Limit::RetryBudget));
+            self.phases.record(Event::LimitExceeded(Limit::RetryPercent));
             self.arm_response();
             timeout = ready!(self.deadline.poll(self.client, context));
         }

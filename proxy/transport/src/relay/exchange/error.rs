@@ -47,8 +47,8 @@ impl ExchangeError {
             Self::ClientTimedOut(ClientTimeout::TooSlow(Direction::Upload)) => Some(Limit::MinUploadRate),
             Self::ClientTimedOut(ClientTimeout::TooSlow(Direction::Download)) => Some(Limit::MinDownloadRate),
             Self::ClientTimedOut(ClientTimeout::Idle(_)) => Some(Limit::IdleTimeout),
-            Self::UpstreamTimedOut(ResponseTimeout::Response) => Some(Limit::ResponseTimeout),
-            Self::UpstreamTimedOut(ResponseTimeout::Attempt) => Some(Limit::AttemptTimeout),
+            Self::UpstreamTimedOut(ResponseTimeout::Response) => Some(Limit::AnswerTimeout),
+            Self::UpstreamTimedOut(ResponseTimeout::Attempt) => Some(Limit::TryTimeout),
             Self::UpstreamTimedOut(ResponseTimeout::Pause) => Some(Limit::PauseTimeout),
             Self::UpstreamTimedOut(ResponseTimeout::Probe)
             | Self::ClientClosed
