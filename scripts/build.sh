@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make build`: everything that is deployed, optimised: the proxy, the load generator (also the demo tools) and the worker.
+# `make build`: everything that is deployed, optimized: the proxy, the load generator (also the demo tools) and the worker.
 set -euo pipefail
 here=$(dirname "$0")
 source "$here/lib.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs programs of the crate registry into .tools. Each version is built once for all checkouts of a user: the packagers, which `make dist` and its tests need, or with
 # `mutants` what `make mutants` needs.
-# They only drive a build, so they are compiled unoptimised: three times as quick to install, and no slower to use.
+# They only drive a build, so they are compiled unoptimized: three times as quick to install, and no slower to use.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 

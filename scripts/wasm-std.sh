@@ -40,7 +40,7 @@ build_debian_std() {
   mkdir "$work/src" "$work/out"
   printf '[package]\nname = "seed"\nversion = "0.0.0"\nedition = "2021"\n' >"$work/Cargo.toml"
   : >"$work/src/lib.rs"
-  # Bitcode keeps link-time optimisation possible for the crates that will be linked with this library.
+  # Bitcode keeps link-time optimization possible for the crates that will be linked with this library.
   (cd "$work" && PATH=/usr/bin:$PATH RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Cembed-bitcode=yes CARGO_TARGET_DIR=$work/target \
     /usr/bin/cargo build --release --target "$TRIPLE" -Zbuild-std=std,panic_abort,panic_unwind,proc_macro)
   out=$work/target/$TRIPLE/release/deps

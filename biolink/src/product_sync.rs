@@ -6,7 +6,7 @@
 //!
 //! Why: docs/decisions/products.md, "A sync changes the live content and the draft, each apart".
 
-mod catalogue;
+mod catalog;
 mod describe;
 mod message;
 mod push;
@@ -17,7 +17,7 @@ mod settings;
 mod source;
 mod state;
 
-pub use catalogue::Catalogue;
+pub use catalog::Catalog;
 pub use describe::{complete, runs_body};
 pub use message::{PushReply, RefreshReply, SourceMessage};
 pub use push::{PUSH_HEADERS, PushError, PushRequest, Pushed, read_push};

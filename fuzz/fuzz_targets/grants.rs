@@ -27,7 +27,7 @@ static GRANT: LazyLock<String> = LazyLock::new(|| {
 });
 static NAMED: LazyLock<String> = LazyLock::new(|| grant(Some(SecretId::new([7; 8]))));
 static TOKEN: LazyLock<String> =
-    LazyLock::new(|| OriginToken { data_centre: "fra-1".to_owned(), issued_at: NOW }.sign(&KEYS));
+    LazyLock::new(|| OriginToken { data_center: "fra-1".to_owned(), issued_at: NOW }.sign(&KEYS));
 
 fn grant(secret_id: Option<SecretId>) -> String {
     let (key_id, request_id) = (KeyId::new([3; 12]), RequestId([4; 16]));

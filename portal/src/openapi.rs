@@ -46,7 +46,7 @@ fn parse(description: &str, server: &str) -> Value {
 
 /// Returns the text of a document.
 fn render(document: &Value) -> String {
-    // Plain maps and strings always serialise.
+    // Plain maps and strings always serialize.
     serde_json::to_string(&RangesLast(document)).unwrap_or_default()
 }
 

@@ -119,7 +119,7 @@ pub enum GrantError {
 
 impl Grant {
     /// Signs the grant for one call: `target` is path and query exactly as the proxy will see them.
-    pub fn sign(&self, call: &ToolCall<'_>, target: &str, data_centre: &str, keys: &MacKeys) -> SignedGrant {
+    pub fn sign(&self, call: &ToolCall<'_>, target: &str, data_center: &str, keys: &MacKeys) -> SignedGrant {
         let (key_version, mac) = keys.current();
         let version = if self.secret_id.is_some() { VERSION_NAMED } else { VERSION };
         let digest = target_digest(target);
@@ -138,7 +138,7 @@ impl Grant {
         for part in parts {
             bytes.extend_from_slice(part);
         }
-        let (tag, proof) = Proof::split(mac.sign(&[DOMAIN, &bytes, data_centre.as_bytes()]));
+        let (tag, proof) = Proof::split(mac.sign(&[DOMAIN, &bytes, data_center.as_bytes()]));
         bytes.extend(tag);
         SignedGrant { text: URL_SAFE_NO_PAD.encode(bytes), proof }
     }
@@ -152,11 +152,11 @@ impl Grant {
         text: &[u8],
         call: &ToolCall<'_>,
         target: &str,
-        data_centre: &str,
+        data_center: &str,
         keys: &MacKeys,
         now: UnixMillis,
     ) -> Result<(Self, Proof), GrantError> {
-        let (grant, proof) = Self::read(text, call, target, data_centre, keys).ok_or(GrantError::Invalid)?;
+        let (grant, proof) = Self::read(text, call, target, data_center, keys).ok_or(GrantError::Invalid)?;
         let age_ms = now.since(grant.issued_at).max(grant.issued_at.since(now));
         if age_ms > VALID_MS { Err(GrantError::Expired { age_ms }) } else { Ok((grant, proof)) }
     }
@@ -165,13 +165,13 @@ impl Grant {
         text: &[u8],
         call: &ToolCall<'_>,
         target: &str,
-        data_centre: &str,
+        data_center: &str,
         keys: &MacKeys,
     ) -> Option<(Self, Proof)> {
         let mut bytes = [0; MAX_LEN];
         let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
         let parsed = Self::parse(bytes.get(..length)?)?;
-        let proof = parsed.verify_mac(data_centre, keys)?;
+        let proof = parsed.verify_mac(data_center, keys)?;
         let same_request = parsed.tool == call.tool.code()
             && parsed.method == method_code(call.method)
             && *parsed.digest == target_digest(target);
@@ -217,8 +217,8 @@ struct Parsed<'a> {
 impl Parsed<'_> {
     /// Compares the MAC in constant time. Returns the proof to respond with if it is that of a secret and
     /// a data center.
-    fn verify_mac(&self, data_centre: &str, keys: &MacKeys) -> Option<Proof> {
-        let mac = keys.version(self.key_version)?.sign(&[DOMAIN, self.signed, data_centre.as_bytes()]);
+    fn verify_mac(&self, data_center: &str, keys: &MacKeys) -> Option<Proof> {
+        let mac = keys.version(self.key_version)?.sign(&[DOMAIN, self.signed, data_center.as_bytes()]);
         let (expected, proof) = Proof::split(mac);
         equal(&expected, self.tag).then_some(proof)
     }

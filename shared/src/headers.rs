@@ -24,7 +24,7 @@ pub const GRANT: &str = "x-gateway-grant";
 pub const PROOF: &str = "x-gateway-proof";
 /// Carries the edge's name for the data center to the proxy, which can then say that it has another. It
 /// is covered by the grant's MAC, and believed only if that says so.
-pub const DATA_CENTRE: &str = "x-gateway-data-centre";
+pub const DATA_CENTER: &str = "x-gateway-data-center";
 /// Says to the edge why the proxy refused its grant. It never reaches a client.
 pub const GRANT_REFUSAL: &str = "x-gateway-grant-refusal";
 /// Carries the key's public id to the tool.

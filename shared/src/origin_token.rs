@@ -1,4 +1,4 @@
-//! A proxy's signed word to the edge: this data centre asks, now. The counterpart of
+//! A proxy's signed word to the edge: this data center asks, now. The counterpart of
 //! [`grant`](crate::grant).
 //!
 //! It lets the proxy read what lies below `/internal`. It names no request, as all it can do is
@@ -24,8 +24,8 @@ const MAX_TEXT: usize = (HEAD + TAG + MAX_NAME).div_ceil(3) * 4;
 /// The claims of a token: which data center asks, and since when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginToken {
-    /// The data centre's name: 1 to 64 letters, digits, `-`, `_` and `.`.
-    pub data_centre: String,
+    /// The data center's name: 1 to 64 letters, digits, `-`, `_` and `.`.
+    pub data_center: String,
     /// The moment of signing. The token is good for [`VALID_MS`] either side of that, as a grant
     /// is.
     pub issued_at: UnixMillis,
@@ -59,9 +59,9 @@ impl OriginToken {
         let [_, issued_at @ ..] = self.issued_at.0.to_be_bytes();
         let mut bytes = vec![VERSION, version];
         bytes.extend(issued_at);
-        let tag = mac.sign(&[DOMAIN, &bytes, self.data_centre.as_bytes()]);
+        let tag = mac.sign(&[DOMAIN, &bytes, self.data_center.as_bytes()]);
         bytes.extend(tag.into_iter().take(TAG));
-        bytes.extend(self.data_centre.bytes());
+        bytes.extend(self.data_center.bytes());
         format!("Bearer {}", URL_SAFE_NO_PAD.encode(bytes))
     }
 
@@ -89,7 +89,7 @@ impl OriginToken {
         let name = std::str::from_utf8(name).ok().filter(|name| is_name(name))?;
         let issued_at = issued_at.iter().fold(0, |ms, &byte| ms << 8 | u64::from(byte));
         (authentic && version == VERSION)
-            .then(|| Self { data_centre: name.to_owned(), issued_at: UnixMillis(issued_at) })
+            .then(|| Self { data_center: name.to_owned(), issued_at: UnixMillis(issued_at) })
     }
 }
 
@@ -118,8 +118,8 @@ mod tests {
         MacKeys::parse(secret).unwrap()
     }
 
-    fn token(data_centre: &str) -> OriginToken {
-        OriginToken { data_centre: data_centre.to_owned(), issued_at: NOW }
+    fn token(data_center: &str) -> OriginToken {
+        OriginToken { data_center: data_center.to_owned(), issued_at: NOW }
     }
 
     fn verify(header: &str, now: UnixMillis) -> Result<OriginToken, TokenError> {
@@ -173,7 +173,7 @@ mod tests {
     proptest! {
         #[test]
         fn token_reads_back_as_itself(name in "[A-Za-z0-9._-]{1,64}", ms in 0u64..(1 << 56)) {
-            let token = OriginToken { data_centre: name, issued_at: UnixMillis(ms) };
+            let token = OriginToken { data_center: name, issued_at: UnixMillis(ms) };
             prop_assert_eq!(verify(&token.sign(&keys(OLD)), UnixMillis(ms)), Ok(token));
         }
 

@@ -166,7 +166,7 @@ impl Problem {
         ] {
             text.extend_from_slice(part.as_bytes());
         }
-        // Writing to memory cannot fail, and a text always serialises.
+        // Writing to memory cannot fail, and a text always serializes.
         let _written = serde_json::to_writer(&mut text, &self.detail);
         let retry = self.code.retry().as_str();
         let _written = write!(text, r#","code":"{code}","request_id":"{request_id}","retry":"{retry}""#);

@@ -75,7 +75,7 @@ pub struct ToolCall<'a> {
 ///
 /// let problem = Route::read("DELETE", "/v1/qr/generate").unwrap_err();
 /// assert_eq!((problem.status(), problem.code()), (405, codes::METHOD_NOT_ALLOWED));
-/// // A path that two parsers could read differently is refused, never normalised.
+/// // A path that two parsers could read differently is refused, never normalized.
 /// assert_eq!(Route::read("GET", "/v1/qr/../keys").unwrap_err().code(), codes::PATH_MALFORMED);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -77,7 +77,7 @@ impl StatusReport {
 
     /// Returns the response's body.
     pub fn to_json(&self) -> String {
-        // Plain names and booleans always serialise.
+        // Plain names and booleans always serialize.
         json::to_string(self).unwrap_or_default()
     }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use crate::problem::{Problem, codes};
 
-/// A request's own URL, in parts. Nothing in it is decoded or normalised.
+/// A request's own URL, in parts. Nothing in it is decoded or normalized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address<'a> {
     /// Scheme and authority, such as `https://api.example.com`: what paths are relative to.

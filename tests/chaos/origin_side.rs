@@ -90,7 +90,7 @@ impl OriginSide {
             .upstreams(Tool::Seo, &[&format!("{named}:{port}")]);
         let server = |name: &str| {
             format!(
-                "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\ndata_centre = \"{name}\"\nthreads = 2\n"
+                "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\ndata_center = \"{name}\"\nthreads = 2\n"
             )
         };
         let mut configs = ["a", "b", "direct"].map(|name| base.clone().section("server", &server(name)));

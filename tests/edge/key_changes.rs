@@ -26,7 +26,7 @@ fn now() -> UnixMillis {
 }
 
 fn token(secret: &str, issued_at: UnixMillis) -> String {
-    OriginToken { data_centre: "fra".to_owned(), issued_at }.sign(&MacKeys::parse(secret).unwrap())
+    OriginToken { data_center: "fra".to_owned(), issued_at }.sign(&MacKeys::parse(secret).unwrap())
 }
 
 fn get(edge: &Edge, target: &str) -> Response {

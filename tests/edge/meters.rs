@@ -28,7 +28,7 @@ use tests::{
 use super::world::World;
 
 fn token(secret: &str) -> String {
-    let token = OriginToken { data_centre: "fra".to_owned(), issued_at: keys::now() };
+    let token = OriginToken { data_center: "fra".to_owned(), issued_at: keys::now() };
     token.sign(&MacKeys::parse(secret).unwrap())
 }
 

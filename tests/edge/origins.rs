@@ -272,7 +272,7 @@ fn origin_that_rejects_the_grant_is_passed_over() {
     wait_for(PROBE_BOUND, || edge.output().lines().any(is_logged).then_some(()));
     let sent = alone.arrivals();
     assert!(
-        sent.iter().all(|arrival| arrival.header("x-gateway-data-centre") == Some("default")),
+        sent.iter().all(|arrival| arrival.header("x-gateway-data-center") == Some("default")),
         "{sent:?}"
     );
 }
@@ -284,7 +284,7 @@ fn dead_origin_is_503_that_the_day_does_not_count() {
     let (key, _) = edge.issue("pro");
     let response = Request::get("/v1/pdf/merge").key(&key).send(edge.addr);
     assert_eq!((response.status, response.code().as_str()), (503, "tool-unavailable"));
-    assert_eq!(response.json()["detail"], "pdf: no data centre could be reached");
+    assert_eq!(response.json()["detail"], "pdf: no data center could be reached");
     assert_eq!(response.header("proxy-status"), Some("edge; error=destination_unavailable"));
     assert!(response.header("ratelimit").unwrap().contains("\"minute\";r=99"), "the minute keeps it");
     let usage = Request::get("/v1/keys/me").key(&key).send(edge.addr).json();

@@ -67,7 +67,7 @@ fn collector_of_others_takes_the_spans_of_a_call() {
     let (collector, tools) = (Collector::start(), Tools::start());
     let (address, _rotel) = start_rotel(&collector);
     let tracing = format!("endpoint = \"http://{address}\"\nratio = 1.0\n");
-    let config = ProxyConfig::for_tools(&tools).line("server", "data_centre = \"test\"");
+    let config = ProxyConfig::for_tools(&tools).line("server", "data_center = \"test\"");
     let proxy = config.section("tracing", &tracing).start_and_wait();
     let response = call("GET", "/v1/seo/audit").send(proxy.listen);
     assert_eq!(response.status, 200, "{}", response.text());

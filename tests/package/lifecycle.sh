@@ -47,7 +47,7 @@ expect "only root reads the secrets" test "$(stat -c %a:%U "$TOP/etc/utg/proxy.e
 expect "nothing was started" not grep -q '^start' "$TOP/calls"
 expect "systemd read the unit" called daemon-reload
 expect "the program runs" inside /usr/bin/utg-proxy --version
-expect "the configuration is valid" inside env GRANT_SECRET=0123456789abcdef0123456789abcdef DATA_CENTRE=fra \
+expect "the configuration is valid" inside env GRANT_SECRET=0123456789abcdef0123456789abcdef DATA_CENTER=fra \
   /usr/bin/utg-proxy -c "$CONFIG" --check
 expect "the unit starts that program" grep -q '^ExecStart=/usr/bin/utg-proxy ' "$TOP/usr/lib/systemd/system/utg-proxy@.service"
 

@@ -286,7 +286,7 @@ fn in_container(root: &TempDir) -> Command {
     command.arg(root.path()).args(list("ENTRYPOINT")).args(list("CMD")).env_clear().env("PATH", env!("PATH"));
     command.envs(instructions("ENV").concat().iter().map(|word| word.split_once('=').unwrap()));
     let secret = ("GRANT_SECRET", "0123456789abcdef0123456789abcdef");
-    command.envs([("DATA_CENTRE", "fra1"), ("LISTEN", "127.0.0.1:0"), ("ADMIN", "127.0.0.1:0"), secret]);
+    command.envs([("DATA_CENTER", "fra1"), ("LISTEN", "127.0.0.1:0"), ("ADMIN", "127.0.0.1:0"), secret]);
     command
 }
 

@@ -37,7 +37,7 @@ fn effective(configuration: &str) -> toml::Table {
         .arg("-c")
         .arg(&file)
         .arg("--dump-config")
-        .env("DATA_CENTRE", "fra1")
+        .env("DATA_CENTER", "fra1")
         .env("TOOLS_DOMAIN", "tools");
     let secrets = ["GRANT_SECRET", "KEY_SIGNING_SECRET", "ADMIN_SECRET", "VALKEY_PASSWORD"];
     run(command.envs(secrets.map(|name| (name, SECRET)))).parse().unwrap()

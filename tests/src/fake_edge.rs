@@ -122,7 +122,7 @@ impl Feed {
         let token = head.lines().find_map(|line| line.strip_prefix("authorization: "));
         let secret = MacKeys::parse(GRANT_SECRET).unwrap();
         let token = OriginToken::verify(token, &secret, keys::now()).expect("a valid token");
-        assert_eq!(token.data_centre, "test");
+        assert_eq!(token.data_center, "test");
         if target == BulkRequest::PATH {
             return if self.failing { (503, String::new()) } else { (200, self.ask(body)) };
         }

@@ -23,7 +23,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Signer {
     pub secret: String,
-    pub data_centre: String,
+    pub data_center: String,
     pub key_id: KeyId,
     pub secret_id: Option<SecretId>,
     pub tier: Tier,
@@ -37,7 +37,7 @@ impl Default for Signer {
     fn default() -> Self {
         Self {
             secret: GRANT_SECRET.to_owned(),
-            data_centre: "test".to_owned(),
+            data_center: "test".to_owned(),
             key_id: KeyId::new([5; 12]),
             secret_id: None,
             tier: Tier::Pro,
@@ -78,7 +78,7 @@ impl Signer {
             request_id: self.request_id.unwrap_or(RequestId(id)),
             issued_at: UnixMillis(now().0.saturating_add_signed(-self.age_ms)),
         };
-        grant.sign(call, target, &self.data_centre, &MacKeys::parse(&self.secret).unwrap()).text
+        grant.sign(call, target, &self.data_center, &MacKeys::parse(&self.secret).unwrap()).text
     }
 
     /// Returns true if `proof` is the proof of a response to this grant.
@@ -87,7 +87,7 @@ impl Signer {
         let Ok(Route::CallTool(call)) = Route::parse(&request.method, &request.target) else {
             return false;
         };
-        let verified = Grant::verify(grant.as_bytes(), &call, &request.target, &self.data_centre, &keys, now);
+        let verified = Grant::verify(grant.as_bytes(), &call, &request.target, &self.data_center, &keys, now);
         verified.is_ok_and(|(_, expected)| proof.is_some_and(|text| expected.matches(text)))
     }
 

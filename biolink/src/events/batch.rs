@@ -69,7 +69,7 @@ impl Batch {
 
     /// Returns the batch as it is sent.
     pub fn to_json(&self) -> String {
-        // Plain strings and numbers, which always serialise.
+        // Plain strings and numbers, which always serialize.
         json::to_string(self).unwrap_or_default()
     }
 

@@ -152,6 +152,6 @@ fn document(content: &Content) -> Map<String, Value> {
 /// type of a page would be a tenth of the worker.
 pub(super) fn to_members<T: Serialize>(value: &T) -> Map<String, Value> {
     let text = json::to_string(value).unwrap_or_default();
-    // A struct always serialises as an object.
+    // A struct always serializes as an object.
     serde_json::from_str(&text).unwrap_or_default()
 }

@@ -106,7 +106,7 @@ impl Snapshot {
 
     /// Returns the snapshot as it is stored.
     pub fn to_json(&self) -> String {
-        // A snapshot is plain strings and numbers, which always serialise.
+        // A snapshot is plain strings and numbers, which always serialize.
         json::to_string(self).unwrap_or_default()
     }
 }

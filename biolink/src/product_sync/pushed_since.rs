@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use shared::time::UnixMillis;
 
-use super::Catalogue;
+use super::Catalog;
 use crate::product_feed::{FeedProduct, Selection};
 
 /// Products and names that are kept. Behind more, the feed is fetched again.
@@ -31,9 +31,9 @@ impl PushedSince {
     }
 
     /// Applies the pushes over the feed. Returns false if some are not kept.
-    pub(super) fn apply(self, catalogue: &mut Catalogue, selection: &Selection, now: UnixMillis) -> bool {
+    pub(super) fn apply(self, catalog: &mut Catalog, selection: &Selection, now: UnixMillis) -> bool {
         for (upserts, deletes) in self.pushes {
-            catalogue.push(upserts, &deletes, selection, now);
+            catalog.push(upserts, &deletes, selection, now);
         }
         !self.is_truncated
     }

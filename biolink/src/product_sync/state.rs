@@ -18,8 +18,8 @@ pub use self::{
     status::SyncStatus,
 };
 use super::{
-    Catalogue, Run, RunOutcome, RunTrigger, Source, SourceSettings,
-    catalogue::digest,
+    Catalog, Run, RunOutcome, RunTrigger, Source, SourceSettings,
+    catalog::digest,
     pushed_since::PushedSince,
     run::{Applied, MAX_FAULTS},
     schedule::{PAUSE_AFTER_MS, SETTLE_MS, after_failure, next},
@@ -192,16 +192,16 @@ impl SyncState {
 
     /// Returns how the prices of a push are read: as the settings say, and where they leave it open, as the
     /// last feed showed.
-    pub fn price_rules<'a>(&'a self, catalogue: &'a Catalogue) -> PriceRules<'a> {
+    pub fn price_rules<'a>(&'a self, catalog: &'a Catalog) -> PriceRules<'a> {
         let rules = self.source.as_ref().map(|source| source.settings.price_rules()).unwrap_or_default();
         let numbers = if rules.numbers == NumberFormat::Auto { self.numbers } else { rules.numbers };
-        PriceRules { currency: rules.currency.or_else(|| catalogue.currency()), numbers }
+        PriceRules { currency: rules.currency.or_else(|| catalog.currency()), numbers }
     }
 
     /// Takes in changes that the shop pushed. Returns how many products they are about.
     pub fn push(
         &mut self,
-        catalogue: &mut Catalogue,
+        catalog: &mut Catalog,
         upserts: Vec<FeedProduct>,
         deletes: &[String],
         errors: &[ProductError],
@@ -213,7 +213,7 @@ impl SyncState {
             // The feed on its way may be older than the push, and would undo it.
             since.add(&upserts, deletes);
         }
-        catalogue.push(upserts, deletes, &source.settings.selection, now);
+        catalog.push(upserts, deletes, &source.settings.selection, now);
         let faulty = errors.iter().filter(|error| error.leaves_out()).count();
         let faults = errors.iter().take(MAX_FAULTS).map(|error| (0, None, error.to_string()));
         let run = Run {
@@ -249,7 +249,7 @@ impl SyncState {
         &mut self,
         attempt: &SyncAttempt,
         outcome: Result<Fetched, FetchError>,
-        catalogue: &mut Catalogue,
+        catalog: &mut Catalog,
         now: UnixMillis,
     ) {
         let Some(source) = self.source.as_ref().filter(|source| source.version == attempt.version) else {
@@ -281,15 +281,15 @@ impl SyncState {
                         // A run that a shop asks for a moment later does not end the hold.
                         let held_ms = self.held_at.map_or(u64::MAX, |at| now.since(at));
                         let is_second = self.held && held_ms >= SETTLE_MS;
-                        if !is_second && !is_asked && catalogue.would_lose_most(&feed) {
+                        if !is_second && !is_asked && catalog.would_lose_most(&feed) {
                             self.hold(run, now);
                             return;
                         }
                         self.held = false;
                         (self.etag, self.last_modified) = (etag, last_modified);
                         self.numbers = feed.numbers();
-                        *catalogue = Catalogue::of(&feed, &attempt.settings.selection, now);
-                        if !since.apply(catalogue, &attempt.settings.selection, now) {
+                        *catalog = Catalog::of(&feed, &attempt.settings.selection, now);
+                        if !since.apply(catalog, &attempt.settings.selection, now) {
                             self.ping(now);
                         }
                         self.plan_edit(run, is_asked, now);
@@ -300,11 +300,11 @@ impl SyncState {
     }
 
     /// Returns the edit that the account is to make now.
-    pub fn edit(&mut self, catalogue: &Catalogue, now: UnixMillis) -> Option<ProductEdit> {
+    pub fn edit(&mut self, catalog: &Catalog, now: UnixMillis) -> Option<ProductEdit> {
         let pending = self.pending.clone().filter(|pending| pending.at <= now)?;
         let (account, source) = self.source()?;
         let (page, source, products) =
-            (source.page, source.id, catalogue.shown(&source.settings.selection, now));
+            (source.page, source.id, catalog.shown(&source.settings.selection, now));
         if self.digest.as_ref() == Some(&digest(&products)) && !pending.forced {
             self.pending = None;
             let products = Applied { shown: self.shown, ..Applied::default() };

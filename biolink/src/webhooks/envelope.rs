@@ -77,7 +77,7 @@ impl EventHead {
             page_sequence: self.page_sequence,
             data,
         };
-        // A struct always serialises.
+        // A struct always serializes.
         json::to_string(&envelope).unwrap_or_default()
     }
 }

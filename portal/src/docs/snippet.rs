@@ -281,7 +281,7 @@ impl<'a> Call<'a> {
 pub(super) fn json(value: &Value) -> String {
     const SHORT: usize = 72;
     let short = value.to_string();
-    // Plain maps and strings always serialise.
+    // Plain maps and strings always serialize.
     if short.len() <= SHORT { short } else { serde_json::to_string_pretty(value).unwrap_or(short) }
 }
 

@@ -222,7 +222,7 @@ impl Method {
             },
             ("tools/call", _) => {
                 let arguments = match parameters.get("arguments") {
-                    // Null as if it was not given: clients serialise what is unset.
+                    // Null as if it was not given: clients serialize what is unset.
                     None | Some(Value::Null) => Value::Object(Map::new()),
                     Some(arguments @ Value::Object(_)) => arguments.clone(),
                     Some(_) => {

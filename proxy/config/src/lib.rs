@@ -107,7 +107,7 @@ pub struct ServerConfig {
     /// The TLS settings towards clients. `None` for plain HTTP.
     pub tls: Option<ServerTls>,
     /// The name of the data center, which grants for it carry.
-    pub data_centre: String,
+    pub data_center: String,
     /// Number of threads that serve requests.
     pub threads: usize,
     /// The transport that forwards requests to upstreams.
@@ -290,7 +290,7 @@ mod tests {
             (SAMPLE.replace("${GRANT_SECRET}", "hush"), "is shorter than 32"),
             (SAMPLE.replace("${GRANT_SECRET}", "${OTHER}"), "OTHER is not set"),
             (
-                SAMPLE.replace("data_centre = \"", "data_centre = \"${GRANT_SECRET}"),
+                SAMPLE.replace("data_center = \"", "data_center = \"${GRANT_SECRET}"),
                 "GRANT_SECRET is a secret",
             ),
         ] {

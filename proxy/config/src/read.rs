@@ -124,7 +124,7 @@ fn server(section: &mut Section<'_>) -> ServerConfig {
         listen,
         admin,
         tls: tls::server(&mut section.section("tls")),
-        data_centre: section.read("data_centre", "default".to_owned(), data_centre),
+        data_center: section.read("data_center", "default".to_owned(), data_center),
         threads: section.read("threads", cores, count(1..=512)),
         transport: section.read("transport", Transport::Relay, choice),
         drain_delay: section.read(
@@ -232,11 +232,11 @@ fn networks(entry: &Entry<'_>) -> Result<Vec<IpNet>, ValueError> {
     Ok(entry.elements()?.iter().filter_map(|element| element.read(network)).collect())
 }
 
-fn data_centre(entry: &Entry<'_>) -> Result<String, ValueError> {
+fn data_center(entry: &Entry<'_>) -> Result<String, ValueError> {
     let name = entry.text()?;
     let well_formed = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
     if well_formed && (1..=64).contains(&name.len()) {
         return Ok(name);
     }
-    Err(ValueError::invalid("data centre name", name, "1 to 64 letters, digits or -_."))
+    Err(ValueError::invalid("data center name", name, "1 to 64 letters, digits or -_."))
 }

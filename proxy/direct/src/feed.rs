@@ -72,7 +72,7 @@ pub(super) async fn follow(config: &ArcSwap<Config>, direct: &Direct) {
     loop {
         let (settings, config) = (direct.config.load_full(), config.load_full());
         let Authority::Edge(feed) = &settings.authority else { return };
-        let polled = poll(direct, feed, &config.server.data_centre, &mut connection);
+        let polled = poll(direct, feed, &config.server.data_center, &mut connection);
         let outcome = timeout(TIMEOUT, polled).await.unwrap_or(Err(EdgeError::TimedOut));
         let failed_before = std::mem::replace(&mut failing, outcome.is_err());
         let more = match outcome {
@@ -101,12 +101,12 @@ pub(super) async fn follow(config: &ArcSwap<Config>, direct: &Direct) {
 async fn poll(
     direct: &Direct,
     feed: &FeedConfig,
-    data_centre: &str,
+    data_center: &str,
     connection: &mut Connection,
 ) -> Result<bool, EdgeError> {
     // Before the request: a key that is revoked while the page is on its way is not in it.
     let polled_at = clock::now();
-    let token = OriginToken { data_centre: data_centre.to_owned(), issued_at: polled_at }.sign(&feed.grants);
+    let token = OriginToken { data_center: data_center.to_owned(), issued_at: polled_at }.sign(&feed.grants);
     let target = ChangesPage::target(direct.source.lock().cursor.as_ref());
     let text = connection.get(&feed.edge, &target, &token, ChangesPage::MAX_BYTES).await?;
     let page = ChangesPage::from_json(&text).map_err(|fault| EdgeError::Invalid(fault.to_string()))?;

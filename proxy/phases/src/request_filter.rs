@@ -187,7 +187,7 @@ fn call_tool<'a>(
     let Admitted { key_id, secret_id, tier, charged, denied } = match &state.mode {
         Mode::Edge(edge) => {
             let of = (called, target.path_and_query);
-            let here = &config.server.data_centre;
+            let here = &config.server.data_center;
             let verified = grant::verify(state, edge, record, raw, of, here);
             let verified = verified
                 .map_err(|refused| refused_grant::problem((state, edge), record, raw, of, here, refused));
@@ -264,7 +264,7 @@ fn probe_proof(state: &State, raw: &RawHead<'_>) -> Option<Proof> {
     match &state.mode {
         Mode::Edge(edge) => {
             let (config, grants) = (state.config.load(), edge.config.load());
-            Some(Proof::of_probe(id, &config.server.data_centre, &grants.keys))
+            Some(Proof::of_probe(id, &config.server.data_center, &grants.keys))
         }
         Mode::Direct(_) => None,
     }

@@ -113,7 +113,7 @@ impl State {
         Ok(Self {
             mode: Mode::new(&config.callers)?,
             limits: ClientLimits::default(),
-            metrics: Metrics::new(&pools, build, &config.server.data_centre)?,
+            metrics: Metrics::new(&pools, build, &config.server.data_center)?,
             access_log: AccessLog::new(config.log),
             spans: SpanQueue::default(),
             changes,

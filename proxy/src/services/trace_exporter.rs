@@ -177,7 +177,7 @@ fn request(config: &Config, spans: Vec<Span>) -> ExportTraceServiceRequest {
     let attributes = vec![
         KeyValue::text("service.name", service),
         KeyValue::text("service.version", version::VERSION),
-        KeyValue::text("utg.data_centre", config.server.data_centre.as_str()),
+        KeyValue::text("utg.data_center", config.server.data_center.as_str()),
     ];
     let scope = InstrumentationScope { name: "utg-proxy".to_owned(), version: version::VERSION.to_owned() };
     let scope_spans = vec![ScopeSpans { scope: Some(scope), spans }];

@@ -101,7 +101,7 @@ async fn metrics_show_process_version_and_limits() {
         assert!(proxy.metric(series).await.is_some_and(|value| value > 0.0), "{series}");
     }
     let version = format!(
-        r#"utg_build_info{{commit="{}",data_centre="test",version="{}"}}"#,
+        r#"utg_build_info{{commit="{}",data_center="test",version="{}"}}"#,
         version::COMMIT,
         version::VERSION
     );

@@ -65,7 +65,7 @@ async fn ready_argument_exits_as_the_running_proxy_is() {
     let ask = |admin: &str| {
         let mut command = Command::new(binary("proxy"));
         command.args(["-c", "conf/proxy.edge.toml", "--ready"]).current_dir(root()).env("ADMIN", admin);
-        command.env("DATA_CENTRE", "fra").env("GRANT_SECRET", SECRET);
+        command.env("DATA_CENTER", "fra").env("GRANT_SECRET", SECRET);
         command.output().unwrap().status.code()
     };
     assert_eq!(ask(&admin), Some(0));
@@ -124,7 +124,7 @@ fn dumped_configuration_loads_again_to_the_same() {
         ("GRANT_SECRET", SECRET),
         ("KEY_SIGNING_SECRET", SECRET),
         ("ADMIN_SECRET", SECRET),
-        ("DATA_CENTRE", "fra1"),
+        ("DATA_CENTER", "fra1"),
     ];
     for sample in ["proxy.toml", "proxy.edge.toml", "proxy.direct.toml"] {
         let text =

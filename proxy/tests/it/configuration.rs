@@ -24,7 +24,7 @@ fn parse(text: &str) -> Result<Config, Faults> {
         "SECRET" | "GRANT_SECRET" | "KEY_SIGNING_SECRET" | "ADMIN_SECRET" => Some(SECRET.to_owned()),
         "SHORT" => Some("short".to_owned()),
         "CORPUS" => Some(CORPUS.to_owned()),
-        "DATA_CENTRE" => Some("fra1".to_owned()),
+        "DATA_CENTER" => Some("fra1".to_owned()),
         _ => None,
     })
 }

@@ -92,7 +92,7 @@ async fn call_without_a_valid_grant_is_401_grant_invalid() {
         ("changed", request().header("x-gateway-grant", &torn)),
         ("of another call", request().header("x-gateway-grant", &other_call)),
         ("of another secret", signed(Signer { secret: "f".repeat(40), ..good.clone() })),
-        ("of another data centre", signed(Signer { data_centre: "fra".to_owned(), ..good.clone() })),
+        ("of another data center", signed(Signer { data_center: "fra".to_owned(), ..good.clone() })),
         ("too old", signed(Signer { age_ms: 31_000, ..good.clone() })),
         ("of the future", signed(Signer { age_ms: -31_000, ..good.clone() })),
     ] {
@@ -115,8 +115,8 @@ async fn refused_grant_has_its_reason_for_operators() {
     let request = || Request::new("GET", "/v1/qr/generate");
     let good = Signer::default();
     let signed = |signer: Signer| signer.granted(request());
-    let edge = |name: &str, request: Request| request.header("x-gateway-data-centre", name);
-    let fra = Signer { data_centre: "fra".to_owned(), ..good.clone() };
+    let edge = |name: &str, request: Request| request.header("x-gateway-data-center", name);
+    let fra = Signer { data_center: "fra".to_owned(), ..good.clone() };
     let other = Signer { secret: "f".repeat(40), ..good.clone() };
     let used = signed(good.clone());
     assert_eq!(proxy.send(used.clone()).await.status, 200);
@@ -125,7 +125,7 @@ async fn refused_grant_has_its_reason_for_operators() {
         ("missing", request()),
         ("malformed", request().header("x-gateway-grant", "AAAA")),
         ("secret", edge("test", signed(other))),
-        ("data_centre", edge("fra", signed(fra.clone()))),
+        ("data_center", edge("fra", signed(fra.clone()))),
         ("secret", signed(fra)),
         ("request", request().header("x-gateway-grant", &of_other_call)),
         ("clock", signed(Signer { age_ms: -60_000, ..good.clone() })),
@@ -150,7 +150,7 @@ async fn refused_grant_has_its_reason_for_operators() {
         assert!(is_logged || expected == "secret" || expected == "expired", "{expected}");
     }
     let output = proxy.output();
-    assert!(output.contains(" edge_says=fra request_id=") && output.contains(" data_centre=test tool=qr"));
+    assert!(output.contains(" edge_says=fra request_id=") && output.contains(" data_center=test tool=qr"));
 }
 
 fn refused(reason: &str) -> String {
@@ -244,18 +244,18 @@ async fn request_that_one_data_center_used_is_served_at_the_next() {
     // The edge sends a call that its first origin refused to the next one under the same request id.
     for (id, method) in [([1; 16], "GET"), ([2; 16], "POST")] {
         let before = tool.calls();
-        for (data_centre, calls) in [("fra", 1), ("fra-2", 2), ("ams", 3)] {
+        for (data_center, calls) in [("fra", 1), ("fra-2", 2), ("ams", 3)] {
             let section = format!(
-                "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\ndata_centre = \"{data_centre}\"\n"
+                "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\ndata_center = \"{data_center}\"\n"
             );
             let proxy = config.clone().section("server", &section).ready().await;
             proxy.logs("used grants available").await;
             let request_id = Some(RequestId(id));
-            let signer = Signer { data_centre: data_centre.to_owned(), request_id, ..Signer::default() };
+            let signer = Signer { data_center: data_center.to_owned(), request_id, ..Signer::default() };
             let grant = signer.granted(Request::new(method, "/v1/qr/generate"));
-            assert_eq!(proxy.send(grant.clone()).await.status, 200, "{method} {data_centre}");
-            assert_eq!(proxy.send(grant).await.problem(), "grant-invalid", "{method} {data_centre}");
-            assert_eq!(tool.calls() - before, calls, "{method} {data_centre}");
+            assert_eq!(proxy.send(grant.clone()).await.status, 200, "{method} {data_center}");
+            assert_eq!(proxy.send(grant).await.problem(), "grant-invalid", "{method} {data_center}");
+            assert_eq!(tool.calls() - before, calls, "{method} {data_center}");
         }
     }
 }

@@ -192,7 +192,7 @@ fn systemd_unit_matches_the_binary_and_the_guide() {
     let patience = Duration::from_secs(value("TimeoutStopSec=").parse().unwrap());
     for sample in ["conf/proxy.toml", "conf/proxy.edge.toml"] {
         let env = |name: &str| {
-            ["GRANT_SECRET", "DATA_CENTRE"]
+            ["GRANT_SECRET", "DATA_CENTER"]
                 .contains(&name)
                 .then(|| "0123456789abcdef0123456789abcdef".to_owned())
         };

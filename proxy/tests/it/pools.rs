@@ -209,7 +209,7 @@ async fn upstream_off_is_not_called_or_probed() {
 async fn calls_of_few_clients_use_few_connections() {
     const CLIENTS: usize = 8;
     let tool = FakeTool::start(ToolBehavior::Describe).await;
-    let server = "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\ndata_centre = \"test\"\nthreads = 4\n";
+    let server = "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\ndata_center = \"test\"\nthreads = 4\n";
     let config = ProxyConfig::new().section("server", server).tool(Tool::Qr, &[&tool]);
     let proxy = config.pool_line(Tool::Qr, "keep_idle = \"60s\"").ready().await;
     let calls = (0..CLIENTS).map(|_| async {

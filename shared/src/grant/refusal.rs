@@ -25,7 +25,7 @@ pub enum RefusalReason {
     /// No secret of this proxy has signed it.
     Secret,
     /// The edge has another name for this data center.
-    DataCentre,
+    DataCenter,
     /// It is for another call.
     Request,
     /// It was issued more than 30 seconds in this clock's future.
@@ -62,7 +62,7 @@ pub struct Checked<'a> {
     /// Path and query.
     pub target: &'a str,
     /// The name of this data center.
-    pub data_centre: &'a str,
+    pub data_center: &'a str,
     /// The name that the edge says it has for this data center.
     pub named: Option<&'a str>,
     /// The secrets.
@@ -94,9 +94,9 @@ impl GrantRefusal {
         let known = |reason| Self { request_id, ..only(reason) };
         match error {
             GrantError::Missing | GrantError::Invalid => match refused_by_mac(&parsed, checked) {
-                Some(RefusalReason::DataCentre) => {
+                Some(RefusalReason::DataCenter) => {
                     let named = checked.named.map(str::to_owned);
-                    Self { named, ..known(RefusalReason::DataCentre) }
+                    Self { named, ..known(RefusalReason::DataCenter) }
                 }
                 reason => known(reason.unwrap_or(RefusalReason::Request)),
             },
@@ -114,12 +114,12 @@ impl GrantRefusal {
 /// Returns the reason why the MAC is not that of this secret and data center, or `None` if it is.
 fn refused_by_mac(parsed: &Parsed<'_>, checked: &Checked<'_>) -> Option<RefusalReason> {
     let is_of = |name: &str| parsed.verify_mac(name, checked.keys).is_some();
-    if is_of(checked.data_centre) {
+    if is_of(checked.data_center) {
         return None;
     }
     // The name is the sender's word. It counts only if the MAC holds with it, which needs the
     // secret.
-    Some(if checked.named.is_some_and(is_of) { RefusalReason::DataCentre } else { RefusalReason::Secret })
+    Some(if checked.named.is_some_and(is_of) { RefusalReason::DataCenter } else { RefusalReason::Secret })
 }
 
 /// Writes the value of the header for the edge: words without quotes.
@@ -163,7 +163,7 @@ mod tests {
         let (text, now, keys) = (signed.text.as_bytes(), UnixMillis(now), keys("a"));
         let target = "/v1/qr/generate";
         let error = Grant::verify(text, &call, target, "fra", &keys, now).map(|_| ()).unwrap_err();
-        let checked = Checked { text, call: &call, target, data_centre: "fra", named, keys: &keys, now };
+        let checked = Checked { text, call: &call, target, data_center: "fra", named, keys: &keys, now };
         GrantRefusal::of(error, &checked)
     }
 
@@ -175,7 +175,7 @@ mod tests {
         for (refusal, expected) in [
             (refused("b", "fra", target, NOW.0, Some("fra")), "secret"),
             (refused("b", "iad", target, NOW.0, Some("iad")), "secret"),
-            (refused("a", "iad", target, NOW.0, Some("iad")), "data_centre"),
+            (refused("a", "iad", target, NOW.0, Some("iad")), "data_center"),
             // An edge that does not say its name for it.
             (refused("a", "iad", target, NOW.0, None), "secret"),
             (refused("a", "iad", target, NOW.0, Some("ams")), "secret"),
@@ -186,7 +186,7 @@ mod tests {
             assert_eq!((refusal.to_string().as_str(), refusal.request_id), (expected, Some(ID)));
             assert_eq!(sent_reason(expected), Some(expected));
             let named = refusal.named.as_deref();
-            assert_eq!(named, (expected == "data_centre").then_some("iad"));
+            assert_eq!(named, (expected == "data_center").then_some("iad"));
         }
     }
 

@@ -161,7 +161,7 @@ impl KeyRecord {
 
     /// Returns the record as it is stored.
     pub fn to_json(&self) -> String {
-        // A record is plain strings and numbers, which always serialise; an empty text would read
+        // A record is plain strings and numbers, which always serialize; an empty text would read
         // as a fault.
         json::to_string(self).unwrap_or_default()
     }

@@ -113,7 +113,7 @@ impl ChangesPage {
 
     /// Returns the page as it is sent.
     pub fn to_json(&self) -> String {
-        // Plain strings and numbers always serialise; an empty text would read as a fault.
+        // Plain strings and numbers always serialize; an empty text would read as a fault.
         json::to_string(self).unwrap_or_default()
     }
 }

@@ -310,7 +310,7 @@ fn read<T: for<'de> Deserialize<'de>>(text: &[u8]) -> Result<T, BulkError> {
 }
 
 fn write(value: &impl Serialize) -> String {
-    // Plain strings and numbers always serialise; an empty text would read as a fault.
+    // Plain strings and numbers always serialize; an empty text would read as a fault.
     json::to_string(value).unwrap_or_default()
 }
 

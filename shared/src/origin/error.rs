@@ -12,7 +12,7 @@ use crate::tool::Tool;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum OriginError {
     /// No connection was made.
-    #[error("no data centre could be reached")]
+    #[error("no data center could be reached")]
     Refused,
     /// The connection was closed before a response.
     #[error("the connection was lost before a response came")]
@@ -24,7 +24,7 @@ pub enum OriginError {
     #[error("another server responded in the data center's place")]
     Foreign,
     /// The proxy does not accept our grant: the two do not share a secret, a name or a clock.
-    #[error("the data centre does not take calls from this edge")]
+    #[error("the data center does not take calls from this edge")]
     Rejected,
 }
 

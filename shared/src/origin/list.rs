@@ -6,10 +6,10 @@ use crate::url::Address;
 
 const MAX_ORIGINS: usize = 8;
 
-/// One data centre's proxy.
+/// One data center's proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The data centre's name, which grants for it end with.
+    /// The data center's name, which grants for it end with.
     pub name: String,
     /// Scheme and authority, without a slash at the end.
     pub base: String,

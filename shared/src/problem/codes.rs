@@ -7,7 +7,7 @@ crate::problem_codes! {
         "path-malformed",
         400,
         "The path is not well formed",
-        "Paths are plain segments of letters, digits and -._~ with single slashes between them. Percent-encoding, dot segments, backslashes and empty segments are refused rather than normalised, so that a path means the same to everyone.",
+        "Paths are plain segments of letters, digits and -._~ with single slashes between them. Percent-encoding, dot segments, backslashes and empty segments are refused rather than normalized, so that a path means the same to everyone.",
         "Write the path as the reference shows it: single slashes, none at the end, nothing percent-encoded.",
     );
     HEADER_MALFORMED = Row::new(

@@ -10,7 +10,7 @@ use std::{
 use biolink::{
     pages_api::{AccountMessage, Call, Operation, SourceCall},
     product_feed::{Feed, FeedProduct, FormatChoice},
-    product_sync::{Catalogue, EditOutcome, FetchError, Fetched, SourceMessage, SyncState},
+    product_sync::{Catalog, EditOutcome, FetchError, Fetched, SourceMessage, SyncState},
 };
 use serde_json::json;
 
@@ -50,7 +50,7 @@ pub(super) struct SourceRows {
 #[derive(Clone, Default)]
 pub(super) struct Parts {
     state: SyncState,
-    catalogue: Catalogue,
+    catalog: Catalog,
 }
 
 impl SourceShell {
@@ -126,8 +126,8 @@ pub(super) async fn push(
     let upserts =
         version.map(|version| feed(&BTreeMap::from([(product, version)])).products).unwrap_or_default();
     let deletes: Vec<_> = if version.is_none() { vec![product.to_string()] } else { Vec::new() };
-    change(&object, &on, |Parts { state, catalogue }| {
-        state.push(catalogue, upserts, &deletes, &[], object.clock())
+    change(&object, &on, |Parts { state, catalog }| {
+        state.push(catalog, upserts, &deletes, &[], object.clock())
     })
     .ok()?;
     object.rows_mut().pushes.insert(name);
@@ -150,8 +150,8 @@ async fn run(object: &Object<SourceShell>, on: &Instance<SourceShell>) -> Result
             true => Err(FetchError::TimedOut { ms: 15_000 }),
             false => Ok(Fetched::Feed { feed: feed(&seen), status: 200, etag: None, last_modified: None }),
         };
-        change(object, on, |Parts { state, catalogue }| {
-            state.finish(&attempt, outcome, catalogue, object.clock());
+        change(object, on, |Parts { state, catalog }| {
+            state.finish(&attempt, outcome, catalog, object.clock());
         })?;
         object.sim.note(|| format!("source: fetched, failing: {is_failing}"));
         if !is_failing {
@@ -163,7 +163,7 @@ async fn run(object: &Object<SourceShell>, on: &Instance<SourceShell>) -> Result
 }
 
 async fn give(object: &Object<SourceShell>, on: &Instance<SourceShell>) -> Result<(), Fenced> {
-    let due = change(object, on, |Parts { state, catalogue }| state.edit(catalogue, object.clock()))?;
+    let due = change(object, on, |Parts { state, catalog }| state.edit(catalog, object.clock()))?;
     let Some(edit) = due else { return Ok(()) };
     object.sim.note(|| format!("source: sends edit {} of {:?}", edit.number, titles(&edit.products)));
     let call = Call {
@@ -233,7 +233,7 @@ fn change<T>(
     with(object, on, |parts| {
         let before = parts.clone();
         let outcome = change(parts);
-        if before.state != parts.state || before.catalogue != parts.catalogue {
+        if before.state != parts.state || before.catalog != parts.catalog {
             object.commit(on, |rows| rows.parts = parts.clone())?;
         }
         Ok(outcome)

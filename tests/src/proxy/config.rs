@@ -45,7 +45,7 @@ impl ProxyConfig {
     pub fn new() -> Self {
         let closed = "upstreams = [\"127.0.0.1:1\"]\n".to_owned();
         let server =
-            "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\ndata_centre = \"test\"\nthreads = 2\n";
+            "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\ndata_center = \"test\"\nthreads = 2\n";
         let sections = [
             ("server", server),
             ("grants", "secret = \"${GRANT_SECRET}\"\n"),

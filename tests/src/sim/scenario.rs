@@ -23,7 +23,7 @@ pub struct Scenario {
     pub isolates: usize,
     /// Whether every third isolate gets its first call after the outage has begun.
     pub has_new_isolates: bool,
-    /// The data centres the isolates are in, in turn.
+    /// The data centers the isolates are in, in turn.
     pub sites: Vec<Site>,
     /// The start in milliseconds since the epoch.
     pub start: u64,
@@ -57,7 +57,7 @@ pub enum Demand {
     Client(Pace),
 }
 
-/// A data centre.
+/// A data center.
 #[derive(Clone, Copy, Debug)]
 pub struct Site {
     /// The minimum one-way delay to the object in milliseconds.

@@ -79,6 +79,6 @@ fn push_ratio(text: &mut String, part: u64, whole: u64) {
 }
 
 fn push_text(text: &mut String, value: &str) {
-    // A text always serialises.
+    // A text always serializes.
     text.push_str(&json::to_string(value).unwrap_or_default());
 }

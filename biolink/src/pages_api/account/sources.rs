@@ -101,7 +101,7 @@ impl Account {
                     .iter_mut()
                     .filter(|source| source.id == *id)
                     .for_each(|source| source.synced = *number);
-                // Numbers always serialise.
+                // Numbers always serialize.
                 let body = json::to_string(&synced.applied).unwrap_or_default();
                 Ok((Response::json(body), self.store_synced(call, synced, now)))
             }

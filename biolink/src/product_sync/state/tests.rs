@@ -45,7 +45,7 @@ fn feed(ids: std::ops::Range<usize>) -> Fetched {
 /// A source and its clock.
 struct World {
     state: SyncState,
-    catalogue: Catalogue,
+    catalog: Catalog,
     now: UnixMillis,
 }
 
@@ -54,20 +54,20 @@ impl World {
         let now = UnixMillis(1_795_000_000_000);
         let mut state = SyncState::default();
         state.configure(KeyId::new([1; 12]), source(50, false), now);
-        Self { state, catalogue: Catalogue::default(), now }
+        Self { state, catalog: Catalog::default(), now }
     }
 
     /// Waits until the next run, and ends it so.
     fn run(&mut self, outcome: Result<Fetched, FetchError>) -> SyncAttempt {
         self.now = self.now.max(self.state.next_due().expect("a run is planned"));
         let attempt = self.state.begin(self.now).expect("a run is due");
-        self.state.finish(&attempt, outcome, &mut self.catalogue, self.now);
+        self.state.finish(&attempt, outcome, &mut self.catalog, self.now);
         attempt
     }
 
     /// Gives the products to the account. Returns their number, or `None` if it gets none.
     fn edit(&mut self) -> Option<usize> {
-        let edit = self.state.edit(&self.catalogue, self.now)?;
+        let edit = self.state.edit(&self.catalog, self.now)?;
         let shown = edit.products.len();
         let applied = Applied { shown, added: shown, ..Applied::default() };
         self.state.settle(&edit, EditOutcome::Applied(applied), self.now);
@@ -214,7 +214,7 @@ fn pushed_changes_are_given_at_once_and_then_together() {
     world.now = world.now.plus(10_000);
     let Fetched::Feed { feed: changed, .. } = feed(1..5) else { panic!() };
     let push = |world: &mut World, upserts, deletes: &[String]| {
-        world.state.push(&mut world.catalogue, upserts, deletes, &[], world.now)
+        world.state.push(&mut world.catalog, upserts, deletes, &[], world.now)
     };
     assert_eq!(push(&mut world, changed.products.clone(), &["0".to_owned()]), 5);
     assert_eq!(world.edit(), Some(4));
@@ -232,7 +232,7 @@ fn edit_that_the_account_did_not_take_is_repeated() {
     let mut world = World::new();
     world.run(Ok(feed(0..3)));
     for wait in [5_000, 10_000, 20_000] {
-        let edit = world.state.edit(&world.catalogue, world.now).unwrap();
+        let edit = world.state.edit(&world.catalog, world.now).unwrap();
         world.state.settle(&edit, EditOutcome::Failed("no response".to_owned()), world.now);
         assert_eq!(world.edit(), None);
         assert_eq!(world.state.next_due(), Some(world.now.plus(wait)));
@@ -247,7 +247,7 @@ fn run_under_former_settings_counts_for_nothing() {
     let attempt = world.state.begin(world.now).unwrap();
     let (account, _) = world.state.source().unwrap();
     world.state.configure(account, Source { version: 2, ..source(1, false) }, world.now);
-    world.state.finish(&attempt, Ok(feed(0..3)), &mut world.catalogue, world.now);
+    world.state.finish(&attempt, Ok(feed(0..3)), &mut world.catalog, world.now);
     assert_eq!((world.edit(), world.state.next_due()), (None, Some(world.now)));
     world.run(Ok(feed(0..3)));
     assert_eq!(world.edit(), Some(1));
@@ -261,9 +261,9 @@ fn push_during_a_fetch_is_applied_over_its_feed() {
     world.now = world.state.next_due().unwrap();
     let attempt = world.state.begin(world.now).unwrap();
     let Fetched::Feed { feed: pushed, .. } = feed(5..6) else { panic!() };
-    world.state.push(&mut world.catalogue, pushed.products, &["1".to_owned()], &[], world.now);
-    world.state.finish(&attempt, Ok(feed(0..3)), &mut world.catalogue, world.now);
-    let edit = world.state.edit(&world.catalogue, world.now.plus(EDIT_MS)).unwrap();
+    world.state.push(&mut world.catalog, pushed.products, &["1".to_owned()], &[], world.now);
+    world.state.finish(&attempt, Ok(feed(0..3)), &mut world.catalog, world.now);
+    let edit = world.state.edit(&world.catalog, world.now.plus(EDIT_MS)).unwrap();
     let ids: Vec<_> = edit.products.iter().map(|product| product.external_id.as_str()).collect();
     assert_eq!(ids, ["5", "0", "2"]);
 }
@@ -273,8 +273,8 @@ fn too_many_pushes_during_a_fetch_have_the_feed_fetched_again() {
     let mut world = World::new();
     let attempt = world.state.begin(world.now).unwrap();
     let Fetched::Feed { feed: pushed, .. } = feed(0..251) else { panic!() };
-    world.state.push(&mut world.catalogue, pushed.products, &[], &[], world.now);
-    world.state.finish(&attempt, Ok(feed(0..251)), &mut world.catalogue, world.now);
+    world.state.push(&mut world.catalog, pushed.products, &[], &[], world.now);
+    world.state.finish(&attempt, Ok(feed(0..251)), &mut world.catalog, world.now);
     assert_eq!(world.state.next_due(), Some(world.now), "the edit");
     world.edit();
     assert_eq!(world.state.next_due().unwrap().since(world.now), PUSHED_REFRESH_MS);
@@ -284,8 +284,8 @@ fn too_many_pushes_during_a_fetch_have_the_feed_fetched_again() {
 fn push_during_an_edit_is_given_after_it() {
     let mut world = World::new();
     world.run(Ok(feed(0..3)));
-    let edit = world.state.edit(&world.catalogue, world.now).unwrap();
-    world.state.push(&mut world.catalogue, Vec::new(), &["1".to_owned()], &[], world.now);
+    let edit = world.state.edit(&world.catalog, world.now).unwrap();
+    world.state.push(&mut world.catalog, Vec::new(), &["1".to_owned()], &[], world.now);
     let applied = Applied { shown: 3, added: 3, ..Applied::default() };
     world.state.settle(&edit, EditOutcome::Applied(applied), world.now);
     assert_eq!(world.edit(), Some(2));
@@ -309,7 +309,7 @@ fn push_is_read_in_the_number_format_of_the_last_feed() {
     let feed = Feed::parse(body.as_bytes(), FormatChoice::Auto, "https://shop.example/", None).unwrap();
     let pushed = json!({"upsert": [item(2, "1.299")]});
     let amount = |world: &World| {
-        let (read, _) = crate::product_feed::read_push(&pushed, world.state.price_rules(&world.catalogue));
+        let (read, _) = crate::product_feed::read_push(&pushed, world.state.price_rules(&world.catalog));
         read.into_iter().next().unwrap().map(|(product, _)| product.price.unwrap().amount)
     };
     assert!(amount(&world).is_err(), "nothing shows what it means");

@@ -21,7 +21,7 @@ struct ListedAlert<'a> {
 pub fn describe_alert(alert: &AlertEvent) -> String {
     let listed =
         ListedAlert { kind: alert.kind(), timestamp: alert.at().to_rfc3339_ms(), data: AlertData::of(alert) };
-    // A struct always serialises.
+    // A struct always serializes.
     json::to_string(&listed).unwrap_or_default()
 }
 

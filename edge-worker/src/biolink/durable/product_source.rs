@@ -21,7 +21,7 @@ mod download;
 mod give;
 mod push;
 
-use biolink::product_sync::{Catalogue, RefreshReply, SourceMessage, SyncState, runs_body};
+use biolink::product_sync::{Catalog, RefreshReply, SourceMessage, SyncState, runs_body};
 use shared::json;
 use shared::time::UnixMillis;
 use worker::{
@@ -42,7 +42,7 @@ const PUSHED: &str = "SELECT id FROM push WHERE id = ?";
 const NOTE_PUSH: &str = "INSERT OR REPLACE INTO push (id, at) VALUES (?, ?)";
 const FORGET_PUSHES: &str = "DELETE FROM push WHERE at < ?";
 const STATE: &str = "state";
-const CATALOGUE: &str = "catalogue";
+const CATALOG: &str = "catalogue";
 const DONE: &str = "true";
 /// Time for which the names of pushes are kept, in milliseconds: three days. Shops repeat a push for
 /// two.
@@ -62,7 +62,7 @@ pub struct ProductSource {
 /// The stored state.
 struct Parts {
     state: SyncState,
-    catalogue: Catalogue,
+    catalog: Catalog,
 }
 
 impl Store for Parts {
@@ -73,11 +73,11 @@ impl Store for Parts {
     }
 
     fn load(rows: &Rows<'_>) -> Result<Self> {
-        Ok(Self { state: rows.value(STATE)?, catalogue: rows.value(CATALOGUE)? })
+        Ok(Self { state: rows.value(STATE)?, catalog: rows.value(CATALOG)? })
     }
 
     fn texts(&self) -> Result<Vec<(&'static str, String)>> {
-        Ok(vec![row(STATE, &self.state)?, row(CATALOGUE, &self.catalogue)?])
+        Ok(vec![row(STATE, &self.state)?, row(CATALOG, &self.catalog)?])
     }
 }
 
@@ -148,9 +148,7 @@ impl ProductSource {
             // At each run: a domain that an account has got since would lead back into the gateway.
             let policy = domains::fetch_policy(&self.env, &attempt.settings.url).await;
             let outcome = download::fetch(&attempt, &policy).await;
-            self.change(|Parts { state, catalogue }| {
-                state.finish(&attempt, outcome, catalogue, clock::now())
-            })?;
+            self.change(|Parts { state, catalog }| state.finish(&attempt, outcome, catalog, clock::now()))?;
         }
         // Also without a run: an edit that failed is pending until it succeeds.
         self.give().await?;
@@ -188,7 +186,7 @@ impl ProductSource {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Parts) -> T) -> Result<T> {
-        // A catalogue may be megabytes. Written at each step, it would cost more than the sync
+        // A catalog may be megabytes. Written at each step, it would cost more than the sync
         // itself.
         self.parts.change(|parts| Ok(change(parts)))
     }

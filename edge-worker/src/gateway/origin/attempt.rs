@@ -243,7 +243,7 @@ impl Attempt<'_> {
         };
         let dropped = client.headers().map(|(name, _)| name).filter(is_dropped);
         let (method, trace) = (self.call.method.method().as_str(), self.span.context.to_string());
-        let place = [headers::DATA_CENTRE, &self.origin.name];
+        let place = [headers::DATA_CENTER, &self.origin.name];
         let first = [url, method, headers::GRANT, grant, TRACEPARENT, &trace].into_iter().chain(place);
         first.chain(dropped).collect::<Vec<_>>().join("\n")
     }

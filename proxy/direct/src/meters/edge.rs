@@ -78,8 +78,8 @@ async fn exchange(
     let Authority::Edge(feed) = &settings.authority else {
         return Err(MeterError::failed("no edge is configured"));
     };
-    let data_centre = config.server.data_centre.clone();
-    let token = OriginToken { data_centre, issued_at: clock::now() }.sign(&feed.grants);
+    let data_center = config.server.data_center.clone();
+    let token = OriginToken { data_center, issued_at: clock::now() }.sign(&feed.grants);
     let body = request.to_json();
     let text = connection.post(&feed.edge, BulkRequest::PATH, &token, body, BulkRequest::MAX_BYTES).await;
     let text = text.map_err(MeterError::failed)?;

@@ -60,7 +60,7 @@ struct Ends {
 struct GrantUse {
     /// The data center that the grant is bound to. The edge sends a call that one refused to the next
     /// one, with the same request id: several may share a server.
-    data_centre: String,
+    data_center: String,
     request: RequestId,
     reply: oneshot::Sender<StoredUse>,
 }
@@ -78,12 +78,12 @@ impl UsedGrants {
     /// Records the use of a request's grant at a data center. Returns what the store knew of it.
     pub fn record(
         self: &Arc<Self>,
-        data_centre: &str,
+        data_center: &str,
         request: RequestId,
     ) -> impl Future<Output = StoredUse> + use<> {
         let (reply, replied) = oneshot::channel();
         // Fails while the process exits.
-        let _sent = self.uses.send(GrantUse { data_centre: data_centre.to_owned(), request, reply });
+        let _sent = self.uses.send(GrantUse { data_center: data_center.to_owned(), request, reply });
         let grants = Arc::clone(self);
         async move {
             let stored = replied.await.unwrap_or(StoredUse::Unknown);
@@ -198,7 +198,7 @@ async fn store(
 ) -> Result<(), RedisError> {
     let set = batch.iter().map(|used| {
         let mut set = redis::cmd("SET");
-        set.arg(format!("{}:grant:{}:{}", config.prefix, used.data_centre, used.request)).arg(1);
+        set.arg(format!("{}:grant:{}:{}", config.prefix, used.data_center, used.request)).arg(1);
         // `NX` makes the first of two proxies the only one, in one step. A read before a write
         // would let both pass.
         set.arg("NX").arg("PX").arg(2 * VALID_MS).take()

@@ -78,10 +78,10 @@ const OVERHEAD_SECONDS: [f64; 10] =
     [0.000_025, 0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.005, 0.025, 0.1, 1.0];
 
 /// Registers the metric that names the build and the site that runs it.
-fn register_build(register: &Register<'_>, of: &Build, data_centre: &str) -> Result<(), Error> {
-    let help = "Always 1, labeled with version and commit of the build, and with server.data_centre.";
-    let build = register.gauges("utg_build_info", help, &["version", "commit", "data_centre"])?;
-    build.with_label_values(&[of.version, of.commit, data_centre]).set(1);
+fn register_build(register: &Register<'_>, of: &Build, data_center: &str) -> Result<(), Error> {
+    let help = "Always 1, labeled with version and commit of the build, and with server.data_center.";
+    let build = register.gauges("utg_build_info", help, &["version", "commit", "data_center"])?;
+    build.with_label_values(&[of.version, of.commit, data_center]).set(1);
     Ok(())
 }
 
@@ -90,7 +90,7 @@ impl Metrics {
     ///
     /// # Errors
     /// Returns an error if two metrics have the same name.
-    pub fn new(pools: &Pools, build: &Build, data_centre: &str) -> Result<Self, Error> {
+    pub fn new(pools: &Pools, build: &Build, data_center: &str) -> Result<Self, Error> {
         let registry = Registry::new();
         // Metrics `process_*` come from /proc.
         #[cfg(target_os = "linux")]
@@ -106,7 +106,7 @@ impl Metrics {
             "Error responses of the proxy itself, by problem code.",
             &["code"],
         )?;
-        register_build(&register, build, data_centre)?;
+        register_build(&register, build, data_center)?;
         Ok(Self {
             calls: PerTool::from_fn(|tool| {
                 Tier::ALL.map(|tier| {

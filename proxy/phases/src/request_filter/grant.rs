@@ -33,16 +33,16 @@ pub(super) fn verify(
     record: &mut Record,
     raw: &RawHead<'_>,
     (call, path_and_query): (&ToolCall<'_>, &str),
-    data_centre: &str,
+    data_center: &str,
 ) -> Result<GrantStep, Refused> {
     let text = raw.only(headers::GRANT)?.ok_or(GrantError::Missing)?;
     let now = record.started.time;
     let keys = &edge.config.load().keys;
-    let (grant, proof) = Grant::verify(text, call, path_and_query, data_centre, keys, now)?;
+    let (grant, proof) = Grant::verify(text, call, path_and_query, data_center, keys, now)?;
     // The grant is verified first, so that strangers cost the store nothing.
     let stored = match (record.log.stored_use, &edge.used_grants) {
         (None, Some(used)) => {
-            let stored = used.record(data_centre, grant.request_id);
+            let stored = used.record(data_center, grant.request_id);
             return Ok(GrantStep::Wait(Box::pin(stored)));
         }
         (stored, _) => stored.unwrap_or(StoredUse::Unknown),

@@ -37,7 +37,7 @@ pub(super) fn problem(
     record: &mut Record,
     raw: &RawHead<'_>,
     (call, target): (&ToolCall<'_>, &str),
-    data_centre: &str,
+    data_center: &str,
     refused: Refused,
 ) -> Problem {
     let error = match refused {
@@ -45,14 +45,14 @@ pub(super) fn problem(
         Refused::Problem(problem) => return problem,
     };
     let only = |name| raw.only(name).ok().flatten();
-    let named = only(headers::DATA_CENTRE).and_then(|name| std::str::from_utf8(name).ok());
+    let named = only(headers::DATA_CENTER).and_then(|name| std::str::from_utf8(name).ok());
     let refusal = GrantRefusal::of(
         error,
         &Checked {
             text: only(headers::GRANT).unwrap_or_default(),
             call,
             target,
-            data_centre,
+            data_center,
             named,
             keys: &edge.config.load().keys,
             now: record.started.time,
@@ -63,7 +63,7 @@ pub(super) fn problem(
     if let Some(more) = edge.refused.record(refusal.reason, Monotonic::at(record.started.instant)) {
         let (fields, id) = (Fields(&refusal), record.log.request_id);
         log::warn!(
-            "grant refused: {fields} request_id={id} data_centre={data_centre} tool={} unlogged={more}",
+            "grant refused: {fields} request_id={id} data_center={data_center} tool={} unlogged={more}",
             call.tool
         );
     }

@@ -17,9 +17,9 @@ fn sample_for_one_machine_uses_loopback_only() {
 }
 
 #[test]
-fn sample_for_a_data_centre_has_two_upstreams_per_tool() {
+fn sample_for_a_data_center_has_two_upstreams_per_tool() {
     let config = parse(&conf("proxy.edge.toml")).unwrap_or_else(|faults| panic!("{faults}"));
-    assert_eq!(config.server.data_centre, "fra1");
+    assert_eq!(config.server.data_center, "fra1");
     for tool in Tool::ALL {
         let pool = &config.pools[tool];
         let hosts: BTreeSet<_> = pool.upstreams.iter().map(|upstream| upstream.host.as_str()).collect();

@@ -16,7 +16,7 @@ impl ProductSource {
     /// Gives the account the products that it is to get now. One that has no such source any more
     /// ends this object.
     pub(super) async fn give(&self) -> Result<()> {
-        let due = self.change(|Parts { state, catalogue }| state.edit(catalogue, clock::now()))?;
+        let due = self.change(|Parts { state, catalog }| state.edit(catalog, clock::now()))?;
         let Some(edit) = due else { return Ok(()) };
         // The account may have taken the edit. The same products again change nothing.
         let outcome = self.send(&edit).await.unwrap_or_else(|error| {

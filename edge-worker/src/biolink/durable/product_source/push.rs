@@ -17,7 +17,7 @@ impl ProductSource {
         let now = clock::now();
         let found = self.parts.read(|parts| {
             let source = parts.state.source().map(|(account, source)| (account, source.clone()));
-            let PriceRules { currency, numbers } = parts.state.price_rules(&parts.catalogue);
+            let PriceRules { currency, numbers } = parts.state.price_rules(&parts.catalog);
             let currency = currency.map(str::to_owned);
             Ok(source.map(|(account, source)| (account, source, currency, numbers)))
         })?;
@@ -52,7 +52,7 @@ impl ProductSource {
         };
         let faulty = errors.iter().filter(|error| error.leaves_out()).count();
         let changed =
-            self.change(|Parts { state, catalogue }| state.push(catalogue, upserts, &deletes, &errors, now))?;
+            self.change(|Parts { state, catalog }| state.push(catalog, upserts, &deletes, &errors, now))?;
         // Before the wait for the account, in which the object may be evicted.
         self.arm().await?;
         self.give().await?;

@@ -4,7 +4,7 @@ use biolink::fetch_url::FetchPolicy;
 use biolink::page::{PageId, SourceId};
 use biolink::product_feed::{Feed, FormatChoice};
 use biolink::product_sync::{
-    Applied, Catalogue, EditOutcome, Fetched, SourceWrite, SyncState, complete, runs_body,
+    Applied, Catalog, EditOutcome, Fetched, SourceWrite, SyncState, complete, runs_body,
 };
 use biolink::route::{PagesEndpoint, PagesTarget};
 use biolink::webhooks::{EncryptionKeys, WebhookSecret};
@@ -82,12 +82,12 @@ fn run(store: &Store, id: &SourceId) -> Option<SyncState> {
         item("sku-3", "Print")
     );
     let feed = Feed::parse(feed.as_bytes(), FormatChoice::Auto, "", None).ok()?;
-    let (mut state, mut catalogue) = (SyncState::default(), Catalogue::default());
+    let (mut state, mut catalog) = (SyncState::default(), Catalog::default());
     state.configure(KeyId::new(ACCOUNT), store.account.source(id)?.clone(), NOW);
     let attempt = state.begin(NOW)?;
     let fetched = Fetched::Feed { feed, status: 200, etag: None, last_modified: None };
-    state.finish(&attempt, Ok(fetched), &mut catalogue, NOW.plus(420));
-    let products = state.edit(&catalogue, NOW.plus(420))?;
+    state.finish(&attempt, Ok(fetched), &mut catalog, NOW.plus(420));
+    let products = state.edit(&catalog, NOW.plus(420))?;
     let applied = Applied { shown: 2, added: 2, updated: 0, removed: 0 };
     state.settle(&products, EditOutcome::Applied(applied), NOW.plus(450));
     Some(state)

@@ -14,9 +14,9 @@ const BRAKE_FROM: usize = 10;
 /// The kept products of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Catalogue(Vec<FeedProduct>);
+pub struct Catalog(Vec<FeedProduct>);
 
-impl Catalogue {
+impl Catalog {
     /// Returns the products of a feed.
     pub(super) fn of(feed: &Feed, selection: &Selection, now: UnixMillis) -> Self {
         Self(selection.select(&feed.products, MAX_KEPT, now))
@@ -62,7 +62,7 @@ impl Catalogue {
 
 /// Returns a digest of products.
 pub(super) fn digest(products: &[FeedProduct]) -> String {
-    // Products are plain data, which always serialises.
+    // Products are plain data, which always serializes.
     let text = json::to_string(products).unwrap_or_default();
     sha256(&[b"utg.products.v1", text.as_bytes()]).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
