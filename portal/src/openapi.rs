@@ -1,8 +1,7 @@
-//! `GET /openapi.json`: the machine-readable description. It is data, `openapi/gateway.yaml`: a test
-//! compares it with the router, the problems and the limits. The bio-link product has one of its own,
-//! [`biolink`].
+//! `GET /openapi.json`: the machine-readable description. It is data, `openapi/gateway.yaml`, and what code
+//! knows is put in, such as the problems. The bio-link product has one of its own, [`biolink`].
 //!
-//! Why: docs/decisions/portal.md, "The descriptions are YAML, with a test for what code says too".
+//! Why: docs/decisions/portal.md, "The descriptions are YAML, and code completes them".
 
 pub mod biolink;
 mod expand;
@@ -27,7 +26,7 @@ pub fn text() -> String {
 
 /// Returns the description, with `server` (such as `https://api.example.com`) as its one server.
 pub fn document(server: &str) -> Value {
-    parse(DESCRIPTION, server)
+    with_server(expand::expand(parse(DESCRIPTION)), server)
 }
 
 /// Returns a description as it is served, from its text.
@@ -35,13 +34,25 @@ pub fn response(description: &str, server: &str) -> Response {
     Response::public("application/json", description.replace(SERVER, server))
 }
 
-/// Returns the document that a description in YAML stands for.
-fn parse(description: &str, server: &str) -> Value {
+/// Reads a description.
+fn parse(description: &str) -> Value {
     // YAML 1.1 reads `no` and `on` as truth values, and Norway's language as false.
     let options = serde_saphyr::options! { strict_booleans: true };
     // The files are a part of the program, and a test reads them.
-    let description = serde_saphyr::from_str_with_options(&description.replace(SERVER, server), options);
-    expand::expand(description.unwrap_or_default())
+    serde_saphyr::from_str_with_options(description, options).unwrap_or_default()
+}
+
+/// Returns the document with the address of a server in place of [`SERVER`].
+fn with_server(mut document: Value, server: &str) -> Value {
+    match &mut document {
+        Value::String(text) => *text = text.replace(SERVER, server),
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = with_server(item.take(), server)),
+        Value::Object(members) => {
+            members.values_mut().for_each(|member| *member = with_server(member.take(), server));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+    document
 }
 
 /// Returns the text of a document.

@@ -1,11 +1,14 @@
-//! `GET /biolink/openapi.json`: the description of the bio-link product's API, `openapi/biolink.yaml`.
-//! Its examples are calls of an account in memory with responses that it gave: a test makes them.
+//! `GET /biolink/openapi.json`: the description of the bio-link product's API, `openapi/biolink.yaml`, with
+//! what follows from the routes, and examples that an account in memory makes.
 
 mod events;
+mod example;
+mod examples;
+mod operations;
 
 use serde_json::Value;
 
-use super::{SERVER, parse, render};
+use super::{SERVER, expand, parse, render, with_server};
 
 pub(super) const DESCRIPTION: &str = include_str!("../../openapi/biolink.yaml");
 
@@ -16,9 +19,12 @@ pub fn text() -> String {
 
 /// Returns the description, with `server` (such as `https://api.example.com`) as its one server.
 pub fn document(server: &str) -> Value {
-    let mut document = parse(DESCRIPTION, server);
+    let mut description = parse(DESCRIPTION).into();
+    operations::complete(&mut description);
+    examples::add(&mut description);
+    let mut document = expand::expand(description);
     events::add_schemas(&mut document);
-    document
+    with_server(document, server)
 }
 
 #[cfg(test)]

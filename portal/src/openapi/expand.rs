@@ -1,5 +1,7 @@
 //! Expands a description, which has less to write than is served. The heads of the files say what.
 
+use std::collections::BTreeSet;
+
 use biolink::codes;
 use biolink::webhooks::WebhookKind;
 use serde_json::{Map, Value, json};
@@ -13,10 +15,10 @@ type Object = Map<String, Value>;
 const KIND: &str = "{kind}";
 
 /// Returns the OpenAPI document that a description stands for.
-pub(super) fn expand(mut description: Object) -> Value {
-    description.remove("x-parts");
-    let security = description.remove("security").unwrap_or_default();
-    let mut document = Value::Object(description);
+pub(super) fn expand(mut document: Value) -> Value {
+    let mut remove = |name: &str| document.as_object_mut()?.remove(name);
+    remove("x-parts");
+    let security = remove("security").unwrap_or_default();
     repeat_for_tools(&mut document);
     repeat_for_kinds(&mut document);
     for name in ["paths", "x-webhooks"] {
@@ -24,11 +26,19 @@ pub(super) fn expand(mut description: Object) -> Value {
         let operations = items.into_iter().flat_map(|item| members(Some(item)));
         operations.into_iter().for_each(|operation| expand_operation(operation, &security));
     }
+    // Receivers of webhooks state no headers.
+    let items = members(document.get_mut("paths")).into_iter();
+    let operations = items.flat_map(|item| members(Some(item)));
+    let responses = operations.flat_map(|operation| members(operation.get_mut("responses")));
+    responses.for_each(refer_to_headers);
     copy_examples_to_schemas(&mut document);
     if let Some(components) = document.get_mut("components") {
         members(components.get_mut("schemas")).into_iter().for_each(expand_schema);
         members(components.get_mut("parameters")).into_iter().for_each(expand_parameter);
-        members(components.get_mut("responses")).into_iter().for_each(expand_response);
+        for response in members(components.get_mut("responses")) {
+            expand_response(response);
+            refer_to_headers(response);
+        }
     }
     document
 }
@@ -140,6 +150,9 @@ fn expand_parameter(parameter: &mut Value) {
 
 fn expand_response(response: &mut Value) {
     refer(response, "responses");
+    if response.is_array() {
+        *response = json!({ "x-problems": response });
+    }
     expand_problems(response);
     expand_body(response);
 }
@@ -151,7 +164,41 @@ fn refer(value: &mut Value, kind: &str) {
     }
 }
 
-/// Adds the titles of problems to the description of a response, and an example of each.
+/// Makes references of the names of a response's headers. Every response has `X-Request-Id`.
+fn refer_to_headers(response: &mut Value) {
+    let Some(members) = response.as_object_mut().filter(|members| !members.contains_key("$ref")) else {
+        return;
+    };
+    let names = members.remove("headers").unwrap_or_default();
+    let names = names.as_array().into_iter().flatten().filter_map(Value::as_str).chain(["X-Request-Id"]);
+    let reference = |name: &str| json!({ "$ref": format!("#/components/headers/{name}") });
+    let headers: Object = names.map(|name| (name.to_owned(), reference(name))).collect();
+    members.insert("headers".to_owned(), headers.into());
+}
+
+/// Returns the headers that a response with these problems has.
+fn headers_of(codes: &[Code]) -> BTreeSet<&'static str> {
+    let of_code = |code: &Code| {
+        let of_status: &[_] = match code.status() {
+            401 => &["WWW-Authenticate"],
+            405 => &["Allow"],
+            412 => &["Etag"],
+            415 => &["Accept"],
+            429 | 503 => &["Retry-After"],
+            _ => &[],
+        };
+        let own: &[_] = match *code {
+            codes::IDEMPOTENCY_CONFLICT => &["Retry-After"],
+            codes::QUOTA_EXCEEDED => &["RateLimit", "RateLimit-Policy"],
+            codes::TOOL_UNAVAILABLE => &["Proxy-Status"],
+            _ => &[],
+        };
+        of_status.iter().chain(own).copied()
+    };
+    codes.iter().flat_map(of_code).chain(["X-Gateway-Problem"]).collect()
+}
+
+/// Adds the titles of problems to the description of a response, and the headers and an example of each.
 fn expand_problems(response: &mut Value) {
     let Some(members) = response.as_object_mut() else { return };
     let Some(codes) = members.remove("x-problems") else { return };
@@ -161,6 +208,9 @@ fn expand_problems(response: &mut Value) {
     let more = members.remove("description").and_then(|more| more.as_str().map(str::to_owned));
     let description = titles.chain(more).collect::<Vec<_>>().join(" ");
     members.insert("description".to_owned(), description.into());
+    if let Some(headers) = members.entry("headers").or_insert_with(|| json!([])).as_array_mut() {
+        headers.extend(headers_of(&codes).into_iter().map(Value::from));
+    }
     let examples: Object = codes.into_iter().map(|code| (code.as_str().to_owned(), example(code))).collect();
     let content = members.entry("content").or_insert_with(|| json!({}));
     if let Some(content) = content.as_object_mut() {

@@ -18,13 +18,21 @@ pub(super) fn add_schemas(document: &mut Value) {
                 schemas.insert(component, convert(value, &definitions));
             }
         }
-        let envelope = format!("{}Event", camel_case(kind.as_str()));
+        let envelope = envelope(kind.as_str());
         mapping.insert(kind.as_str().to_owned(), path(&envelope).into());
         schemas.insert(envelope, convert(&schema, &definitions));
     }
     let one_of: Vec<_> = WebhookKind::ALL.map(|kind| json!({ "$ref": mapping.get(kind.as_str()) })).into();
     let discriminator = json!({ "propertyName": "type", "mapping": mapping });
     schemas.insert("Event".to_owned(), json!({ "discriminator": discriminator, "oneOf": one_of }));
+}
+
+/// Returns the component of the envelope of a kind, or of a batch.
+pub(super) fn envelope(kind: &str) -> String {
+    match kind {
+        "batch" => "EventBatch".to_owned(),
+        kind => format!("{}Event", camel_case(kind)),
+    }
 }
 
 /// Returns the component of a definition; `None` for one that is written out where it is used.

@@ -2,10 +2,7 @@
 
 mod analytics;
 mod events;
-mod example;
-mod examples;
 mod generators;
-mod refusals;
 mod webhooks;
 
 use std::collections::{BTreeMap, BTreeSet};

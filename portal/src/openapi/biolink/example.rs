@@ -1,5 +1,5 @@
 //! Calls of an account in memory, and responses that it gave: what the examples of the description
-//! must be.
+//! are.
 
 mod analytics;
 mod domains;
