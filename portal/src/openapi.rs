@@ -1,14 +1,17 @@
 //! `GET /openapi.json`: the machine-readable description. It is data, `openapi/gateway.yaml`, and what code
-//! knows is put in, such as the problems. The bio-link product has one of its own, [`biolink`].
+//! knows is put in: limits, names, problems. The bio-link product has one of its own, [`biolink`].
 //!
 //! Why: docs/decisions/portal.md, "The descriptions are YAML, and code completes them".
 
 pub mod biolink;
 mod expand;
+mod facts;
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use shared::response::Response;
+
+use self::facts::Facts;
 
 /// The version of the description (spec section 9).
 pub const VERSION: &str = "1.0.0";
@@ -34,12 +37,14 @@ pub fn response(description: &str, server: &str) -> Response {
     Response::public("application/json", description.replace(SERVER, server))
 }
 
-/// Reads a description.
+/// Reads a description, with what code knows put in.
 fn parse(description: &str) -> Value {
     // YAML 1.1 reads `no` and `on` as truth values, and Norway's language as false.
     let options = serde_saphyr::options! { strict_booleans: true };
     // The files are a part of the program, and a test reads them.
-    serde_saphyr::from_str_with_options(description, options).unwrap_or_default()
+    let mut description = serde_saphyr::from_str_with_options(description, options).unwrap_or_default();
+    Facts::new().fill(&mut description);
+    description
 }
 
 /// Returns the document with the address of a server in place of [`SERVER`].

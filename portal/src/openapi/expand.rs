@@ -53,16 +53,10 @@ fn repeat_for_tools(document: &mut Value) {
     }
 }
 
-/// Replaces an item or a member `{kind}` by one for each kind of webhook.
+/// Replaces a member `{kind}` by one for each kind of webhook.
 fn repeat_for_kinds(value: &mut Value) {
     match value {
-        Value::Array(items) => {
-            items.iter_mut().for_each(repeat_for_kinds);
-            let place = items.iter().position(|item| item == KIND);
-            if let Some(place) = place {
-                items.splice(place..=place, WebhookKind::ALL.map(|kind| kind.as_str().into()));
-            }
-        }
+        Value::Array(items) => items.iter_mut().for_each(repeat_for_kinds),
         Value::Object(members) => {
             members.values_mut().for_each(repeat_for_kinds);
             if let Some(each) = members.remove(KIND) {
