@@ -1,5 +1,7 @@
 //! A generic reader of TOML configuration: sections, values with units, references to environment
 //! variables, errors with their position and suggestions for unknown keys.
+//!
+//! Why: docs/decisions/proxy.md, "The configuration is read by hand".
 
 pub(super) mod choice;
 pub(super) mod effective;

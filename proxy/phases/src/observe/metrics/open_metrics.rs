@@ -1,4 +1,6 @@
 //! OpenMetrics 1.0, made of the text format of Prometheus. It has exemplars, which that one has not.
+//!
+//! Why: docs/decisions/proxy.md, "OpenMetrics is made of the text of Prometheus".
 
 use std::fmt::Write as _;
 
