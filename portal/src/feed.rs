@@ -3,6 +3,8 @@
 use quick_xml::escape::escape;
 use shared::time::UnixMillis;
 
+use crate::NAME;
+
 /// The media type.
 pub const MEDIA_TYPE: &str = "application/atom+xml";
 
@@ -53,7 +55,7 @@ impl Feed<'_> {
              <title>{title}</title>\n<id>{server}{path}</id>\n<updated>{updated}</updated>\n\
              <link rel=\"self\" type=\"{MEDIA_TYPE}\" href=\"{server}{path}\"/>\n\
              <link rel=\"alternate\" type=\"text/html\" href=\"{server}{page}\"/>\n\
-             <author><name>Unified Tool Gateway</name></author>\n{entries}</feed>\n",
+             <author><name>{NAME}</name></author>\n{entries}</feed>\n",
             title = escape(*title)
         )
     }

@@ -7,6 +7,11 @@
 #![warn(missing_docs)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+/// The name of the service, which people and agents see.
+///
+/// Why: docs/decisions/portal.md, "Portico is the service, Unified Tool Gateway the software".
+pub const NAME: &str = "Portico";
+
 pub mod asset;
 pub mod console;
 pub mod docs;
@@ -24,3 +29,12 @@ pub mod script;
 pub mod session;
 pub mod session_access;
 pub mod site;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn console_has_the_name_of_the_service() {
+        let brand = include_str!("../web/src/lib/brand.ts");
+        assert!(brand.contains(&format!("BRAND = \"{}\";", super::NAME)), "{brand}");
+    }
+}

@@ -9,6 +9,7 @@ use shared::response::Response;
 use shared::time::UnixMillis;
 
 use super::host::Host;
+use crate::NAME;
 use crate::docs_page::{CHANGELOG_FEED_PATH, DocsPage};
 use crate::feed::{Entry, Feed, MEDIA_TYPE};
 use crate::openapi::SERVER;
@@ -49,7 +50,7 @@ pub fn changelog_feed(host: Host, built: UnixMillis) -> Response {
         html: version.changes(host).into_string(),
     });
     let feed = Feed {
-        title: "Unified Tool Gateway: changes",
+        title: &format!("{NAME}: changes"),
         path: CHANGELOG_FEED_PATH,
         page: DocsPage::Changelog.path(),
         updated: built,

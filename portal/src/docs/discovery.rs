@@ -11,6 +11,7 @@ use shared::policy::Policy;
 use shared::tier::Tier;
 use shared::tool::Tool;
 
+use crate::NAME;
 use crate::docs_page::DocsPage;
 
 /// The media type of the API catalog (RFC 9727, section 4.2).
@@ -50,7 +51,7 @@ pub fn api_catalog(server: &str) -> String {
 /// Returns `llms.txt`: enough for a first call, a page, and its analytics.
 pub fn llms_txt(server: &str) -> String {
     let mut text = format!(
-        "# Unified Tool Gateway\n\n\
+        "# {NAME}\n\n\
          > An HTTP API at {server}. One API key reaches {} tools at /v1/{{tool}}/{{action}}, and publishes bio-link pages with analytics and webhooks.\n\n",
         Tool::ALL.len()
     );
@@ -144,7 +145,7 @@ mod tests {
     #[test]
     fn llms_txt_names_every_tool_tier_and_problem() {
         let text = llms_txt(SERVER);
-        assert!(text.starts_with("# Unified Tool Gateway\n\n> "));
+        assert!(text.starts_with("# Portico\n\n> "));
         assert!(Tool::ALL.iter().all(|tool| text.contains(&format!("- `{tool}`: "))));
         assert!(Tier::ALL.iter().all(|tier| text.contains(&format!("- {tier}: "))));
         assert!(codes::all().all(|code| text.contains(&format!("`{}`", code.as_str()))));

@@ -8,8 +8,9 @@ use shared::response::Response;
 use shared::tool::Tool;
 
 use super::host::Host;
-use super::layout::{NAME, Page, sample};
+use super::layout::{Page, sample};
 use super::reference::serve;
+use crate::NAME;
 
 /// The table beside alternatives is the one that the repository shows.
 const README: &str = include_str!("../../../README.md");

@@ -9,10 +9,9 @@ use strum::VariantArray;
 
 use super::highlight;
 use super::host::Host;
+use crate::NAME;
 use crate::script::Script;
 
-/// The name that people see.
-pub(crate) const NAME: &str = "Portico";
 /// The mark of the service, and the icon of its pages. It is that of the console.
 pub(crate) const MARK: &str = include_str!("../../web/src/mark.svg");
 /// The tokens of the web app of the console, which all pages share.

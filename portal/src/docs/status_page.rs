@@ -10,6 +10,7 @@ use shared::status::{Overall, StatusOutcome, StatusReport};
 use shared::time::UnixMillis;
 
 use super::layout::{Page, Section, respond};
+use crate::NAME;
 use crate::feed::MEDIA_TYPE;
 use crate::route::STATUS_FEED_PATH;
 
@@ -30,7 +31,8 @@ pub fn status_template() -> String {
             a href="/v1/status/history" { "90 days" } " and the " a href="/v1/status/incidents" { "incidents" } "."
         }
     };
-    let page = Page::new("Status: Portico", "Which tools are available now, and were in 90 days", &content);
+    let title = format!("Status: {NAME}");
+    let page = Page::new(&title, "Which tools are available now, and were in 90 days", &content);
     let alternates = [(MEDIA_TYPE, STATUS_FEED_PATH.to_owned())];
     Page { section: Some(Section::Status), style: STYLE, alternates: &alternates, ..page }.html()
 }

@@ -10,6 +10,7 @@ use shared::tool::Tool;
 
 use super::layout::{Page, Section, respond};
 use super::room::{Room, shortened};
+use crate::NAME;
 
 /// Stands for the tools in the page as it is rendered at build time.
 const PLACE: &str = "<!--tools-->";
@@ -38,7 +39,8 @@ pub fn tools_template() -> String {
         }
         (PreEscaped(PLACE))
     };
-    let page = Page::new("Actions of the tools: Portico", ABOUT, &content);
+    let title = format!("Actions of the tools: {NAME}");
+    let page = Page::new(&title, ABOUT, &content);
     Page { section: Some(Section::Docs), ..page }.html()
 }
 

@@ -5,6 +5,7 @@ use shared::response::Response;
 
 use super::revision::{Era, NEWEST_LEGACY, SUPPORTED, is_legacy};
 use super::rpc_error::RpcError;
+use crate::NAME;
 use crate::openapi;
 
 /// Time for which a client may keep the list of tools, in milliseconds.
@@ -119,7 +120,7 @@ impl Responder {
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 fn server_info() -> Value {
-    json!({ "name": "unified-tool-gateway", "title": "Unified Tool Gateway", "version": openapi::VERSION })
+    json!({ "name": "unified-tool-gateway", "title": NAME, "version": openapi::VERSION })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use serde_json::json;
 use shared::response::Response;
 
 use super::scope;
+use crate::NAME;
 use crate::mcp::CHALLENGE;
 use crate::route::OAuthRoute;
 
@@ -15,7 +16,7 @@ pub fn resource_metadata(base: &str, is_mcp: bool) -> Response {
         "authorization_servers": [base],
         "scopes_supported": scope::SUPPORTED,
         "bearer_methods_supported": ["header"],
-        "resource_name": "Unified Tool Gateway",
+        "resource_name": NAME,
     });
     Response::json(body.to_string())
 }

@@ -5,6 +5,7 @@ use shared::response::Response;
 use shared::status::incident::{Incident, IncidentImpact, IncidentState, Incidents};
 use shared::time::UnixMillis;
 
+use crate::NAME;
 use crate::feed::{Entry, Feed, MEDIA_TYPE};
 use crate::route::STATUS_FEED_PATH;
 
@@ -95,7 +96,7 @@ pub fn incident_feed(incidents: &Incidents, server: &str) -> Response {
         html: updates(incident).into_string(),
     };
     let feed = Feed {
-        title: "Unified Tool Gateway: incidents",
+        title: &format!("{NAME}: incidents"),
         path: STATUS_FEED_PATH,
         page: "/status",
         updated: UnixMillis::default(),
