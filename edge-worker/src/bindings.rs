@@ -3,10 +3,15 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+#[cfg(feature = "pages")]
 use biolink::domains::{DomainHosts, HostName};
+#[cfg(feature = "pages")]
 use biolink::fetch_url::FetchPolicy;
+#[cfg(feature = "pages")]
 use biolink::route::{KnownHosts, PagesHost};
+#[cfg(feature = "pages")]
 use biolink::webhooks::EncryptionKeys;
+#[cfg(feature = "pages")]
 use portal::site::SecurityContact;
 use shared::key::KeyEnv;
 use shared::origin::Origins;
@@ -52,25 +57,40 @@ pub(crate) struct Bindings {
     key_changes: Option<ObjectNamespace>,
     /// Durable Object `STATUS_HISTORY`, one for the deployment: the status history and the incidents.
     status_history: Option<ObjectNamespace>,
+    #[cfg(feature = "pages")]
     biolink: Option<BiolinkBindings>,
+    #[cfg(feature = "pages")]
     /// R2 bucket `IMAGES`: uploaded images.
     images: Option<Bucket>,
     /// Assets `ASSETS`: texts of the service that were rendered when the worker was built. Calls need
     /// none of them, so their absence is no fault of the configuration.
     pub(crate) assets: Option<FetchBinding>,
+    /// Worker `PAGES_WORKER`: serves what is not the gateway's own.
+    #[cfg(not(feature = "pages"))]
+    pages_worker: Option<FetchBinding>,
+    /// Variable `PAGES_HOST`: the host for pages alone, which the worker with pages checks.
+    #[cfg(not(feature = "pages"))]
+    pages_host: Option<String>,
+    /// Whether accounts have domains: the variable `DOMAINS_TARGET`.
+    #[cfg(not(feature = "pages"))]
+    has_domains: bool,
     /// Variable `PUBLIC_URL`: the base URL in the OpenAPI document and the reference. By default
     /// the request's own.
     pub(crate) public_url: Option<String>,
+    #[cfg(feature = "pages")]
     /// Variable `PAGES_HOST`: the host for pages alone. By default every host serves both.
     pub(crate) pages_host: Option<PagesHost>,
+    #[cfg(feature = "pages")]
     /// Variable `DOMAINS_TARGET`: the host name to which domains of accounts point, with the hosts of the
     /// service itself. By default accounts have no domains, and every host is the service's.
     domain_hosts: Option<DomainHosts>,
+    #[cfg(feature = "pages")]
     /// Variable `SECURITY_CONTACT`: who takes reports of vulnerabilities.
     pub(crate) security_contact: Option<SecurityContact>,
     /// Variable `ALLOW_HTTP`: `1` accepts keys over plain HTTP, for development under another host
     /// name.
     pub(crate) http_allowed: bool,
+    #[cfg(feature = "pages")]
     /// Variable `ALLOW_PRIVATE_FETCH`, with the gateway's own hosts: which URLs of customers may be called.
     /// `1` allows loopback for them and for origins, for development.
     pub(crate) fetch_policy: FetchPolicy,
@@ -80,6 +100,7 @@ pub(crate) struct Bindings {
     pub(crate) sampling: Sampling,
 }
 
+#[cfg(feature = "pages")]
 /// The bindings of bio-link pages.
 pub(crate) struct BiolinkBindings {
     /// KV namespace `PAGES`: published snapshots of pages.
@@ -151,6 +172,7 @@ pub(crate) fn key_changes(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(KEY_CHANGES)
 }
 
+#[cfg(feature = "pages")]
 /// Returns the KV namespace of pages alone, for the Durable Objects.
 ///
 /// # Errors
@@ -159,6 +181,7 @@ pub(crate) fn pages(env: &Env) -> worker::Result<KvStore> {
     KvStore::bound(env, PAGES)
 }
 
+#[cfg(feature = "pages")]
 /// Returns the slugs alone, for the Durable Objects.
 ///
 /// # Errors
@@ -167,6 +190,7 @@ pub(crate) fn slugs(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(SLUG)
 }
 
+#[cfg(feature = "pages")]
 /// Returns the stores of events alone, for the consumer of the queue and the Durable Objects.
 ///
 /// # Errors
@@ -175,6 +199,7 @@ pub(crate) fn stats(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(STATS)
 }
 
+#[cfg(feature = "pages")]
 /// Returns the accounts alone, for the Durable Objects.
 ///
 /// # Errors
@@ -183,6 +208,7 @@ pub(crate) fn accounts(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(ACCOUNT)
 }
 
+#[cfg(feature = "pages")]
 /// Returns the keys that encrypt the secrets of webhooks, for the Durable Objects: the secret
 /// `WEBHOOK_ENCRYPTION_SECRET`.
 ///
@@ -193,6 +219,7 @@ pub(crate) fn webhook_encryption(env: &Env) -> worker::Result<EncryptionKeys> {
     EncryptionKeys::parse(&text).map_err(|reason| format!("{ENCRYPTION} {reason}").into())
 }
 
+#[cfg(feature = "pages")]
 /// Returns the product sources alone, for the Durable Objects.
 ///
 /// # Errors
@@ -201,6 +228,7 @@ pub(crate) fn product_sources(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(PRODUCT_SOURCE)
 }
 
+#[cfg(feature = "pages")]
 /// Returns the bucket of images alone, for the Durable Objects.
 ///
 /// # Errors
@@ -235,28 +263,33 @@ pub(crate) fn max_body(env: &Env) -> u64 {
     text.and_then(|text| text.trim().parse().ok()).unwrap_or(MAX_BODY_BYTES)
 }
 
+#[cfg(feature = "pages")]
 /// Returns which URLs of customers may be called, for the Durable Objects: none of the gateway's own hosts.
 pub(crate) fn fetch_policy(env: &Env) -> FetchPolicy {
     let (own, target) = (own_hosts(env), [variable(env, DOMAINS_TARGET)]);
     FetchPolicy::new(hosts_of(&own).chain(hosts_of(&target)), is_private_fetch_allowed(env))
 }
 
+#[cfg(feature = "pages")]
 /// Returns the store that says which hosts accounts have; `None` if accounts have no domains.
 pub(crate) fn domain_store(env: &Env) -> Option<KvStore> {
     // Without domains, a read of KV for each URL of a customer would find nothing.
     variable(env, DOMAINS_TARGET).and_then(|_| pages(env).ok())
 }
 
+#[cfg(feature = "pages")]
 /// Returns the resolver that looks up the proof of domains.
 pub(crate) fn dns_url(env: &Env) -> String {
     variable(env, DNS_URL).unwrap_or_else(|| biolink::domains::DNS_URL.to_owned())
 }
 
+#[cfg(feature = "pages")]
 /// Returns the variables that have hosts of the service itself.
 fn own_hosts(env: &Env) -> [Option<String>; 3] {
     [PUBLIC_URL, PAGES_HOST, ORIGIN_URLS].map(|name| variable(env, name))
 }
 
+#[cfg(feature = "pages")]
 /// Returns the hosts in these variables, each as a host or a URL.
 fn hosts_of(variables: &[Option<String>]) -> impl Iterator<Item = &str> {
     let hosts = variables.iter().flatten().flat_map(|hosts| hosts.split(','));
@@ -328,6 +361,7 @@ impl Bindings {
             .ok_or_else(|| not_configured("the status history is not set up on this gateway"))
     }
 
+    #[cfg(feature = "pages")]
     /// Returns the bindings of bio-link pages.
     ///
     /// # Errors
@@ -336,6 +370,7 @@ impl Bindings {
         self.biolink.as_ref().ok_or_else(|| not_configured("bio-link pages are not set up on this gateway"))
     }
 
+    #[cfg(feature = "pages")]
     /// Returns the hosts of the service, for domains of accounts.
     ///
     /// # Errors
@@ -345,6 +380,7 @@ impl Bindings {
         self.domain_hosts.as_ref().ok_or_else(missing)
     }
 
+    #[cfg(feature = "pages")]
     /// Returns the host of a request if it is a domain of an account.
     ///
     /// # Errors
@@ -359,12 +395,36 @@ impl Bindings {
         known.customer(address)
     }
 
+    #[cfg(feature = "pages")]
     /// Returns the bucket of images.
     ///
     /// # Errors
     /// `not-configured`.
     pub(crate) fn images(&self) -> Result<&Bucket, Problem> {
         self.images.as_ref().ok_or_else(|| not_configured("images are not set up on this gateway"))
+    }
+
+    /// Returns true for a host of pages: that of `PAGES_HOST`, and of accounts if they have domains.
+    #[cfg(not(feature = "pages"))]
+    pub(crate) fn is_host_of_pages(&self, address: &Address<'_>) -> bool {
+        let host = authority(address.base);
+        if self.pages_host.as_ref().is_some_and(|pages| pages.trim().eq_ignore_ascii_case(host)) {
+            return true;
+        }
+        // Whether the host is a customer's is for the other worker to say, unless it is the gateway's own.
+        let public = self.public_url.as_deref().map(authority);
+        self.has_domains
+            && !address.is_loopback()
+            && !public.is_some_and(|public| public.eq_ignore_ascii_case(host))
+    }
+
+    /// Returns the worker with pages.
+    ///
+    /// # Errors
+    /// `not-configured`.
+    #[cfg(not(feature = "pages"))]
+    pub(crate) fn pages_worker(&self) -> Result<&FetchBinding, Problem> {
+        self.pages_worker.as_ref().ok_or_else(|| not_configured("this part is not set up on this gateway"))
     }
 
     /// Returns `None` if a binding is missing or bad that calls of tools need.
@@ -389,9 +449,13 @@ impl Bindings {
         let sampling =
             defaults.optional(SAMPLE, "a number from 0 to 1 with at most six decimals", Sampling::parse);
         let http_allowed = defaults.optional("ALLOW_HTTP", "1 or 0", read_switch);
+        #[cfg(feature = "pages")]
         let contact = "a URI such as mailto:security@example.com or https://example.com/security";
+        #[cfg(feature = "pages")]
         let security_contact = defaults.optional("SECURITY_CONTACT", contact, SecurityContact::parse);
         let assets = defaults.fetcher("ASSETS");
+        #[cfg(not(feature = "pages"))]
+        let pages_worker = defaults.fetcher("PAGES_WORKER");
         defaults.finish();
 
         let mut administration = Reader::new(env, "no key is issued or managed");
@@ -407,18 +471,26 @@ impl Bindings {
         let key_changes = feed.only(KEY_CHANGES, key_changes);
         let status = Reader::new(env, "no status history is kept");
         let status_history = status.only(STATUS_HISTORY, |env| env.durable_object(STATUS_HISTORY));
+        #[cfg(feature = "pages")]
         let images = Reader::new(env, "no image is stored or shown").only(IMAGES, images);
 
         let mut pages = Reader::new(env, "no route of bio-link pages is served");
         pages.optional(ALLOW_PRIVATE_FETCH, "1 or 0", read_switch);
         let url = "a URL without query, such as https://api.example.com";
         let public_url = pages.optional(PUBLIC_URL, url, read_public_url);
+        #[cfg(feature = "pages")]
         let host = "a host name such as pages.example, and not that of PUBLIC_URL";
+        #[cfg(feature = "pages")]
         let pages_host =
             pages.optional(PAGES_HOST, host, |text| PagesHost::parse(text, public_url.as_deref()));
+        #[cfg(feature = "pages")]
         let domain_hosts = read_domain_hosts(&mut pages, env);
+        #[cfg(feature = "pages")]
         let biolink = BiolinkBindings::read(&mut pages);
+        #[cfg(feature = "pages")]
         let are_pages_complete = pages.finish();
+        #[cfg(not(feature = "pages"))]
+        pages.finish();
         // Only now, so that one log has every fault of the configuration and not just the first.
         if !is_complete {
             return None;
@@ -435,16 +507,28 @@ impl Bindings {
             key_env,
             key_changes,
             status_history,
+            #[cfg(feature = "pages")]
             // A bad variable turns pages off too: with a wrong host they would be shown where
             // nobody expects them.
             biolink: biolink.filter(|_| are_pages_complete),
+            #[cfg(feature = "pages")]
             images,
             assets,
+            #[cfg(not(feature = "pages"))]
+            pages_worker,
+            #[cfg(not(feature = "pages"))]
+            pages_host: variable(env, PAGES_HOST),
+            #[cfg(not(feature = "pages"))]
+            has_domains: variable(env, DOMAINS_TARGET).is_some(),
             public_url,
+            #[cfg(feature = "pages")]
             pages_host,
+            #[cfg(feature = "pages")]
             domain_hosts,
+            #[cfg(feature = "pages")]
             security_contact,
             http_allowed: http_allowed.unwrap_or(false),
+            #[cfg(feature = "pages")]
             fetch_policy: fetch_policy(env),
             max_body: max_body.unwrap_or(MAX_BODY_BYTES),
             sampling: sampling.unwrap_or(Sampling::ALL),
@@ -452,6 +536,7 @@ impl Bindings {
     }
 }
 
+#[cfg(feature = "pages")]
 impl BiolinkBindings {
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let pages = reader.binding(PAGES, pages);
@@ -479,6 +564,7 @@ impl BiolinkBindings {
     }
 }
 
+#[cfg(feature = "pages")]
 /// Reads the variables of domains of accounts.
 fn read_domain_hosts(reader: &mut Reader<'_>, env: &Env) -> Option<DomainHosts> {
     let https = "a URL of DNS over HTTPS with JSON, such as https://cloudflare-dns.com/dns-query";
@@ -503,6 +589,12 @@ fn read_public_url(text: &str) -> Option<String> {
     // The URL goes into HTML and JSON as it is.
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.' | b'-' | b'_' | b'~');
     address.target.bytes().all(is_plain).then(|| text.trim_end_matches('/').to_owned())
+}
+
+/// Returns the host of a base URL, with its port.
+#[cfg(not(feature = "pages"))]
+fn authority(base: &str) -> &str {
+    base.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default())
 }
 
 fn read_switch(text: &str) -> Option<bool> {

@@ -1,12 +1,14 @@
 //! The context of a request, which every handler receives.
 
-use portal::session::KeptSession;
+use shared::meter::KeptSession;
 use shared::problem::Problem;
 use shared::request::Head;
 use shared::url::Address;
 use worker::Context;
 
-use crate::bindings::{Bindings, BiolinkBindings};
+use crate::bindings::Bindings;
+#[cfg(feature = "pages")]
+use crate::bindings::BiolinkBindings;
 use crate::runtime::client_request::ClientRequest;
 
 /// A parsed request with the bindings of the worker.
@@ -22,6 +24,7 @@ pub(crate) struct RequestContext<'a> {
 }
 
 impl RequestContext<'_> {
+    #[cfg(feature = "pages")]
     /// Returns the bindings of bio-link pages.
     ///
     /// # Errors
@@ -43,6 +46,7 @@ impl RequestContext<'_> {
         if self.address.is_plain() { self.address.base } else { "" }
     }
 
+    #[cfg(feature = "pages")]
     /// Returns the base URL of pages.
     pub(crate) fn pages_url(&self) -> String {
         match &self.bindings.pages_host {

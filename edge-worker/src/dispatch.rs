@@ -37,15 +37,24 @@
 //!     in the background. `runtime/body.rs` drains an unread body, `respond.rs` renders the response, and
 //!     `access_log.rs` writes the access log line.
 
+#[cfg(feature = "pages")]
 use biolink::domains::HostName;
+#[cfg(feature = "pages")]
 use biolink::page::Slug;
+#[cfg(feature = "pages")]
 use biolink::pages_api::page_not_found;
+#[cfg(feature = "pages")]
 use biolink::route::{Route as BiolinkRoute, VisitEndpoint, address_on_own_host};
 use portal::endpoint::Endpoint;
-use portal::route::{PortalRoute, Route, answered_as, corrected};
+use portal::route::{PortalRoute, Route};
+#[cfg(feature = "pages")]
+use portal::route::{answered_as, corrected};
+#[cfg(feature = "pages")]
 use portal::session_access::{SessionAccess, sign_in_required};
+#[cfg(feature = "pages")]
 use portal::site;
 use shared::key::VerifiedKey;
+use shared::meter::KeptSession;
 use shared::problem::{Problem, codes};
 use shared::request::Head;
 use shared::response::Response;
@@ -56,19 +65,25 @@ use worker::{Context, Env};
 use crate::access_log::{AccessRecord, CallEnded};
 use crate::assets;
 use crate::bindings::Bindings;
+#[cfg(feature = "pages")]
 use crate::biolink::domains;
+#[cfg(feature = "pages")]
 use crate::biolink::handlers::visit::{self, VisitHost};
+#[cfg(feature = "pages")]
 use crate::biolink::handlers::{
     administer_pages, alerts, images, pages_api, preview, push_products, webhooks,
 };
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
-use crate::gateway::handlers::{
-    call_tool, change_key, direct_mode, incidents, issue_key, read_own_key, secrets, status, tools,
-};
+use crate::gateway::handlers::{call_tool, change_key, read_own_key, secrets, tools};
+#[cfg(feature = "gateway")]
+use crate::gateway::handlers::{direct_mode, incidents, issue_key, status};
 use crate::gateway::meter_client;
+#[cfg(feature = "pages")]
 use crate::portal::mcp::{self, Step};
+#[cfg(feature = "pages")]
 use crate::portal::oauth;
+#[cfg(feature = "pages")]
 use crate::portal::session;
 use crate::respond::{ClientResponse, problem_of};
 use crate::runtime::client_request::ClientRequest;
@@ -83,6 +98,7 @@ pub(crate) async fn dispatch(
 ) -> Result<ClientResponse, Problem> {
     let address = address.ok_or_else(malformed_url)?;
     let bindings = outlined(|| Bindings::of_isolate(env));
+    #[cfg(feature = "pages")]
     // Before the routes of the service: no host of a customer may serve an API or the console.
     if let Ok(bindings) = &bindings
         && let Some(host) = outlined(|| bindings.customer_host(&address))?
@@ -92,7 +108,10 @@ pub(crate) async fn dispatch(
     let (route, Target { query, .. }) = match outlined(|| read_route(request, address.target)) {
         Ok(read) => read,
         Err(problem) => {
+            #[cfg(feature = "pages")]
             let refused = redirect_to_page(request, &address, None).ok_or(problem);
+            #[cfg(not(feature = "pages"))]
+            let refused = Err(problem);
             if let Ok(bindings) = &bindings {
                 outlined(|| log_without_route(request, address, (bindings, execution), &refused, access));
             }
@@ -106,21 +125,17 @@ pub(crate) async fn dispatch(
     let head = outlined(|| Head::read(request.lines()))?;
     // Not earlier, so that a mistake in the path is told even if the gateway is not configured.
     let bindings = bindings?;
+    #[cfg(feature = "pages")]
     if let Some(host) = &bindings.pages_host
         && let Some(url) = outlined(|| host.redirect(&address, route.served_by()))?
     {
         return Ok(ClientResponse::Own(Response::redirect(308, url).into_bytes()));
     }
-    let access_of_session = SessionAccess::of(&route);
-    let kept = match access_of_session {
-        // Tools and agents take a key that is sent: no other page may spend the calls of who is
-        // signed in.
-        SessionAccess::None => None,
-        _ => outlined(|| session::of_request(request, &head, &bindings, address.is_secure())),
-    };
-    if kept.is_some() && access_of_session == SessionAccess::KeyRequired {
-        return Err(sign_in_required());
-    }
+    #[cfg(feature = "pages")]
+    let kept = session_of((request, address), &head, &route, &bindings)?;
+    // Whoever is signed in at the console is handed over.
+    #[cfg(not(feature = "pages"))]
+    let kept: Option<KeptSession> = None;
     let context =
         RequestContext { request, address, head, session: kept.as_ref(), bindings: &bindings, execution };
     let context = &context;
@@ -135,6 +150,7 @@ pub(crate) async fn dispatch(
     outcome
 }
 
+#[cfg(feature = "pages")]
 /// Handles a request to a domain of an account: its page, the page's parts, and files of the host.
 async fn respond_on_domain(
     (request, address): (&ClientRequest, Address<'_>),
@@ -168,11 +184,38 @@ async fn respond_on_domain(
     response.map(|response| outlined(|| conditional(request, response)))
 }
 
-/// Reads the route of a target, or of the one that answers in its place.
-fn read_route<'a>(request: &ClientRequest, target: &'a str) -> Result<(Route<'a>, Target<'a>), Problem> {
-    Route::read(&request.method, answered_as(target).unwrap_or(target))
+/// Returns the session of the console that signs a request.
+///
+/// # Errors
+/// `sign-in-required` if the route needs the key itself.
+#[cfg(feature = "pages")]
+fn session_of(
+    (request, address): (&ClientRequest, Address<'_>),
+    head: &Head<'_>,
+    route: &Route<'_>,
+    bindings: &Bindings,
+) -> Result<Option<KeptSession>, Problem> {
+    let access = SessionAccess::of(route);
+    let kept = match access {
+        // Tools and agents take a key that is sent: no other page may spend the calls of who is
+        // signed in.
+        SessionAccess::None => None,
+        _ => outlined(|| session::of_request(request, head, bindings, address.is_secure())),
+    };
+    if kept.is_some() && access == SessionAccess::KeyRequired {
+        return Err(sign_in_required());
+    }
+    Ok(kept)
 }
 
+/// Reads the route of a target, or of the one that answers in its place.
+fn read_route<'a>(request: &ClientRequest, target: &'a str) -> Result<(Route<'a>, Target<'a>), Problem> {
+    #[cfg(feature = "pages")]
+    let target = answered_as(target).unwrap_or(target);
+    Route::read(&request.method, target)
+}
+
+#[cfg(feature = "pages")]
 /// Returns the redirect of an address that is no route, but means a page. `slug` is that of a host of its own.
 fn redirect_to_page(
     request: &ClientRequest,
@@ -193,38 +236,54 @@ async fn respond(
 ) -> Result<ClientResponse, Problem> {
     let response = match route {
         Route::CallTool(call) => return boxed(call_tool::handle(context, &call, access)).await,
+        #[cfg(feature = "pages")]
         Route::Console(file) => return boxed(assets::console(context, file)).await,
+        #[cfg(feature = "pages")]
         Route::Biolink(route) => return boxed(respond_biolink(context, route, query, access)).await,
         Route::Keys(route) => boxed(respond_keys(context, route, query, access)).await,
         Route::Asset(asset) => {
             let asset = asset.accepted(context.request.header("accept"));
             boxed(assets::respond(context, asset)).await
         }
+        #[cfg(feature = "pages")]
         Route::Session(call, named) => boxed(session::respond(context, call, named, access)).await,
+        #[cfg(feature = "gateway")]
         Route::Service(ServiceRoute::Health) => Ok(Response::health()),
+        #[cfg(feature = "gateway")]
         Route::Service(ServiceRoute::Status) => boxed(status::tools(context)).await,
+        #[cfg(feature = "gateway")]
         Route::Service(ServiceRoute::KeyChanges) => {
             boxed(direct_mode::key_changes(context, query, access)).await
         }
+        #[cfg(feature = "gateway")]
         Route::Service(ServiceRoute::Meters) => boxed(direct_mode::meters(context, access)).await,
+        #[cfg(feature = "gateway")]
         Route::Portal(PortalRoute::StatusPage) => boxed(status::page(context)).await,
+        #[cfg(feature = "gateway")]
         Route::StatusHistory(route) => boxed(incidents::handle(context, route)).await,
         Route::Tools(route) => boxed(tools::read(context, route)).await,
         Route::Portal(PortalRoute::ToolsPage) => boxed(tools::page(context)).await,
         Route::Preflight(methods) => Ok(Response::preflight(methods)),
+        #[cfg(feature = "pages")]
         Route::OAuth(route) => boxed(oauth::respond(context, route, query, access)).await,
+        #[cfg(feature = "pages")]
         Route::Site(route) => {
             let contact = context.bindings.security_contact.as_ref();
             site::respond(route, context.address.base, contact, context.request.now)
         }
+        #[cfg(feature = "pages")]
         Route::Portal(PortalRoute::Preview) => boxed(preview::handle(context, access)).await,
+        #[cfg(feature = "pages")]
         Route::Portal(PortalRoute::Mcp) => boxed(serve_mcp(context, query, access))
             .await
             .map_err(|problem| mcp::challenged(context, problem)),
+        #[cfg(not(all(feature = "gateway", feature = "pages")))]
+        _ => Err(of_the_other_worker()),
     };
     response.map(|response| ClientResponse::Own(response.into_bytes()))
 }
 
+#[cfg(feature = "pages")]
 /// Handles a request for bio-link, which needs its stores.
 async fn respond_biolink(
     context: &RequestContext<'_>,
@@ -282,11 +341,16 @@ fn log_refusal(
 /// Returns the valid key of a request that was refused before its key was read. For a message of MCP it may be a bearer token.
 fn key_of(context: &RequestContext<'_>) -> Option<VerifiedKey> {
     let RequestContext { request, address, session, bindings, execution, .. } = *context;
+    #[cfg(feature = "pages")]
     let is_mcp = address.target.split('?').next() == Some(PortalRoute::Mcp.path());
+    #[cfg(feature = "pages")]
     let head = if is_mcp { mcp::head(context) } else { context.head.clone() };
+    #[cfg(not(feature = "pages"))]
+    let head = context.head.clone();
     authenticate(&RequestContext { request, address, head, session, bindings, execution }).ok()
 }
 
+#[cfg(feature = "pages")]
 /// Handles a message of the Model Context Protocol. A call of a tool is a request of its own, which
 /// is handled as if a client had sent it.
 async fn serve_mcp(
@@ -307,6 +371,7 @@ async fn serve_mcp(
     }
 }
 
+#[cfg(feature = "pages")]
 /// Handles a request that another one stands for.
 async fn respond_within(
     request: &ClientRequest,
@@ -330,10 +395,12 @@ async fn respond_keys(
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
     match route {
+        #[cfg(feature = "gateway")]
         KeysRoute::Issue => boxed(issue_key::handle(context, access)).await,
         KeysRoute::ReadOwn => boxed(read_own_key::handle(context, access)).await,
         KeysRoute::ReadHistory => boxed(read_own_key::history(context, query, access)).await,
         KeysRoute::ReadCalls => boxed(read_own_key::calls(context, query, access)).await,
+        #[cfg(feature = "pages")]
         KeysRoute::ReadAlerts => boxed(alerts::handle(context, access)).await,
         KeysRoute::RotateOwn => boxed(change_key::rotate_own(context, access)).await,
         KeysRoute::RevokeOwn => boxed(change_key::revoke_own(context, access)).await,
@@ -342,14 +409,22 @@ async fn respond_keys(
         KeysRoute::ChangeSecret(id) => boxed(secrets::change(context, SecretCall::Change(id), access)).await,
         KeysRoute::RevokeSecret(id) => boxed(secrets::change(context, SecretCall::Revoke(id), access)).await,
         KeysRoute::RotateSecret(id) => boxed(secrets::change(context, SecretCall::Rotate(id), access)).await,
+        #[cfg(feature = "gateway")]
         KeysRoute::List => boxed(change_key::list(context, query)).await,
+        #[cfg(feature = "gateway")]
         KeysRoute::Read(id) => boxed(change_key::read(context, &id, query, access)).await,
+        #[cfg(feature = "gateway")]
         KeysRoute::Change(id) => boxed(change_key::patch(context, &id, access)).await,
+        #[cfg(feature = "gateway")]
         KeysRoute::Revoke(id) => boxed(change_key::revoke(context, &id, access)).await,
+        #[cfg(feature = "gateway")]
         KeysRoute::Rotate(id) => boxed(change_key::rotate(context, &id, access)).await,
+        #[cfg(feature = "gateway")]
         KeysRoute::RevokeSecretOf(id, secret) => {
             boxed(change_key::revoke_secret(context, &id, secret, access)).await
         }
+        #[cfg(not(all(feature = "gateway", feature = "pages")))]
+        _ => Err(of_the_other_worker()),
     }
 }
 
@@ -364,6 +439,12 @@ fn conditional(request: &ClientRequest, response: ClientResponse) -> ClientRespo
         (None, Some(moment)) => response.if_modified_since(moment),
         (etags, _) => response.if_none_match(etags.map(str::as_bytes).into_iter()),
     })
+}
+
+/// Returns the refusal of a route that the other worker of the edge serves.
+#[cfg(not(all(feature = "gateway", feature = "pages")))]
+fn of_the_other_worker() -> Problem {
+    Problem::new(codes::ROUTE_UNKNOWN, "this host does not serve the path")
 }
 
 fn malformed_url() -> Problem {

@@ -2,6 +2,7 @@
 //! nothing of bio-link.
 
 pub(crate) mod authenticate;
+#[cfg(feature = "gateway")]
 mod durable;
 pub(crate) mod event_stream;
 pub(crate) mod handlers;

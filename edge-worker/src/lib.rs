@@ -11,15 +11,23 @@
 //! No borrow of isolate memory across an `await`. No request awaits a future of another. A failing
 //! store or meter is a 503, never a refusal of the key. Keys, secrets, addresses and user agents
 //! are not logged.
+#![cfg_attr(
+    not(all(feature = "gateway", feature = "pages")),
+    allow(dead_code, unused_imports, reason = "the worker of one part leaves out what calls the rest")
+)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod access_log;
 mod assets;
 mod bindings;
+#[cfg(feature = "pages")]
 mod biolink;
 mod context;
 mod dispatch;
 mod gateway;
+#[cfg(not(feature = "pages"))]
+mod hand_over;
+#[cfg(feature = "pages")]
 mod portal;
 mod respond;
 mod runtime;
@@ -29,9 +37,12 @@ use std::rc::Rc;
 use shared::url::Address;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
-use worker::{Context, Env, MessageBatch, console_error, event, web_sys, worker_sys};
+use worker::{Context, Env, console_error, web_sys, worker_sys};
+#[cfg(feature = "pages")]
+use worker::{MessageBatch, event};
 
 use crate::access_log::AccessRecord;
+#[cfg(feature = "pages")]
 use crate::biolink::event_queue;
 use crate::runtime::client_request::ClientRequest;
 use crate::runtime::outline::{boxed, outlined};
@@ -55,6 +66,16 @@ async fn fetch(head: String, request: web_sys::Request, env: Env, ctx: Context) 
     let request = Rc::new(outlined(|| ClientRequest::new(head, request, clock::now()))?);
     let address = Address::parse(&request.url);
     let mut access = AccessRecord::default();
+    #[cfg(not(feature = "pages"))]
+    let outcome = match outlined(|| hand_over::read((&request, address), &env)) {
+        // The other worker logs the request, and its response is ready for the client.
+        Some(bindings) => match boxed(hand_over::to_pages(&bindings, &request)).await {
+            Ok(response) => return Ok(response),
+            Err(problem) => Err(problem),
+        },
+        None => boxed(dispatch::dispatch((&request, address), &env, &ctx, &mut access)).await,
+    };
+    #[cfg(feature = "pages")]
     let outcome = boxed(dispatch::dispatch((&request, address), &env, &ctx, &mut access)).await;
     let mut drained = None;
     if let Some(unread) = body::unread(&request) {
@@ -73,6 +94,7 @@ async fn fetch(head: String, request: web_sys::Request, env: Env, ctx: Context) 
 }
 
 /// Never returns an error, which would be a panic: each message says itself whether it comes again.
+#[cfg(feature = "pages")]
 #[event(queue)]
 async fn queue(batch: MessageBatch<()>, env: Env, _ctx: Context) -> worker::Result<()> {
     event_queue::consume(&batch, &env).await;

@@ -1,11 +1,16 @@
 //! Outcome → response: the only place that builds one for a client.
 
+#[cfg(feature = "pages")]
 use biolink::codes;
+#[cfg(feature = "pages")]
 use biolink::page::problem_notice;
+#[cfg(feature = "pages")]
 use portal::endpoint::is_shown_as_page;
 use portal::route::ConsoleFile;
 use shared::headers::{self, Header};
 use shared::method::Method;
+#[cfg(not(feature = "pages"))]
+use shared::problem::codes;
 use shared::problem::{Code, Problem};
 use shared::quota::CLIENT_LEFT_STATUS;
 use shared::response::Response;
@@ -80,10 +85,13 @@ pub(crate) fn render(
 ) -> worker::Result<web_sys::Response> {
     access.code = problem_of(&outcome).or_else(|| access.call?.code);
     let response = outcome.unwrap_or_else(|problem| {
+        #[cfg(feature = "pages")]
         let rendered = match is_shown_as_page(access.endpoint, request.header("accept")) {
             true => outlined(|| problem_notice(&problem, &request.id)),
             false => outlined(|| problem.render(&request.id)),
         };
+        #[cfg(not(feature = "pages"))]
+        let rendered = outlined(|| problem.render(&request.id));
         ClientResponse::Own(rendered.into_bytes())
     });
     let timing = server_timing(request, access);

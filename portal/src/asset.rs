@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+#[cfg(feature = "biolink")]
 use biolink::codes;
 use shared::problem::Code;
 
@@ -47,6 +48,7 @@ pub enum Asset {
 
 impl Asset {
     /// Returns every asset once.
+    #[cfg(feature = "biolink")]
     pub fn all() -> impl Iterator<Item = Self> {
         let problems = codes::all().map(Self::Problem);
         let scripts = Script::ALL.into_iter().map(Self::Script);

@@ -2,35 +2,49 @@
 //! people, made from the tables that the gateway works by. maud escapes what is put into pages.
 
 mod changelog;
+#[cfg(feature = "biolink")]
 mod discovery;
+#[cfg(feature = "biolink")]
 mod guides;
 mod highlight;
 mod host;
+#[cfg(feature = "biolink")]
 mod landing;
 mod language;
 mod layout;
 mod markdown;
+#[cfg(feature = "biolink")]
 mod model;
+#[cfg(feature = "biolink")]
 mod problem_page;
+#[cfg(feature = "biolink")]
 mod reference;
 mod room;
+#[cfg(feature = "biolink")]
 mod script;
+#[cfg(feature = "biolink")]
 mod search;
+#[cfg(feature = "biolink")]
 mod snippet;
 mod status_page;
 mod text;
 mod tools_page;
 
 pub use changelog::changelog_feed;
-pub(crate) use discovery::{CATALOG_LINK, CATALOG_TYPE};
-pub use discovery::{SERVICE_LINKS, api_catalog, llms_txt};
+#[cfg(feature = "biolink")]
+pub use discovery::{api_catalog, llms_txt};
 pub use host::Host;
+#[cfg(feature = "biolink")]
 pub use landing::landing;
-pub(crate) use layout::{MARK, respond};
+#[cfg(feature = "biolink")]
+pub(crate) use layout::MARK;
+pub use layout::SERVICE_LINKS;
+pub(crate) use layout::{CATALOG_LINK, CATALOG_TYPE, respond, respond_markdown};
+#[cfg(feature = "biolink")]
 pub use problem_page::problem_page;
-pub use reference::{
-    markdown, markdown_pages, pages, reference, respond_markdown, search_index, serve, text,
-};
+#[cfg(feature = "biolink")]
+pub use reference::{markdown, markdown_pages, pages, reference, search_index, serve, text};
+#[cfg(feature = "biolink")]
 pub use script::script;
 pub use status_page::{incident_feed, status_page, status_template};
 pub use tools_page::{tools_page, tools_template};

@@ -1,6 +1,7 @@
 //! The routes without their parameters: what the log calls them and what the reference is generated
 //! from.
 
+#[cfg(feature = "biolink")]
 use biolink::route::{self as biolink_route, AdminEndpoint, PagesEndpoint, VisitEndpoint, WebhooksEndpoint};
 use shared::method::Method;
 use shared::route::{CallMethod, KeysEndpoint, ServiceRoute, ToolsEndpoint};
@@ -8,6 +9,7 @@ use shared::tool::Tool;
 
 use crate::asset::Asset;
 use crate::route::{ConsoleFile, OAuthRoute, PortalRoute, Route, SiteRoute, StatusEndpoint};
+#[cfg(feature = "biolink")]
 use crate::session::SessionCall;
 
 /// One method on one path template.
@@ -24,14 +26,21 @@ pub enum Endpoint {
     Site(SiteRoute),
     Portal(PortalRoute),
     OAuth(OAuthRoute),
+    #[cfg(feature = "biolink")]
     Pages(PagesEndpoint),
+    #[cfg(feature = "biolink")]
     Webhooks(WebhooksEndpoint),
+    #[cfg(feature = "biolink")]
     Admin(AdminEndpoint),
     Console,
     ConsolePart,
+    #[cfg(feature = "biolink")]
     Session(SessionCall),
+    #[cfg(feature = "biolink")]
     PushProducts,
+    #[cfg(feature = "biolink")]
     Image,
+    #[cfg(feature = "biolink")]
     Visit(VisitEndpoint),
     Preflight,
 }
@@ -52,12 +61,19 @@ impl Endpoint {
             Route::Console(ConsoleFile::Page) => Self::Console,
             Route::Console(ConsoleFile::Part { .. }) => Self::ConsolePart,
             Route::OAuth(route) => Self::OAuth(*route),
+            #[cfg(feature = "biolink")]
             Route::Session(call, _) => Self::Session(*call),
+            #[cfg(feature = "biolink")]
             Route::Biolink(biolink_route::Route::Pages(call)) => Self::Pages(call.endpoint),
+            #[cfg(feature = "biolink")]
             Route::Biolink(biolink_route::Route::Webhooks(call)) => Self::Webhooks(call.endpoint),
+            #[cfg(feature = "biolink")]
             Route::Biolink(biolink_route::Route::Admin(call)) => Self::Admin(call.endpoint),
+            #[cfg(feature = "biolink")]
             Route::Biolink(biolink_route::Route::PushProducts(_)) => Self::PushProducts,
+            #[cfg(feature = "biolink")]
             Route::Biolink(biolink_route::Route::Image(_)) => Self::Image,
+            #[cfg(feature = "biolink")]
             Route::Biolink(biolink_route::Route::Visit(visit)) => Self::Visit(visit.endpoint()),
             Route::Preflight(_) => Self::Preflight,
         }
@@ -65,6 +81,7 @@ impl Endpoint {
 
     /// Returns every endpoint once; the tools' first. `Preflight` lies on every path and is not
     /// among them.
+    #[cfg(feature = "biolink")]
     pub fn all() -> impl Iterator<Item = Self> {
         let calls = Tool::ALL
             .into_iter()
@@ -102,15 +119,21 @@ impl Endpoint {
             Self::Site(route) => route.method(),
             Self::Portal(route) => route.method(),
             Self::OAuth(route) => route.method(),
+            #[cfg(feature = "biolink")]
             Self::Pages(endpoint) => endpoint.method(),
+            #[cfg(feature = "biolink")]
             Self::Webhooks(endpoint) => endpoint.method(),
+            #[cfg(feature = "biolink")]
             Self::Admin(endpoint) => endpoint.method(),
+            #[cfg(feature = "biolink")]
             Self::Session(call) => call.method(),
+            #[cfg(feature = "biolink")]
             Self::Visit(endpoint) => endpoint.method(),
+            #[cfg(feature = "biolink")]
             Self::PushProducts => Method::Post,
-            Self::Asset(_) | Self::ProblemPage | Self::Console | Self::ConsolePart | Self::Image => {
-                Method::Get
-            }
+            Self::Asset(_) | Self::ProblemPage | Self::Console | Self::ConsolePart => Method::Get,
+            #[cfg(feature = "biolink")]
+            Self::Image => Method::Get,
             Self::Preflight => Method::Options,
         }
     }
@@ -127,15 +150,22 @@ impl Endpoint {
             Self::Tools(endpoint) => endpoint.path(),
             Self::Asset(asset) => return asset.path().unwrap_or_default(),
             Self::ProblemPage => "/problems/{code}",
+            #[cfg(feature = "biolink")]
             Self::Session(call) => return format!("/console{}", call.path()),
+            #[cfg(feature = "biolink")]
             Self::PushProducts => "/hooks/products/{source_id}",
+            #[cfg(feature = "biolink")]
             Self::Image => "/i/{image_id}",
             Self::Site(route) => route.path(),
             Self::Portal(route) => route.path(),
             Self::OAuth(route) => route.path(),
+            #[cfg(feature = "biolink")]
             Self::Pages(endpoint) => endpoint.path(),
+            #[cfg(feature = "biolink")]
             Self::Webhooks(endpoint) => endpoint.path(),
+            #[cfg(feature = "biolink")]
             Self::Admin(endpoint) => endpoint.path(),
+            #[cfg(feature = "biolink")]
             Self::Visit(endpoint) => endpoint.path(),
             Self::Preflight => "*",
         };
@@ -148,6 +178,7 @@ impl Endpoint {
 pub fn is_shown_as_page(endpoint: Option<Endpoint>, accept: Option<&str>) -> bool {
     let accept = accept.unwrap_or_default();
     match endpoint {
+        #[cfg(feature = "biolink")]
         Some(Endpoint::Visit(_) | Endpoint::Image) => !accept.contains("json"),
         // A browser opens it. A script that asks is shown what is wrong as JSON.
         Some(Endpoint::OAuth(OAuthRoute::Authorize)) => accept.contains("text/html"),

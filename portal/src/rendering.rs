@@ -1,18 +1,23 @@
 //! The text of each asset, rendered when the worker is built, and the response with it.
 
+use shared::document::SERVER;
 use shared::response::Response;
+#[cfg(feature = "biolink")]
 use shared::time::UnixMillis;
 
 use crate::asset::Asset;
-use crate::docs::{self, Host};
+use crate::docs;
+#[cfg(feature = "biolink")]
+use crate::docs::Host;
 use crate::feed::MEDIA_TYPE;
-use crate::mcp;
-use crate::openapi::{self, SERVER};
+#[cfg(feature = "biolink")]
+use crate::{mcp, openapi};
 
 /// `Vary` of a page that is served as HTML or Markdown.
 const VARY: &str = "accept-encoding, accept";
 
 /// Returns every asset with the text of its file, as [`render`] does.
+#[cfg(feature = "biolink")]
 pub fn render_all(built: UnixMillis) -> Vec<(Asset, String)> {
     let pages = docs::pages(Host::Edge).into_iter().map(|(page, text)| (Asset::Docs(page), text));
     let markdown = docs::markdown_pages(Host::Edge).into_iter();
@@ -23,6 +28,7 @@ pub fn render_all(built: UnixMillis) -> Vec<(Asset, String)> {
 
 /// Returns the text of the file of an asset, with a placeholder for the server's address. `built` is the time of the
 /// build.
+#[cfg(feature = "biolink")]
 pub fn render(asset: Asset, built: UnixMillis) -> String {
     let response = match asset {
         Asset::Landing => docs::landing(Host::Edge, SERVER),

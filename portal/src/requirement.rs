@@ -1,12 +1,14 @@
 //! The requirements of requests: the one table. `docs/security.md` has a row for each operation of the
 //! descriptions, and tests compare both with each other and with what the worker does.
 
+#[cfg(feature = "biolink")]
 use biolink::route::{PagesEndpoint, WebhooksEndpoint};
 use shared::key::Scope;
 use shared::route::{KeysEndpoint, ServiceRoute};
 
 use crate::endpoint::Endpoint;
 use crate::route::{OAuthRoute, PortalRoute, StatusEndpoint};
+#[cfg(feature = "biolink")]
 use crate::session::SessionCall;
 
 /// The credential that a request needs.
@@ -52,16 +54,21 @@ impl Endpoint {
         match self {
             Self::CallTool(tool, _) => Requirement::Scope(Scope::Tool(tool.label())),
             Self::Keys(endpoint) => of_keys(endpoint),
+            #[cfg(feature = "biolink")]
             Self::Admin(_) => Requirement::AdminSecret,
             Self::StatusHistory(endpoint) => of_status(endpoint),
+            #[cfg(feature = "biolink")]
             Self::Session(call) => of_session(call),
             Self::Service(ServiceRoute::KeyChanges | ServiceRoute::Meters) => Requirement::GrantSecret,
             // Every message is a request of its own.
             Self::Portal(PortalRoute::Mcp) => Requirement::AnySecret,
             Self::Portal(PortalRoute::Preview) => Requirement::Scope(Scope::BiolinkRead),
             Self::OAuth(OAuthRoute::Consent) => Requirement::ScopesOfSecret,
+            #[cfg(feature = "biolink")]
             Self::Pages(endpoint) => Requirement::Scope(of_pages(endpoint)),
+            #[cfg(feature = "biolink")]
             Self::Webhooks(endpoint) => Requirement::Scope(of_webhooks(endpoint)),
+            #[cfg(feature = "biolink")]
             Self::PushProducts => Requirement::Signature,
             Self::Console
             | Self::ConsolePart
@@ -72,9 +79,9 @@ impl Endpoint {
             | Self::Tools(_)
             | Self::OAuth(_)
             | Self::Site(_)
-            | Self::Image
-            | Self::Visit(_)
             | Self::Preflight => Requirement::Nothing,
+            #[cfg(feature = "biolink")]
+            Self::Image | Self::Visit(_) => Requirement::Nothing,
         }
     }
 }
@@ -93,6 +100,7 @@ const fn of_keys(endpoint: KeysEndpoint) -> Requirement {
     }
 }
 
+#[cfg(feature = "biolink")]
 const fn of_pages(endpoint: PagesEndpoint) -> Scope {
     use PagesEndpoint as E;
     match endpoint {
@@ -137,6 +145,7 @@ const fn of_pages(endpoint: PagesEndpoint) -> Scope {
     }
 }
 
+#[cfg(feature = "biolink")]
 const fn of_webhooks(endpoint: WebhooksEndpoint) -> Scope {
     use WebhooksEndpoint as E;
     match endpoint {
@@ -163,6 +172,7 @@ const fn of_status(endpoint: StatusEndpoint) -> Requirement {
     }
 }
 
+#[cfg(feature = "biolink")]
 const fn of_session(call: SessionCall) -> Requirement {
     match call {
         SessionCall::Read | SessionCall::Begin | SessionCall::End => Requirement::Nothing,

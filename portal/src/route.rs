@@ -1,16 +1,22 @@
 //! Every route of the service at the edge: those of the gateway, of bio-link and of the portal.
 
 mod console;
+#[cfg(feature = "biolink")]
 mod corrected;
 mod oauth;
 mod site;
 mod status;
 
+#[cfg(feature = "biolink")]
 use biolink::codes;
+#[cfg(feature = "biolink")]
 use biolink::route::{self as biolink_route, ServedBy};
+#[cfg(feature = "biolink")]
 use shared::meter::SessionId;
 use shared::method::{Method, Methods};
 use shared::problem::Problem;
+#[cfg(not(feature = "biolink"))]
+use shared::problem::codes;
 use shared::route::{
     self as gateway, EndpointRoute, KeysRoute, Path, Segments, ServiceRoute, Target, ToolCall, ToolsRoute,
     on_path,
@@ -19,9 +25,11 @@ use shared::route::{
 use crate::asset::Asset;
 use crate::docs_page::DocsPage;
 use crate::script::Script;
+#[cfg(feature = "biolink")]
 use crate::session::{SessionCall, SessionPath};
 
 pub use console::ConsoleFile;
+#[cfg(feature = "biolink")]
 pub use corrected::{answered_as, corrected};
 pub use oauth::OAuthRoute;
 pub use site::{PortalRoute, SiteRoute};
@@ -47,12 +55,14 @@ pub enum Route<'a> {
     /// A file of the console.
     Console(ConsoleFile<'a>),
     /// A request for the sessions of the console, and the session that it names.
+    #[cfg(feature = "biolink")]
     Session(SessionCall, Option<SessionId>),
     /// A request for a page that is made for each request, or a service of the portal.
     Portal(PortalRoute),
     /// A request of OAuth.
     OAuth(OAuthRoute),
     /// A request for bio-link.
+    #[cfg(feature = "biolink")]
     Biolink(biolink_route::Route<'a>),
     /// `OPTIONS` on any path: the methods that the path takes, none if it is unknown.
     Preflight(Methods),
@@ -83,6 +93,7 @@ impl<'a> Route<'a> {
     /// `OPTIONS` is never refused.
     pub fn parse(method: &str, path: &'a str) -> Result<Self, Problem> {
         let below = console::below(path);
+        #[cfg(feature = "biolink")]
         if let Some(path) = below.and_then(SessionPath::parse) {
             let session = |method| path.call(method).map(|call| Self::Session(call, path.id));
             return on_path(method.parse().ok(), path.methods(), Self::Preflight, session);
@@ -145,11 +156,22 @@ impl<'a> Route<'a> {
             let methods = Methods::of([Method::Get]).with_head();
             return on_path(method, methods, Self::Preflight, |_| Some(Self::Asset(asset)));
         }
+        Self::find_of_biolink(method, path)
+    }
+
+    #[cfg(feature = "biolink")]
+    fn find_of_biolink(method: Option<Method>, path: Path<'a>) -> Result<Self, Problem> {
         let place = biolink_route::Place::parse(path)?;
         let route = |method| place.route(method).map(Self::Biolink);
         on_path(method, place.methods(), Self::Preflight, route)
     }
 
+    #[cfg(not(feature = "biolink"))]
+    fn find_of_biolink(_: Option<Method>, _: Path<'a>) -> Result<Self, Problem> {
+        Err(Problem::new(codes::ROUTE_UNKNOWN, "no part of this worker has the path"))
+    }
+
+    #[cfg(feature = "biolink")]
     /// Returns the host that serves it, where pages have one of their own.
     pub const fn served_by(&self) -> ServedBy {
         match self {

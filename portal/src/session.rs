@@ -8,8 +8,7 @@ use biolink::visitor::Agent;
 use biolink::webhooks::{EncryptionKeys, Nonce, SealedSecret};
 use serde::Serialize;
 use shared::json;
-use shared::key::VerifiedKey;
-use shared::meter::{Session, SessionId, Sessions};
+use shared::meter::{KeptSession, Session, SessionId, Sessions};
 use shared::method::{Method, Methods};
 use shared::response::Response;
 use shared::secret::MacKeys;
@@ -44,15 +43,6 @@ pub struct SessionPath {
     template: &'static str,
     /// The session that it names.
     pub id: Option<SessionId>,
-}
-
-/// A session, as a cookie names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeptSession {
-    /// Its name.
-    pub id: SessionId,
-    /// The key that the browser has signed in with.
-    pub key: VerifiedKey,
 }
 
 #[derive(Serialize)]

@@ -75,7 +75,7 @@ pub use message::{
 };
 pub use secret_calls::SecretCalls;
 pub use secret_change::{SecretChange, SecretError};
-pub use session::{Session, SessionId, SessionStep, signed_out};
+pub use session::{KeptSession, Session, SessionId, SessionStep, signed_out};
 pub use sessions::Sessions;
 pub use state::Meter;
 pub use stored::{Ask, NextValue, Turn, TurnError};

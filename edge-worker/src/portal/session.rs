@@ -1,8 +1,8 @@
 //! `/console/session` and `/console/sessions`: browsers that are signed in with a key.
 
 use portal::endpoint::Endpoint;
-use portal::session::{self, KeptSession, SessionCall};
-use shared::meter::{SessionId, SessionStep};
+use portal::session::{self, SessionCall};
+use shared::meter::{KeptSession, SessionId, SessionStep};
 use shared::problem::Problem;
 use shared::request::Head;
 use shared::response::Response;

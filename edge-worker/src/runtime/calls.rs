@@ -65,6 +65,10 @@ extern "C" {
         timeout_ms: u32,
     ) -> Result<Promise, JsValue>;
 
+    #[cfg(not(feature = "pages"))]
+    #[wasm_bindgen(js_name = handOver)]
+    pub(crate) fn hand_over(worker: &FetchBinding, request: &web_sys::Request) -> Promise;
+
     #[wasm_bindgen(js_name = pipeBody)]
     pub(crate) fn pipe_body(source: &web_sys::ReadableStream, writable: &web_sys::WritableStream) -> Promise;
 

@@ -71,6 +71,11 @@ export async function openAsset(assets, name) {
   return response.status === 200 ? response : response.status;
 }
 
+/** Has another worker respond to a request. The call ends with the client, as its own would. */
+export async function handOver(worker, request) {
+  return worker.fetch(request, { signal: request.signal });
+}
+
 /** Reads a text from a KV namespace: `null` if there is none. */
 export async function readText(store, name, cacheTtl) {
   return store.get(name, { type: "text", cacheTtl });

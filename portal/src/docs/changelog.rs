@@ -12,7 +12,7 @@ use super::host::Host;
 use crate::NAME;
 use crate::docs_page::{CHANGELOG_FEED_PATH, DocsPage};
 use crate::feed::{Entry, Feed, MEDIA_TYPE};
-use crate::openapi::SERVER;
+use shared::document::SERVER;
 
 const CHANGELOG: &str = include_str!("../../../CHANGELOG.md");
 /// The line before the changes that readers of the reference see.

@@ -14,20 +14,6 @@ use shared::tool::Tool;
 use crate::NAME;
 use crate::docs_page::DocsPage;
 
-/// The media type of the API catalog (RFC 9727, section 4.2).
-pub(crate) const CATALOG_TYPE: &str =
-    "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
-/// `Link` of the API catalog itself (RFC 9727, section 3).
-pub(crate) const CATALOG_LINK: &str = "</.well-known/api-catalog>; rel=\"api-catalog\"";
-/// `Link` of responses that are about the service (RFC 8631).
-pub const SERVICE_LINKS: &str = concat!(
-    "</openapi.json>; rel=\"service-desc\"; type=\"application/json\", ",
-    "</biolink/openapi.json>; rel=\"service-desc\"; type=\"application/json\", ",
-    "</docs>; rel=\"service-doc\"; type=\"text/html\", ",
-    "</v1/status>; rel=\"status\"; type=\"application/json\", ",
-    "</.well-known/api-catalog>; rel=\"api-catalog\""
-);
-
 /// Returns the API catalog: a linkset (RFC 9264) with the descriptions of each API.
 pub fn api_catalog(server: &str) -> String {
     let link =

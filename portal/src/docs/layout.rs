@@ -10,7 +10,22 @@ use strum::VariantArray;
 use super::highlight;
 use super::host::Host;
 use crate::NAME;
+use crate::docs_page::MARKDOWN;
 use crate::script::Script;
+
+/// The media type of the API catalog (RFC 9727, section 4.2).
+pub(crate) const CATALOG_TYPE: &str =
+    "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
+/// `Link` of the API catalog itself (RFC 9727, section 3).
+pub(crate) const CATALOG_LINK: &str = "</.well-known/api-catalog>; rel=\"api-catalog\"";
+/// `Link` of responses that are about the service (RFC 8631).
+pub const SERVICE_LINKS: &str = concat!(
+    "</openapi.json>; rel=\"service-desc\"; type=\"application/json\", ",
+    "</biolink/openapi.json>; rel=\"service-desc\"; type=\"application/json\", ",
+    "</docs>; rel=\"service-doc\"; type=\"text/html\", ",
+    "</v1/status>; rel=\"status\"; type=\"application/json\", ",
+    "</.well-known/api-catalog>; rel=\"api-catalog\""
+);
 
 /// The mark of the service, and the icon of its pages. It is that of the console.
 pub(crate) const MARK: &str = include_str!("../../web/src/mark.svg");
@@ -166,6 +181,11 @@ pub(crate) fn respond(html: String) -> Response {
     let policy = content_security_policy(&html);
     Response::public("text/html; charset=utf-8", html)
         .with_headers([("content-security-policy", policy), ("referrer-policy", "no-referrer".to_owned())])
+}
+
+/// Returns the Markdown of a page as a response.
+pub(crate) fn respond_markdown(text: String) -> Response {
+    Response::public(format!("{MARKDOWN}; charset=utf-8"), text)
 }
 
 /// Returns the markup of a command or a message. It wraps rather than scrolls, so that it needs no

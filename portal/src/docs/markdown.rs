@@ -5,7 +5,7 @@
 use super::language::Language;
 use super::text::unescaped;
 use crate::docs_page::DocsPage;
-use crate::openapi::SERVER;
+use shared::document::SERVER;
 
 /// Returns what HTML of maud's says as CommonMark with the tables of GitHub. Maud escapes `<` and `>` in texts and
 /// attributes, so each of them belongs to a tag.

@@ -103,11 +103,6 @@ pub fn search_index(host: Host) -> String {
     serde_json::to_string(&entries).unwrap_or_default()
 }
 
-/// Returns the Markdown of a page as a response.
-pub fn respond_markdown(text: String) -> Response {
-    Response::public(format!("{MARKDOWN}; charset=utf-8"), text)
-}
-
 /// Returns the HTML of a page as a response, with the address of the server.
 pub fn serve(text: &str, server: &str) -> Response {
     // The address may come from the request.

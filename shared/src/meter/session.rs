@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::key::VerifiedKey;
 use crate::problem::{Problem, codes};
 use crate::time::UnixMillis;
 
@@ -29,6 +30,15 @@ pub struct Session {
     /// The kind of browser, such as `Firefox on Linux`; empty if it is not known.
     #[serde(default)]
     pub browser: String,
+}
+
+/// A session, as a cookie names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptSession {
+    /// Its name.
+    pub id: SessionId,
+    /// The key that the browser has signed in with.
+    pub key: VerifiedKey,
 }
 
 /// A step of a key's sessions.
