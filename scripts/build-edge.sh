@@ -2,6 +2,7 @@
 # Builds the worker: index.js, index_bg.wasm and its static assets (site), among them the web app of the console, in
 # edge-worker/build. wrangler calls this too (wrangler.toml, [build]).
 #   scripts/build-edge.sh tests/bench/floor    builds the worker of another folder
+#   WORKER=gateway scripts/build-edge.sh       builds one of the two Workers, `gateway` or `pages`, in a folder of edge-worker/build
 #   LOCAL=1 scripts/build-edge.sh              for a local run: soon built, large, and in target/local/worker
 #   PROGRAMS=FOLDER scripts/build-edge.sh      takes the programs that write bindings and assets from there
 #   COMPILE=only scripts/build-edge.sh         needs no such program: compiles the worker and packages nothing
@@ -10,11 +11,21 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source "$here/lib.sh"
 
-readonly CRATE=${1:-edge-worker}
+readonly CRATE=${1:-edge-worker} WORKER=${WORKER:-}
+FEATURES=()
+case $WORKER in
+"") ;;
+gateway | pages)
+  FEATURES=(--no-default-features --features "$WORKER")
+  # cargo names the library alike for all features, and would take one for the other.
+  EDGE_TARGET_DIR=$EDGE_TARGET_DIR/$WORKER
+  ;;
+*) fail "WORKER is \`gateway\` or \`pages\`, not \`$WORKER\`" ;;
+esac
 if [[ -n ${LOCAL:-} ]]; then
-  PROFILE=local OUT=$TARGET_DIR/local/worker
+  PROFILE=local OUT=$TARGET_DIR/local/worker${WORKER:+/$WORKER}
 else
-  PROFILE=edge OUT=$ROOT/$CRATE/build
+  PROFILE=edge OUT=$ROOT/$CRATE/build${WORKER:+/$WORKER}
 fi
 name=$(basename "$CRATE")
 readonly LIBRARY=$EDGE_TARGET_DIR/wasm32-unknown-unknown/$PROFILE/${name//-/_}.wasm
@@ -39,7 +50,8 @@ compile() {
   fi
   discard_what_another_std_built
   CARGO_TARGET_DIR=$EDGE_TARGET_DIR WASM_BINDGEN_USE_JS_SYS=1 \
-    cargo build --locked --lib --profile "$PROFILE" --target wasm32-unknown-unknown
+    cargo build --locked --lib --profile "$PROFILE" --target wasm32-unknown-unknown \
+    ${FEATURES[@]+"${FEATURES[@]}"}
 }
 build_programs() { cargo build --locked -p bindgen -p portal; }
 
@@ -52,20 +64,36 @@ optimize() {
   # Functions with one caller stay functions unless they are tiny (edge-worker/src/runtime/outline.rs).
   "$ROOT/node_modules/.bin/wasm-opt" -O --one-caller-inline-max-function-size=60 --debuginfo "${features[@]}" "$1" -o "$2"
 }
+# Writes entry.js with an empty class in place of each that the other Worker has: migrations name them all, and what they name must
+# be exported.
+write_entry() {
+  local bindings=$1 line classes
+  classes=$(<"$bindings/index.js")
+  while IFS= read -r line; do
+    if [[ $line =~ ^export\ const\ ([A-Za-z]+)\ =\ object && $classes != *"class ${BASH_REMATCH[1]} "* ]]; then
+      line="export class ${BASH_REMATCH[1]} {}"
+    elif [[ $line == "  queue:"* && $classes != *"export function queue("* ]]; then
+      continue
+    fi
+    printf '%s\n' "$line"
+  done <entry.js >"$bindings/entry.js"
+}
 package() {
   local bindings=$OUT/bindings
   rm -rf "$bindings"
   "$PROGRAMS/bindgen" "$LIBRARY" "$bindings"
   # workerd imports a compiled module without the phase.
   sed 's/^import source /import /' "$bindings/index.js" >"$bindings/bindings.js"
+  write_entry "$bindings"
   # wasm-bindgen names the module runtime.js twice in one object.
-  "$ROOT/node_modules/.bin/esbuild" entry.js --bundle --minify --format=esm --log-level=warning --outfile="$OUT/index.js" \
+  "$ROOT/node_modules/.bin/esbuild" "$bindings/entry.js" --bundle --minify --format=esm --log-level=warning --outfile="$OUT/index.js" \
     --alias:bindings="$bindings/bindings.js" --external:./index_bg.wasm --log-override:duplicate-object-key=silent
   if [[ -n ${LOCAL:-} ]]; then
     mv "$bindings/index_bg.wasm" "$OUT"
   else
     optimize "$bindings/index_bg.wasm" "$OUT/index_bg.wasm"
     node "$here/wasm-names.mjs" "$OUT/index_bg.wasm"
+    if [[ -n $WORKER ]]; then node "$here/wasm-parts.mjs" "$WORKER" "$OUT/index_bg.names"; fi
   fi
   rm -r "$bindings"
 }
@@ -85,7 +113,7 @@ write_assets() {
   fi
 }
 fingerprint() {
-  sha256 "$LIBRARY" entry.js "$here/build-edge.sh" "$here/wasm-names.mjs" "$ROOT/package-lock.json" "$PROGRAMS/bindgen" | cut -c 1-64
+  sha256 "$LIBRARY" entry.js "$here/build-edge.sh" "$here"/wasm-{names,parts}.mjs "$ROOT/package-lock.json" "$PROGRAMS/bindgen" | cut -c 1-64
 }
 
 cd "$ROOT/$CRATE"
@@ -102,8 +130,10 @@ else
   step "packaging $CRATE: wasm-bindgen, wasm-opt, esbuild" package
   fingerprint >"$OUT/fingerprint"
 fi
+# Both Workers have the assets of the combined one.
 if [[ $CRATE == edge-worker ]]; then
+  OUT=${OUT%/"$WORKER"}
   PROGRAMS=$PROGRAMS "$here/build-web.sh"
   step "writing the static assets" write_assets
 fi
-if [[ $OUT == "$ROOT/edge-worker/build" ]]; then "$here/wasm-size.sh"; fi
+if [[ $OUT == "$ROOT/edge-worker/build" ]]; then "$here/wasm-size.sh" "$WORKER"; fi

@@ -73,11 +73,16 @@ stage_debian_changelog() {
 
 # The Worker with the layout of the checkout, and the configuration without the command that builds it.
 stage_worker() {
-  "$here/build-edge.sh"
+  local part to
   rm -rf "$WORKER"
-  mkdir -p "$WORKER/edge-worker/build"
-  cp -r "$ROOT"/edge-worker/build/{index.js,index_bg.wasm,site} "$WORKER/edge-worker/build"
-  awk '/^\[/ { of_build = $0 == "[build]" } !of_build' "$ROOT/wrangler.toml" >"$WORKER/wrangler.toml"
+  for part in "" gateway pages; do
+    env WORKER="$part" "$here/build-edge.sh"
+    to=$WORKER/edge-worker/build/$part
+    mkdir -p "$to"
+    cp "$ROOT/edge-worker/build/$part"/index{.js,_bg.wasm} "$to"
+  done
+  cp -r "$ROOT/edge-worker/build/site" "$WORKER/edge-worker/build"
+  awk '/^\[/ { of_build = /^\[(env\.[a-z-]+\.)?build\]/ } !of_build' "$ROOT/wrangler.toml" >"$WORKER/wrangler.toml"
   cp "$ROOT"/LICENSE-* "$WORKER"
 }
 

@@ -362,6 +362,12 @@ run_test() {
   node --test --test-name-pattern="^$pattern" "$3" | tee "$LOGS/again.out" && grep -q '^# pass [1-9]' "$LOGS/again.out"
 }
 
+# The combined worker, and the two that each have a part of it.
+build_workers() {
+  local worker
+  for worker in "" gateway pages; do WORKER=$worker "$here/build-edge.sh" || return; done
+}
+
 prepare_tools() {
   if needs npm; then "$here/npm.sh"; fi
   if needs browser; then "$here/browser.sh"; fi
@@ -385,11 +391,11 @@ if needs servers; then "$here/system-packages.sh" servers; fi
 # The worker's last steps have one thread, and the tools are downloaded.
 status=0
 beside prepare_tools
-if needs worker; then beside env COMPILE=only "$here/build-edge.sh"; fi
+if needs worker; then COMPILE=only beside build_workers; fi
 step "building the programs and their tests" build_tests || status=1
 join_beside || status=1
 ((status == 0)) || fail "nothing was tested"
-if needs worker; then PROGRAMS=$TARGET_DIR/debug "$here/build-edge.sh"; fi
+if needs worker; then PROGRAMS=$TARGET_DIR/debug build_workers; fi
 if needs documents; then write_documents "$TARGET_DIR/debug"; fi
 
 if ((AT_ONCE > 1)); then

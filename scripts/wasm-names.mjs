@@ -1,10 +1,14 @@
 // Moves the function names of a wasm module to a file beside it: node scripts/wasm-names.mjs FILE.wasm
 // A deployed worker is 6 % smaller without them. A stack trace then has numbers, which the file resolves:
 //   node scripts/wasm-names.mjs --resolve FILE.wasm < trace
+// What weighs how much, by module, as a table of what has more than 5 KiB of code:
+//   node scripts/wasm-names.mjs --weigh FILE.wasm
 import { readFileSync, writeFileSync } from "node:fs";
 import { argv } from "node:process";
 
 const CUSTOM_SECTION = 0;
+const IMPORT_SECTION = 2;
+const CODE_SECTION = 10;
 const FUNCTION_NAMES = 1;
 const HASHES = [
   // `…::h0123456789abcdef`, with what wasm-opt appends to a name that it copies.
@@ -81,10 +85,59 @@ function resolve(trace, names) {
   return trace.replace(/wasm-function\[(\d+)\]/g, (all, number) => byNumber.get(number) ?? all);
 }
 
-const isTrace = argv[2] === "--resolve";
-const file = argv[isTrace ? 3 : 2];
+/** The sections of a module: their numbers and their contents. */
+function* sections(module) {
+  const reader = new Reader(module, 8);
+  while (!reader.atEnd) yield [reader.byte(), new Reader(reader.sized())];
+}
+
+/** How many functions a module imports, which have the first numbers. wasm-bindgen imports functions, and a tag. */
+function importedFunctions(reader) {
+  let functions = 0;
+  for (let left = reader.number(); left > 0; left--) {
+    reader.sized();
+    reader.sized();
+    const isFunction = reader.byte() === 0;
+    if (isFunction) functions++;
+    else reader.byte();
+    reader.number();
+  }
+  return functions;
+}
+
+/** The module of a function, to two segments of its path. What implements a trait counts for the type. */
+function moduleOf(name) {
+  const path = name.replace(/^<(?:impl )?(?:&|mut |dyn )*/, "").replace(/^.* for (?=\w+::)/, "");
+  const [crate, part = ""] = path.split(/[^\w:]/, 1)[0].split("::");
+  return /^[a-z]/.test(part) ? `${crate}::${part}` : crate;
+}
+
+/** The weight of each module: KiB of code, and functions. */
+function weights(module, names) {
+  const named = new Map(names.split("\n").map((line) => [line.split(" ", 1)[0], line.slice(line.indexOf(" ") + 1)]));
+  const found = new Map();
+  let number = 0;
+  for (const [id, content] of sections(module)) {
+    if (id === IMPORT_SECTION) number = importedFunctions(content);
+    if (id !== CODE_SECTION) continue;
+    for (let left = content.number(); left > 0; left--) {
+      const of = moduleOf(named.get(String(number++)) ?? "unnamed");
+      const [bytes, functions] = found.get(of) ?? [0, 0];
+      found.set(of, [bytes + content.sized().length, functions + 1]);
+    }
+  }
+  const rows = [...found].filter(([, [bytes]]) => bytes > 5 * 1024).sort(([, [a]], [, [b]]) => b - a);
+  const all = [...found.values()].reduce((sum, [bytes]) => sum + bytes, 0);
+  const row = (of, bytes, functions) => `| ${of} | ${(bytes / 1024).toFixed(0)} | ${functions} |\n`;
+  return `| module | KiB | functions |\n|---|---|---|\n${row("all code", all, number)}${rows.map(([of, weight]) => row(`\`${of}\``, ...weight)).join("")}`;
+}
+
+const mode = argv[2]?.startsWith("--") ? argv[2] : "";
+const file = argv[mode ? 3 : 2];
 const namesFile = file.replace(/\.wasm$/, ".names");
-if (isTrace) {
+if (mode === "--weigh") {
+  process.stdout.write(weights(readFileSync(file), readFileSync(namesFile, "utf8")));
+} else if (mode === "--resolve") {
   process.stdout.write(resolve(readFileSync(0, "utf8"), readFileSync(namesFile, "utf8")));
 } else {
   const module = readFileSync(file);

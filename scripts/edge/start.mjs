@@ -80,12 +80,20 @@ function withOwner(options, other, bindings) {
   return Object.fromEntries(named.filter(([, { scriptName }]) => !scriptName || options.pages));
 }
 
-/** A worker with the bindings of an environment. The objects that it does not own are those of `other`. */
-function workerOf(options, name, environment, other) {
-  const folder = path.resolve(options.worker);
+/** The bindings to other workers, as they are named here. A worker that runs alone has none. */
+const servicesOf = (options, { PAGES_WORKER, ...others } = {}) =>
+  PAGES_WORKER && options.pages ? { ...others, PAGES_WORKER: "pages" } : others;
+
+/**
+ * A worker with the bindings of an environment. The objects that it does not own are those of `other`. `part` is the folder of its
+ * file, if it is one of two.
+ */
+function workerOf(options, name, environment, other, part = "") {
+  const built = path.resolve(options.worker);
+  const folder = path.join(built, part);
   const main = path.join(folder, "index.js");
-  if (!existsSync(main)) throw new Error("the worker is not built: run scripts/build-edge.sh");
-  const configured = workerOptions(environment, path.join(folder, "site"));
+  if (!existsSync(main)) throw new Error(`the worker is not built: run ${part && `WORKER=${part} `}scripts/build-edge.sh`);
+  const configured = workerOptions(environment, path.join(built, "site"));
   const { assets, folder: assetsFolder } = assetsOf(options, configured.assets);
   return {
     ...configured,
@@ -107,12 +115,12 @@ function workerOf(options, name, environment, other) {
       ...Object.fromEntries(options.var.map(pair)),
     },
     assets,
-    serviceBindings: { ...configured.serviceBindings, ...originCert(options), ...assetsFolder },
+    serviceBindings: { ...servicesOf(options, configured.serviceBindings), ...originCert(options), ...assetsFolder },
   };
 }
 
 function miniflareOptions(options) {
-  const edge = workerOf(options, "edge", options.env, "pages");
+  const edge = workerOf(options, "edge", options.env, "pages", options.pages && "gateway");
   return {
     ...edge,
     ...Object.fromEntries(KINDS.map((kind) => [kind, without(options.without, edge[kind])])),
@@ -124,13 +132,12 @@ function miniflareOptions(options) {
   };
 }
 
-/** The worker of the pages' host. As docs/deploy.md says, one of the secrets is the edge's, and the others are its own. */
+/** The worker of the pages' host. */
 function pagesWorker(options) {
-  const pages = workerOf(options, "pages", options.pages, "edge");
-  const { bindings, bindings: { PAGES_HOST } } = pages;
+  const pages = workerOf(options, "pages", options.pages, "edge", "pages");
+  const { PAGES_HOST } = pages.bindings;
   if (!PAGES_HOST) throw new Error("--pages needs --var PAGES_HOST=NAME");
-  const own = ["ADMIN_SECRET", "KEY_SIGNING_SECRET", "GRANT_SECRET"].map((name) => [name, `${bindings[name]}-of-pages`]);
-  return { ...pages, bindings: { ...bindings, ...Object.fromEntries(own) }, routes: [`${PAGES_HOST.split(":")[0]}/*`] };
+  return { ...pages, routes: [`${PAGES_HOST.split(":")[0]}/*`] };
 }
 
 /** Adds the second worker. */

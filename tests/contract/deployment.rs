@@ -134,6 +134,22 @@ fn two_workers_own_each_class_once_and_consume_the_queue_once() {
     }
 }
 
+/// Each of two Workers has its own file, and the gateway hands over what it has not linked.
+#[test]
+fn two_workers_have_a_file_each_and_the_gateway_a_binding_to_the_other() {
+    let config = wrangler();
+    for part in ["gateway", "pages"] {
+        let section = config["env"][format!("production-{part}")].as_table().unwrap();
+        assert_eq!(section["main"].as_str().unwrap(), format!("edge-worker/build/{part}/index.js"));
+        assert_eq!(text(&section["build"], "command"), format!("WORKER={part} ./scripts/build-edge.sh"));
+    }
+    let services = config["env"]["production-gateway"]["services"].as_array().unwrap();
+    let pages_worker = format!("{}-production-pages", config["name"].as_str().unwrap());
+    let bound: Vec<_> = services.iter().map(|one| (text(one, "binding"), text(one, "service"))).collect();
+    assert_eq!(bound, [("PAGES_WORKER", pages_worker.as_str())]);
+    assert!(!config["env"]["production-pages"].as_table().unwrap().contains_key("services"));
+}
+
 /// The worker of the pages' host takes the objects that production has, with what they have stored.
 #[test]
 fn pages_worker_takes_its_classes_from_production() {
@@ -220,7 +236,7 @@ fn prices_are_those_of_the_file_for_proxies() {
     let config = wrangler();
     let prices: Vec<_> =
         variables(&config).into_iter().filter_map(|variables| variables.get("PRICES")).collect();
-    assert_eq!(prices.len(), 3, "staging, production and production-gateway");
+    assert_eq!(prices.len(), environments(&config).len(), "each environment has them");
     for prices in prices {
         let prices = Prices::from_json(prices.as_str().unwrap()).unwrap();
         assert_eq!(prices, expected, "run node scripts/prices.mjs");

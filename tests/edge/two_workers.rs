@@ -1,7 +1,8 @@
-//! Two workers of one build: the gateway, and the one of the pages' host, which owns the objects of
-//! bio-link. What happens to the latter must not reach calls of tools.
+//! Two workers, each with a file of its own: the gateway, and the one of the pages' host, which owns the
+//! objects of bio-link, and to which the gateway hands over what it does not serve. What happens to the latter
+//! must not reach calls of tools.
 //!
-//! Why: docs/decisions/edge.md, "One build can be two Workers".
+//! Why: docs/decisions/edge.md, "Two Workers have a file each".
 
 use std::{cell::Cell, time::Duration};
 
@@ -113,6 +114,66 @@ fn page_of_the_gateways_api_is_served_and_counted_by_the_other() {
     assert_eq!(pair.visit("/v1/idea/generate").code(), "route-unknown");
     until(|| pair.report(&key)["totals"]["views"] == 1);
     pair.call(&key);
+}
+
+/// One address has everything: what the gateway's file lacks is the other worker's response, byte for byte.
+#[test]
+fn route_of_the_other_worker_is_served_at_the_gateways_address() {
+    let pair = Pair::start();
+    let (key, _) = issue(&pair.gateway, None);
+    let send = |request: Request| request.send(pair.gateway.addr);
+    let shown = |method: &str, path: &str| {
+        let response = send(Request::new(method, path));
+        assert_eq!(response.header_values("x-request-id").len(), 1, "{method} {path}");
+        (response.status, response.header("content-type").unwrap_or_default().to_owned())
+    };
+    for (method, path, status, media_type) in [
+        ("GET", "/console", 200, "text/html; charset=utf-8"),
+        ("GET", "/docs", 200, "text/html; charset=utf-8"),
+        ("GET", "/status", 200, "text/html; charset=utf-8"),
+        ("GET", "/openapi.json", 200, "application/json"),
+        ("GET", "/biolink/openapi.json", 200, "application/json"),
+        ("GET", "/problems/pages-unavailable", 200, "text/html; charset=utf-8"),
+        ("GET", "/robots.txt", 200, "text/plain; charset=utf-8"),
+        ("GET", "/.well-known/oauth-protected-resource", 200, "application/json"),
+        ("GET", "/v1/status/history", 200, "application/json"),
+        ("GET", "/v1/keys/me/alerts", 401, "application/problem+json"),
+        ("GET", "/account", 401, "application/problem+json"),
+        ("GET", "/nowhere/at/all", 404, "application/problem+json"),
+        ("PATCH", "/status", 405, "application/problem+json"),
+    ] {
+        assert_eq!(shown(method, path), (status, media_type.to_owned()), "{method} {path}");
+    }
+    for path in ["/v1/idea/generate", "/pages", "/mcp"] {
+        let preflight = send(Request::new("OPTIONS", path));
+        assert!(preflight.header("access-control-allow-methods").unwrap().contains("POST"), "{path}");
+    }
+    let unread = send(Request::post("/pages", &json!({"title": "x".repeat(300_000)})).key(&key));
+    assert_eq!(unread.status, 413, "{}", unread.text());
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "call_tool", "arguments": {"tool": "idea", "action": "generate"}}});
+    let called = send(Request::post("/mcp", &body).key(&key));
+    assert_eq!(
+        (called.status, &called.json()["result"]["isError"]),
+        (200, &json!(false)),
+        "{}",
+        called.text()
+    );
+    assert_eq!(pair.used(&key), 1);
+}
+
+/// A session of the console is the other worker's, and so are the key's own routes that it signs.
+#[test]
+fn session_of_the_console_reads_its_key_at_the_gateways_address() {
+    let pair = Pair::start();
+    let (key, _) = pair.gateway.issue("free");
+    let begun = Request::new("PUT", "/console/session").key(&key).send(pair.gateway.addr);
+    let cookie = begun.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let read = |path: &str| {
+        let request = Request::get(path).header("cookie", &cookie).header("sec-fetch-site", "same-origin");
+        request.header("sec-fetch-dest", "empty").send(pair.gateway.addr).status
+    };
+    assert_eq!((read("/v1/keys/me"), read("/v1/usage"), read("/v1/idea/generate")), (200, 200, 401));
 }
 
 /// A trap ends the wasm instance of an isolate, and with it the leases that the instance has.
