@@ -4,6 +4,7 @@ import { after, before, test } from "node:test";
 import { startChromium } from "./parts/chromium.mjs";
 import { assertQuiet, callApi } from "./parts/console.mjs";
 import { ADMIN_SECRET, startEdge } from "./parts/edge.mjs";
+import { startGateway } from "./parts/gateway.mjs";
 import { openWeb } from "./parts/web_window.mjs";
 
 let edge;
@@ -159,6 +160,52 @@ test("operator publishes an incident in any state and resolves it", async () => 
   assert.equal((await administer("GET", "/v1/status/incidents")).incidents[0].state, "resolved");
   // Without a proxy the status cannot be read.
   await assertQuiet(window, true);
+});
+
+test("operator sorts the keys in every order", async () => {
+  const names = ["Zuse", "ada", "Mary", "Grace"];
+  for (const name of names) await web.issueKey({ name: `${name} Sorted`, email: `${name.length}${name.toLowerCase()}@sorted.example.com` });
+  const window = await openWeb(browser, web, ADMIN_SECRET, "/admin/keys?q=Sorted");
+  const { page } = window;
+  const rows = page.locator("main ul.list li a.name .strong");
+  const orders = {
+    "Newest first": ["Grace", "Mary", "ada", "Zuse"], "Oldest first": ["Zuse", "ada", "Mary", "Grace"], "Name, A to Z": ["ada", "Grace", "Mary", "Zuse"],
+    "Name, Z to A": ["Zuse", "Mary", "Grace", "ada"], "E-mail, A to Z": ["ada", "Mary", "Zuse", "Grace"], "E-mail, Z to A": ["Grace", "Zuse", "Mary", "ada"],
+  };
+  const offered = await page.getByLabel("Order").locator("option").allInnerTexts();
+  assert.deepEqual(offered, Object.keys(orders));
+  for (const [order, expected] of Object.entries(orders)) {
+    await page.getByLabel("Order").selectOption({ label: order });
+    const shown = expected.map((name) => `${name} Sorted`).join();
+    await page.waitForFunction((shown) => [...document.querySelectorAll("main ul.list li a.name .strong")].map(({ innerText }) => innerText).join() === shown, shown)
+      .catch(async () => assert.fail(`${order}: ${await rows.allInnerTexts()}`));
+  }
+  await page.reload();
+  await page.getByLabel("API key").fill(ADMIN_SECRET);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await rows.nth(3).waitFor();
+  assert.equal((await rows.allInnerTexts())[0], "Grace Sorted", "the address has the order");
+  await assertQuiet(window);
+});
+
+test("tools show their availability as it changes", async () => {
+  const gateway = await startGateway();
+  try {
+    const window = await openWeb(browser, gateway, gateway.key, "/developers/tools");
+    const { page } = window;
+    const tool = (name, state) => page.getByRole("listitem").filter({ hasText: new RegExp(`^\\s*${name}\\s*${state}\\s*$`) });
+    await tool("Idea", "Available").waitFor();
+    assert.equal(await page.locator("main li").count(), 17);
+    await gateway.control("idea", "stop");
+    await tool("Idea", "Not available").waitFor();
+    await tool("QR", "Available").waitFor();
+    await page.getByText("Idea: not available at the moment.").waitFor();
+    await gateway.control("idea", "start");
+    await tool("Idea", "Available").waitFor();
+    await assertQuiet(window);
+  } finally {
+    await gateway.end();
+  }
 });
 
 test("holder reads alerts, calls by reason and what each secret used", async () => {

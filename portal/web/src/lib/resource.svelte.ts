@@ -13,6 +13,16 @@ export class Resource<T> {
     void this.load();
   }
 
+  /** Reads it again every so often while its view is open and seen. To be called where the view begins. */
+  follow(ms: number): void {
+    $effect(() => {
+      const timer = setInterval(() => {
+        if (document.visibilityState === "visible") void this.load();
+      }, ms);
+      return () => clearInterval(timer);
+    });
+  }
+
   async load(): Promise<void> {
     this.#turn += 1;
     const own = this.#turn;

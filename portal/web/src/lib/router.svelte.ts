@@ -9,7 +9,7 @@ class Router {
   guard: (() => Promise<boolean>) | null = null;
 
   constructor() {
-    addEventListener("popstate", () => this.#read());
+    addEventListener("popstate", () => void this.#step());
     document.addEventListener("click", (event) => this.#follow(event));
   }
 
@@ -39,6 +39,13 @@ class Router {
     }
     const text = query.toString();
     void this.go(this.#path + (text ? `?${text}` : ""), true);
+  }
+
+  /** Shows what the browser's own buttons lead to, unless the view is to stay. */
+  async #step(): Promise<void> {
+    const left = BASE + this.#path + this.#query;
+    if (ownPath() !== this.#path && this.guard && !(await this.guard())) history.pushState(null, "", left);
+    else this.#read();
   }
 
   #read(): void {
