@@ -1,6 +1,6 @@
 # The project's commands. Each is a script of its own in scripts/, and does only what is missing or has changed.
 .DEFAULT_GOAL := help
-.PHONY: help run run-direct build test check audit fuzz mutants coverage bench bench-proxy bench-edge bench-path bench-cold-start sim costs chaos soak load dist clean-data
+.PHONY: help run run-direct build test check audit fuzz mutants coverage bench bench-proxy bench-peers bench-edge bench-path bench-cold-start sim costs chaos soak load dist clean-data
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,8 +35,11 @@ coverage: ## lines of shared and biolink that tests run; fails below GOAL=95 per
 bench: ## micro-benchmarks of keys and quotas
 	cargo bench --locked -p shared
 
-bench-proxy: ## what a call costs the proxy, next to bare Pingora, nginx and HAProxy (BENCH="--help" tells its options)
+bench-proxy: ## what a call costs the proxy, next to bare Pingora, nginx, HAProxy, Caddy and Envoy (BENCH="--help" tells its options)
 	@scripts/bench-proxy.sh
+
+bench-peers: ## the same in one table; installs nginx, HAProxy, Caddy and Envoy where missing (BENCH=--instructions)
+	@scripts/bench-peers.sh
 
 bench-edge: ## what calls and reports cost the worker, next to JavaScript workers (BENCH="other=<checkout>" compares builds)
 	@scripts/build-edge.sh

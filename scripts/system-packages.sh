@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what crates of other languages are built with, where it is missing: a C compiler and CMake (the proxy's zlib-ng).
 # `system-packages.sh python` installs Python with virtual environments instead, and `system-packages.sh servers`
-# redis-server, dnsmasq and promtool, which only tests need.
+# redis-server, dnsmasq and promtool, which only tests need; `system-packages.sh peers` what `make bench-peers` compares us with.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 
@@ -15,6 +15,12 @@ elif [[ ${1:-} == servers ]]; then
   command -v redis-server >/dev/null || missing+=(redis-server)
   command -v dnsmasq >/dev/null || missing+=(dnsmasq-base)
   command -v promtool >/dev/null || missing+=(prometheus)
+elif [[ ${1:-} == peers ]]; then
+  found="nginx, HAProxy, Caddy, valgrind"
+  command -v nginx >/dev/null || missing+=(nginx-light)
+  command -v haproxy >/dev/null || missing+=(haproxy)
+  command -v caddy >/dev/null || missing+=(caddy)
+  command -v valgrind >/dev/null || missing+=(valgrind)
 else
   found="C compiler, CMake"
   command -v cc >/dev/null || missing+=(gcc g++ libc6-dev)

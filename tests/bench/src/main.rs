@@ -1,5 +1,5 @@
 //! `make bench-proxy`: the cost of a call through our proxy, compared with a bare Pingora proxy,
-//! nginx and HAProxy.
+//! nginx, HAProxy, Caddy and Envoy.
 //!
 //! All peers run on the same machine against the same upstream. Every round gives each peer a slice
 //! of each workload, so that other load on the machine affects all of them. The tables show the
@@ -10,6 +10,7 @@ mod events;
 mod http2;
 mod instructions;
 mod load;
+mod machine;
 mod measure;
 mod message;
 mod overhead;
@@ -17,6 +18,7 @@ mod peers;
 mod process;
 mod ratio;
 mod secure;
+mod summary;
 mod table;
 mod upstream;
 mod version;
@@ -34,13 +36,14 @@ use clap::Parser;
 use tokio::runtime;
 
 use crate::events::EventTable;
+use crate::machine::Machine;
 use crate::measure::{FullLoad, Slice, WorkloadTables};
 use crate::peers::{Peer, PeerSetup, Variant};
 use crate::secure::Certificate;
 use crate::table::{Measurement, Table};
 use crate::workload::{WORKLOADS, Workload};
 
-/// Compare the proxy with a bare Pingora proxy, nginx and HAProxy. `make bench-proxy` builds what
+/// Compare the proxy with a bare Pingora proxy, nginx, HAProxy, Caddy and Envoy. `make bench-proxy` builds what
 /// it needs.
 #[derive(Debug, Parser)]
 #[command(version)]
@@ -67,8 +70,9 @@ struct Arguments {
     #[arg(long, default_value_t = 0)]
     processor: usize,
     /// Peers to run: bare, "bare tuned", utg, "utg traced", "utg pingora", "utg direct", "utg valkey", nginx,
-    /// "nginx tuned", haproxy, "haproxy tuned". With TLS: "utg tls", "nginx tls", "haproxy tls". With two threads:
-    /// "bare 2", "utg 2", "nginx 2", "haproxy 2". All by default.
+    /// "nginx tuned", haproxy, "haproxy tuned", caddy, "caddy tuned", envoy, "envoy tuned". With TLS: "utg tls",
+    /// "nginx tls", "haproxy tls", "caddy tls", "envoy tls". With two threads: "bare 2", "utg 2", "nginx 2", "haproxy 2",
+    /// "caddy 2", "envoy 2". All by default.
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
     /// Workloads to run: proxied, upload, upload-large, download, connect, unknown, spent, rate,
@@ -135,15 +139,15 @@ async fn run(arguments: &Arguments) -> io::Result<()> {
     let result = match setup.start(&arguments.peers, &variants).await {
         Ok(peers) => {
             writeln!(io::stdout(), "{}\n", version::versions(&arguments.programs))?;
+            let before = Machine::read()?;
             if arguments.instructions {
-                for table in instructions::count(&workloads, &peers, &certificate).await? {
-                    writeln!(io::stdout(), "{table}")?;
-                }
+                let tables = instructions::count(&workloads, &peers, &certificate).await?;
+                print(&tables, "instructions")?;
             } else {
-                run_rounds(arguments, &workloads, &peers, &certificate).await?;
+                print(&run_rounds(arguments, &workloads, &peers, &certificate).await?, "cpu")?;
                 run_events(arguments, upstream, &peers, &certificate).await?;
             }
-            Ok(())
+            writeln!(io::stdout(), "{}", Machine::read()?.since(&before)?)
         }
         Err(error) => Err(error),
     };
@@ -156,9 +160,8 @@ async fn run_rounds(
     workloads: &[&Workload],
     peers: &[Peer],
     certificate: &Rc<Certificate>,
-) -> io::Result<()> {
-    let mut out = io::stdout();
-    writeln!(out, "{}", measure_memory(peers, certificate).await?)?;
+) -> io::Result<Vec<WorkloadTables>> {
+    writeln!(io::stdout(), "{}", measure_memory(peers, certificate).await?)?;
     let slice = Slice {
         duration: Duration::from_millis(arguments.slice),
         rate: arguments.rate,
@@ -187,10 +190,16 @@ async fn run_rounds(
             }
         }
     }
+    Ok(tables)
+}
+
+/// Prints the tables of the workloads, and one of this column for all of them.
+fn print(tables: &[WorkloadTables], column: &str) -> io::Result<()> {
+    let mut out = io::stdout();
     for tables in tables {
         writeln!(out, "{tables}")?;
     }
-    Ok(())
+    writeln!(out, "{}", summary::markdown(tables, column))
 }
 
 /// Runs the rounds of server-sent events.

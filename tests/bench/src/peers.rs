@@ -1,7 +1,7 @@
 //! The compared proxies, configured for the same work.
 //!
-//! nginx and HAProxy have the defaults of their settings, and those that operators choose for
-//! downloads ("tuned"). An unknown key is 401, a key over its minute limit 429, an unknown tool 404. Each of 17 tools
+//! nginx, HAProxy, Caddy and Envoy have the defaults of their settings, and those that operators choose
+//! for speed ("tuned"). An unknown key is 401, a key over its minute limit 429, an unknown tool 404. Each of 17 tools
 //! has a connection pool.
 
 use std::ffi::OsStr;
@@ -74,12 +74,20 @@ const GRANT_SECRET: &str = "grant-secret-of-the-bench-0123456789";
 const VALKEY: &str = "redis-server";
 const NGINX: &str = include_str!("peers/nginx.conf");
 const HAPROXY: &str = include_str!("peers/haproxy.cfg");
+const CADDY: &str = include_str!("peers/Caddyfile");
+const ENVOY: &str = include_str!("peers/envoy.yaml");
+const ENVOY_TLS: &str = include_str!("peers/envoy-tls.yaml");
 /// What operators of nginx set for downloads: a body of a megabyte fits into the buffers.
 const NGINX_TUNING: &str = "proxy_buffer_size 64k; proxy_buffers 16 64k; proxy_busy_buffers_size 128k;";
 /// What operators of HAProxy set for downloads.
 const HAPROXY_TUNING: &str = "option splice-response";
+/// What operators of Caddy set for downloads, beside a rarer collection of garbage (`GOGC`): buffers as large as the
+/// relay's, and no compression towards the tool.
+const CADDY_TUNING: &str = "compression off\n\t\t\tread_buffer 64KiB\n\t\t\twrite_buffer 64KiB";
+/// What operators of Envoy leave out if they have no use for it: statistics of each cluster.
+const ENVOY_TUNING: &str = "stats_config: { stats_matcher: { reject_all: true } }";
 /// All peers, in the order of the tables.
-const PEERS: [(&str, Variant); 18] = [
+const PEERS: [(&str, Variant); 26] = [
     ("bare", Variant::Plain),
     ("bare tuned", Variant::Plain),
     ("utg", Variant::Plain),
@@ -91,13 +99,21 @@ const PEERS: [(&str, Variant); 18] = [
     ("nginx tuned", Variant::Plain),
     ("haproxy", Variant::Plain),
     ("haproxy tuned", Variant::Plain),
+    ("caddy", Variant::Plain),
+    ("caddy tuned", Variant::Plain),
+    ("envoy", Variant::Plain),
+    ("envoy tuned", Variant::Plain),
     ("utg tls", Variant::Tls),
     ("nginx tls", Variant::Tls),
     ("haproxy tls", Variant::Tls),
+    ("caddy tls", Variant::Tls),
+    ("envoy tls", Variant::Tls),
     ("bare 2", Variant::TwoThreads),
     ("utg 2", Variant::TwoThreads),
     ("nginx 2", Variant::TwoThreads),
     ("haproxy 2", Variant::TwoThreads),
+    ("caddy 2", Variant::TwoThreads),
+    ("envoy 2", Variant::TwoThreads),
 ];
 
 /// A peer to start.
@@ -165,7 +181,13 @@ impl PeerSetup<'_> {
             }
             let program = name.split(' ').next().unwrap_or_default();
             let needed = if name == "utg valkey" { VALKEY } else { program };
-            if matches!(needed, "nginx" | "haproxy" | VALKEY) && !process::is_installed(needed, "-v") {
+            let asked = match needed {
+                "nginx" | "haproxy" | VALKEY => Some("-v"),
+                "caddy" => Some("version"),
+                "envoy" => Some("--version"),
+                _ => None,
+            };
+            if asked.is_some_and(|option| !process::is_installed(needed, option)) {
                 writeln!(io::stderr(), "skipping {name}: not installed")?;
                 continue;
             }
@@ -180,6 +202,8 @@ impl PeerSetup<'_> {
             ("bare", _) => self.start_bare(spec).await,
             ("nginx", _) => self.start_nginx(spec).await,
             ("haproxy", _) => self.start_haproxy(spec).await,
+            ("caddy", _) => self.start_caddy(spec).await,
+            ("envoy", _) => self.start_envoy(spec).await,
             (_, "utg direct") => self.start_direct(spec, "").await,
             (_, "utg valkey") => self.start_with_valkey(spec).await,
             (_, "utg pingora") => self.start_behind_edge(spec, "pingora-proxy").await,
@@ -306,8 +330,7 @@ impl PeerSetup<'_> {
             ),
             Variant::Plain | Variant::TwoThreads => ("", String::new()),
         };
-        let folder = self.folder.join(spec.name.replace(' ', "-"));
-        fs::create_dir_all(&folder)?;
+        let folder = self.own_folder(spec)?;
         let config = NGINX
             .replace("@folder@", &folder.display().to_string())
             .replace("@listen@", &address.to_string())
@@ -357,6 +380,92 @@ impl PeerSetup<'_> {
         let file = self.write_file(&format!("{}.cfg", spec.name.replace(' ', "-")), &config)?;
         let process = self.spawn(spec, "haproxy", &[OsStr::new("-f"), file.as_os_str()], &[])?;
         self.wait_for(peer_with_keys(spec, process, address)).await
+    }
+
+    /// Starts Caddy. Its standard modules limit no rates, so it refuses unknown keys only.
+    async fn start_caddy(&self, spec: PeerSpec) -> io::Result<Peer> {
+        let address = free_address()?;
+        let list: String = keys().map(|key| format!("\t\t{key} {key}\n")).collect();
+        let tool = |tool: Tool| format!("\t\thandle /v1/{tool}/* {{\n\t\t\timport tool\n\t\t}}\n");
+        let Certificate { certificate, key, .. } = self.certificate;
+        let (scheme, tls) = match spec.variant {
+            Variant::Tls => {
+                ("https", format!("tls {} {} {{ protocols tls1.3 }}", certificate.display(), key.display()))
+            }
+            Variant::Plain | Variant::TwoThreads => ("http", String::new()),
+        };
+        let folder = self.own_folder(spec)?;
+        let config = CADDY
+            .replace("@folder@", &folder.display().to_string())
+            .replace("@upstream@", &self.upstream.to_string())
+            .replace("@tuning@", if spec.is_tuned() { CADDY_TUNING } else { "" })
+            .replace("@scheme@", scheme)
+            .replace("@port@", &address.port().to_string())
+            .replace("@tls@", &tls.replace("{ ", "{\n\t\t").replace(" }", "\n\t}"))
+            .replace("@keys@", &list)
+            .replace("@tools@", &Tool::ALL.map(tool).concat());
+        let file = self.write_file(&format!("{}.caddy", spec.name.replace(' ', "-")), &config)?;
+        let arguments = ["run", "--adapter", "caddyfile", "--config"].map(OsStr::new);
+        let folder = folder.display().to_string();
+        let threads = spec.threads().to_string();
+        let environment = [
+            ("HOME", folder.as_str()),
+            ("XDG_CONFIG_HOME", folder.as_str()),
+            ("XDG_DATA_HOME", folder.as_str()),
+            ("GOMAXPROCS", threads.as_str()),
+            ("GOGC", if spec.is_tuned() { "400" } else { "100" }),
+        ];
+        let arguments: Vec<&OsStr> = arguments.into_iter().chain([file.as_os_str()]).collect();
+        let process = self.spawn(spec, "caddy", &arguments, &environment)?;
+        self.wait_for(Peer { exhausted: None, ..peer_with_keys(spec, process, address) }).await
+    }
+
+    async fn start_envoy(&self, spec: PeerSpec) -> io::Result<Peer> {
+        let address = free_address()?;
+        let credential = |key: String| format!("              - {{ key: {key}, client: {key} }}\n");
+        let list: String = keys().chain([exhausted_key()]).map(credential).collect();
+        let route = |tool: Tool| {
+            format!(
+                "              - match: {{ prefix: /v1/{tool}/ }}\n                route: {{ cluster: {tool}, timeout: 60s }}\n"
+            )
+        };
+        let (host, port) = (self.upstream.ip(), self.upstream.port());
+        let cluster = |tool: Tool| {
+            format!(
+                "  - name: {tool}\n    connect_timeout: 2s\n    load_assignment:\n      cluster_name: {tool}\n      \
+                 endpoints: [{{ lb_endpoints: [{{ endpoint: {{ address: {{ socket_address: \
+                 {{ address: {host}, port_value: {port} }} }} }} }}] }}]\n"
+            )
+        };
+        let Certificate { certificate, key, .. } = self.certificate;
+        let tls = match spec.variant {
+            Variant::Tls => ENVOY_TLS
+                .replace("@certificate@", &certificate.display().to_string())
+                .replace("@key@", &key.display().to_string()),
+            Variant::Plain | Variant::TwoThreads => String::new(),
+        };
+        let config = ENVOY
+            .replace("@folder@", &self.own_folder(spec)?.display().to_string())
+            .replace("@stats@", if spec.is_tuned() { ENVOY_TUNING } else { "" })
+            .replace("@port@", &address.port().to_string())
+            .replace("@tls@", &tls)
+            .replace("@routes@", &Tool::ALL.map(route).concat())
+            .replace("@keys@", &list)
+            .replace("@spent@", &exhausted_key())
+            .replace("@clusters@", &Tool::ALL.map(cluster).concat());
+        let file = self.write_file(&format!("{}.yaml", spec.name.replace(' ', "-")), &config)?;
+        let threads = spec.threads().to_string();
+        let options = ["--disable-hot-restart", "--log-level", "error", "--concurrency", &threads, "-c"];
+        let arguments: Vec<&OsStr> = options.into_iter().map(OsStr::new).chain([file.as_os_str()]).collect();
+        let process = self.spawn(spec, "envoy", &arguments, &[])?;
+        self.wait_for(peer_with_keys(spec, process, address)).await
+    }
+
+    /// Creates a folder for the files that a peer writes.
+    fn own_folder(&self, spec: PeerSpec) -> io::Result<PathBuf> {
+        let folder = self.folder.join(spec.name.replace(' ', "-"));
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
     }
 
     fn spawn(

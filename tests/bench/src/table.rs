@@ -93,6 +93,17 @@ impl Table {
         peers
     }
 
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Returns each peer's median of a column, with the ratio of one of them to it.
+    pub(crate) fn compared(&self, ours: &str, column: &str) -> Vec<(&'static str, f64, Option<Ratio>)> {
+        let ours = self.values(ours, column);
+        let rows = self.rows.iter().filter(|row| row.column == column);
+        rows.map(|row| (row.peer, median(row.values.clone()), ours.map(|ours| ours.ratio(row)))).collect()
+    }
+
     /// Returns the width of the least certain ratio of a peer of ours, as a share of it; `None` if no ratio has an
     /// interval.
     pub(crate) fn widest(&self) -> Option<f64> {

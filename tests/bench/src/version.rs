@@ -6,7 +6,13 @@ use std::process::Command;
 /// Returns a line with the version of each program that runs.
 pub(crate) fn versions(programs: &Path) -> String {
     let proxy = programs.join("proxy");
-    let commands = [(proxy.as_path(), "--version"), (Path::new("nginx"), "-v"), (Path::new("haproxy"), "-v")];
+    let commands = [
+        (proxy.as_path(), "--version"),
+        (Path::new("nginx"), "-v"),
+        (Path::new("haproxy"), "-v"),
+        (Path::new("caddy"), "version"),
+        (Path::new("envoy"), "--version"),
+    ];
     let lines: Vec<String> =
         commands.iter().filter_map(|(program, option)| first_line(program, option)).collect();
     format!("versions: {}", lines.join(", "))
@@ -17,5 +23,12 @@ fn first_line(program: &Path, option: &str) -> Option<String> {
     let output = Command::new(program).arg(option).output().ok()?;
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
-    Some(text.lines().next()?.trim().to_owned())
+    let line = text.lines().find(|line| !line.trim().is_empty())?.trim();
+    let name = program.file_name()?.to_str()?;
+    Some(match name {
+        // It prints the path of its program, a commit, its version and how it was built.
+        "envoy" => format!("envoy {}", line.split('/').rev().nth(3)?),
+        "caddy" => format!("caddy {line}"),
+        _ => line.to_owned(),
+    })
 }
