@@ -233,9 +233,15 @@ impl ClientStream {
     /// Reads from the connection. Fails if the deadline expires.
     fn poll_inner(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match Pin::new(&mut self.inner).poll_read(context, buffer) {
+            Poll::Pending if self.has_ended() => Poll::Ready(Ok(())),
             Poll::Pending => self.poll_timeout(context).map(Err),
             read @ Poll::Ready(_) => read,
         }
+    }
+
+    /// Returns true if the body of a stream has ended and all of it was read.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.buffered().is_empty() && self.http2().is_some_and(Http2Stream::has_ended)
     }
 
     /// Records bytes that the client has sent. They extend its deadline.

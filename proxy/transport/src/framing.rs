@@ -14,6 +14,11 @@ pub(crate) enum Framing {
     Chunked(ChunkState),
     /// All bytes until the connection is closed.
     UntilClose,
+    /// All bytes until the end of an HTTP/2 stream.
+    Stream {
+        /// Whether the end has come.
+        has_ended: bool,
+    },
 }
 
 /// The next part of a chunked body.
@@ -57,7 +62,23 @@ impl Framing {
 
     /// Returns true if the body is complete. Always false for a body that ends with the connection.
     pub(crate) const fn is_over(&self) -> bool {
-        matches!(self, Self::Length(0) | Self::Chunked(ChunkState::Over))
+        matches!(self, Self::Length(0) | Self::Chunked(ChunkState::Over) | Self::Stream { has_ended: true })
+    }
+
+    /// Ends a body that its stream delimits. Returns false for any other, whose bytes are missing.
+    pub(crate) const fn end(&mut self) -> bool {
+        match self {
+            Self::Stream { has_ended } => {
+                *has_ended = true;
+                true
+            }
+            Self::Length(_) | Self::Chunked(_) | Self::UntilClose => false,
+        }
+    }
+
+    /// Returns true if the body has no length, and chunks towards an upstream.
+    pub(crate) const fn is_chunked(&self) -> bool {
+        matches!(self, Self::Chunked(_) | Self::Stream { .. })
     }
 
     /// Returns the number of bytes of data that must still come: the rest of the body or of the
@@ -65,7 +86,7 @@ impl Framing {
     pub(crate) const fn announced(&self) -> u64 {
         match self {
             Self::Length(left) | Self::Chunked(ChunkState::Data(left)) => *left,
-            Self::Chunked(_) | Self::UntilClose => 0,
+            Self::Chunked(_) | Self::UntilClose | Self::Stream { .. } => 0,
         }
     }
 
@@ -77,7 +98,7 @@ impl Framing {
                 *left -= data as u64;
                 Ok(Part { skip: 0, data })
             }
-            Self::UntilClose => Ok(Part { skip: 0, data: bytes.len() }),
+            Self::UntilClose | Self::Stream { .. } => Ok(Part { skip: 0, data: bytes.len() }),
             Self::Chunked(chunks) => chunks.take(bytes),
         }
     }
@@ -280,6 +301,21 @@ mod tests {
         ] {
             assert_eq!(read(CHUNKED, sent.as_bytes(), 64).err(), Some(FramingError), "{sent:?}");
         }
+    }
+
+    #[test]
+    fn only_a_stream_ends_without_a_byte() {
+        for (mut framing, ends) in [
+            (Framing::Length(3), false),
+            (CHUNKED, false),
+            (Framing::UntilClose, false),
+            (Framing::Stream { has_ended: false }, true),
+        ] {
+            assert!(!framing.is_over(), "{framing:?}");
+            assert_eq!((framing.end(), framing.is_over()), (ends, ends), "{framing:?}");
+        }
+        let mut stream = Framing::Stream { has_ended: false };
+        assert_eq!(stream.take(b"0\r\n\r\n"), Ok(Part { skip: 0, data: 5 }));
     }
 
     #[test]

@@ -97,6 +97,7 @@ impl<'a> Incoming<'a> {
         .await;
         match (read, self.client.timeout()) {
             (Ok(read), _) if read > 0 => held.extend_from_slice(buffer.filled()),
+            (Ok(_), _) if self.body.end() => {}
             (_, Some(ClientTimeout::TooSlow(Direction::Upload))) => {
                 return Err(BodyError::TooSlow { min_rate: self.client.min_upload_rate() });
             }

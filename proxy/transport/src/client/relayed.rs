@@ -70,12 +70,13 @@ impl ClientStream {
     }
 
     /// Reads up to `max` more bytes of the body into the buffer. Returns their number, or 0 at the
-    /// end of the connection.
+    /// end of the connection or of the stream.
     pub(crate) async fn buffer_more(&mut self, max: usize) -> io::Result<usize> {
         std::future::poll_fn(|context| {
             self.buffer.reserve(max.min(READ_SIZE));
             let mut space = (&mut self.buffer).limit(max);
             match poll_read_buf(Pin::new(&mut self.inner), context, &mut space) {
+                Poll::Pending if self.inner.http2().is_some_and(Http2Stream::has_ended) => Poll::Ready(Ok(0)),
                 Poll::Pending => self.poll_timeout(context).map(Err),
                 Poll::Ready(read) => {
                     let read = read?;

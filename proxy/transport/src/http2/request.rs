@@ -1,12 +1,10 @@
 //! The head of an HTTP/2 request. Nothing is repaired: contradictions are kept, so that the checks of
 //! request heads refuse them.
 
-use h2::RecvStream;
 use http::request::Parts;
 use http::{Method, header};
 use shared::problem::Problem;
 
-use super::receiving::Framing;
 use crate::request_head::RawHead;
 
 /// The head of a request, as its frames say it.
@@ -24,7 +22,9 @@ const LINE: usize = 104;
 const FIXED: usize = 512;
 
 impl RequestFields {
-    pub(super) const fn new(parts: Parts, is_chunked: bool) -> Self {
+    /// Returns the head of a request. `is_whole` means that it has no body.
+    pub(super) fn new(parts: Parts, is_whole: bool) -> Self {
+        let is_chunked = !is_whole && !parts.headers.contains_key(header::CONTENT_LENGTH);
         Self { parts, is_chunked }
     }
 
@@ -60,20 +60,6 @@ pub(super) fn has_valid_path(head: &Parts) -> bool {
     head.method == Method::CONNECT || path.is_some_and(|path| path.starts_with('/') || path == "*")
 }
 
-/// Returns the framing of the request's body.
-pub(super) fn framing(head: &Parts, body: &RecvStream) -> Framing {
-    let length = head.headers.get(header::CONTENT_LENGTH);
-    match length {
-        _ if body.is_end_stream() => Framing::Over,
-        // A length that is not a number is refused with the head.
-        Some(length) => {
-            let length = length.to_str().ok().and_then(|length| length.parse().ok());
-            Framing::Length(length.unwrap_or(u64::MAX))
-        }
-        None => Framing::Chunks,
-    }
-}
-
 /// Returns the number of bytes that the head holds.
 pub(super) fn length(head: &Parts) -> usize {
     let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
@@ -88,8 +74,8 @@ mod tests {
 
     use super::*;
 
-    fn fields(request: http::request::Builder, is_chunked: bool) -> RequestFields {
-        RequestFields::new(request.body(()).unwrap().into_parts().0, is_chunked)
+    fn fields(request: http::request::Builder, is_whole: bool) -> RequestFields {
+        RequestFields::new(request.body(()).unwrap().into_parts().0, is_whole)
     }
 
     fn lines<'a>(raw: &RawHead<'a>) -> Vec<(&'a str, &'a [u8])> {
@@ -101,7 +87,7 @@ mod tests {
         let request = http::Request::post("https://a.test:8443/v1/qr/x?b=c")
             .header("x-a", " b ")
             .header("host", "a.test:8443");
-        let fields = fields(request, true);
+        let fields = fields(request, false);
         let raw = fields.raw().unwrap();
         assert_eq!((raw.method, raw.target, raw.is_http10), ("POST", "/v1/qr/x?b=c", false));
         let expected: [(&str, &[u8]); 3] =
@@ -111,7 +97,7 @@ mod tests {
 
     #[test]
     fn host_stands_for_a_missing_authority() {
-        let fields = fields(http::Request::get("/").header("host", "b.test"), false);
+        let fields = fields(http::Request::get("/").header("host", "b.test"), true);
         assert_eq!(lines(&fields.raw().unwrap()), [("host", &b"b.test"[..])]);
     }
 
@@ -125,14 +111,14 @@ mod tests {
             get("https://a.test/").header("transfer-encoding", "gzip"),
         ] {
             let shown = format!("{request:?}");
-            let code = fields(request, false).raw().err().map(|problem| problem.code());
+            let code = fields(request, true).raw().err().map(|problem| problem.code());
             assert_eq!(code, Some(codes::HEADER_MALFORMED), "{shown}");
         }
     }
 
     #[test]
     fn target_of_connect_is_the_authority() {
-        let fields = fields(http::Request::connect("a.test:443"), false);
+        let fields = fields(http::Request::connect("a.test:443"), true);
         let raw = fields.raw().unwrap();
         assert_eq!((raw.method, raw.target), ("CONNECT", "a.test:443"));
     }

@@ -13,7 +13,7 @@ use http::Method;
 use pingora::protocols::{SocketDigest, Stream, UniqueIDType};
 use tokio::io::ReadBuf;
 
-use super::receiving::{Framing, Receiving};
+use super::receiving::Receiving;
 use super::request::RequestFields;
 use super::response::ResponseSender;
 use super::streams::{StreamSlot, Streams};
@@ -77,16 +77,17 @@ impl Http2Stream {
             respond.send_reset(Reason::PROTOCOL_ERROR);
             return None;
         }
-        let framing = request::framing(&head, &body);
+        let head_only = head.method == Method::HEAD;
+        let head = RequestFields::new(head, body.is_end_stream());
         let stream = Self {
             number,
-            request: Receiving::body(body, framing),
-            response: ResponseSender::new(respond, head.method == Method::HEAD),
+            request: Receiving::new(body),
+            response: ResponseSender::new(respond, head_only),
             peer: Arc::clone(peer),
             slot,
             refusal_timeout: AtomicU32::new(0),
         };
-        Some((RequestFields::new(head, framing == Framing::Chunks), stream))
+        Some((head, stream))
     }
 
     /// Records that the request has a valid key or grant. The connection may hold more bytes then.
@@ -134,8 +135,7 @@ impl Http2Stream {
         Poll::Ready(Ok(bytes.len()))
     }
 
-    /// Reads bytes of the body, in the framing of HTTP/1.1. After them, it completes once the client resets
-    /// the stream.
+    /// Reads bytes of the body. After them, it completes once the client resets the stream.
     pub(crate) fn poll_read(
         &mut self,
         context: &mut Context<'_>,
@@ -160,6 +160,11 @@ impl Http2Stream {
             self.slot.record_reset();
             Err(io::ErrorKind::ConnectionReset.into())
         })
+    }
+
+    /// Returns true if the body has ended and all of it was read.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.request.is_over()
     }
 
     /// Sends `100 Continue`.

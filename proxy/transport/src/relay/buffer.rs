@@ -55,7 +55,7 @@ pub(super) fn is_complete(body: Framing, buffered: &[u8], allows: impl FnOnce(u6
             let mut scan = Scan::new(body);
             scan.advance(buffered) == Ok(true) && allows(scan.length)
         }
-        Framing::UntilClose => false,
+        Framing::UntilClose | Framing::Stream { .. } => false,
     }
 }
 
@@ -83,9 +83,10 @@ async fn buffer(
             Framing::Length(left) => usize::try_from(left).map_or(room, |left| left.min(room)),
             // The end of a chunked body is not known, so bytes of the next request may come along.
             // They stay buffered.
-            Framing::Chunked(_) | Framing::UntilClose => room,
+            Framing::Chunked(_) | Framing::UntilClose | Framing::Stream { .. } => room,
         };
         match client.buffer_more(missing).await {
+            Ok(0) if scan.framing.end() => return Ok(()),
             Ok(0) => return Err(ExchangeError::ClientClosed),
             Ok(_) => {}
             Err(_) => return Err(ExchangeError::of_client(client)),

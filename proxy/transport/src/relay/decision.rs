@@ -134,7 +134,7 @@ fn open<'a, P: Phases, H>(
 ) -> Result<OpenedRequest<'a, P, H>, Problem> {
     let raw = received.parse()?;
     let head = Head::read(raw.lines())?;
-    let mut request = RequestFraming::parse(&raw, &head)?;
+    let mut request = RequestFraming::parse(&raw, &head, client.is_http2_stream())?;
     let action = phases.request_filter(
         &Request {
             raw: &raw,

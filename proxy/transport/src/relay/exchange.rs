@@ -54,6 +54,9 @@ impl<P: Phases> Exchange<'_, P> {
     pub(super) async fn run(&mut self) -> Result<AllSent, ExchangeError> {
         // The buffered part of the body is sent together with the head.
         self.take_body()?;
+        if self.client.has_ended() {
+            self.up.end();
+        }
         std::future::poll_fn(|context| self.poll(context)).await
     }
 

@@ -59,7 +59,7 @@ pub(crate) fn body_header(raw: &RawHead<'_>, body: Framing) -> BodyHeader {
             BodyHeader::None
         }
         Framing::Length(length) => BodyHeader::ContentLength(length),
-        Framing::Chunked(_) | Framing::UntilClose => BodyHeader::Chunked,
+        Framing::Chunked(_) | Framing::UntilClose | Framing::Stream { .. } => BodyHeader::Chunked,
     }
 }
 
@@ -252,7 +252,7 @@ impl ResponseHead {
     pub(crate) const fn body_length(&self) -> Option<u64> {
         match self.body {
             Framing::Length(length) => Some(length),
-            Framing::Chunked(_) | Framing::UntilClose => None,
+            Framing::Chunked(_) | Framing::UntilClose | Framing::Stream { .. } => None,
         }
     }
 
@@ -260,10 +260,10 @@ impl ResponseHead {
     pub(crate) const fn delimiter(&self, is_http10: bool, is_http2: bool) -> BodyDelimiter {
         match self.body {
             Framing::Length(_) => BodyDelimiter::AsStated(self.stated),
-            Framing::Chunked(_) | Framing::UntilClose if is_http2 => BodyDelimiter::EndOfStream,
+            _ if is_http2 => BodyDelimiter::EndOfStream,
             // HTTP/1.0 has no chunks.
-            Framing::Chunked(_) | Framing::UntilClose if is_http10 => BodyDelimiter::Close,
-            Framing::Chunked(_) | Framing::UntilClose => BodyDelimiter::Chunks,
+            _ if is_http10 => BodyDelimiter::Close,
+            Framing::Chunked(_) | Framing::UntilClose | Framing::Stream { .. } => BodyDelimiter::Chunks,
         }
     }
 }

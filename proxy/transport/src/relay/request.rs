@@ -30,8 +30,9 @@ impl RequestFraming {
     ///
     /// # Errors
     /// Returns a problem if there are several `Expect` headers.
-    pub(crate) fn parse(raw: &RawHead<'_>, head: &Head<'_>) -> Result<Self, Problem> {
+    pub(crate) fn parse(raw: &RawHead<'_>, head: &Head<'_>, is_http2: bool) -> Result<Self, Problem> {
         let body = match (head.chunked, head.content_length) {
+            (true, _) if is_http2 => Framing::Stream { has_ended: false },
             (true, _) => Framing::Chunked(ChunkState::Size),
             (false, length) => length.map_or(Framing::NONE, Framing::Length),
         };

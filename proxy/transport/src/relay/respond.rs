@@ -94,6 +94,6 @@ async fn discard_small_body(client: &mut ClientStream, body: Framing, expects_co
             // Bounded: a client that is refused must not hold its connection by sending slowly.
             discarded.await.is_ok_and(|result| result.is_ok())
         }
-        Framing::Length(_) | Framing::Chunked(_) | Framing::UntilClose => false,
+        Framing::Length(_) | Framing::Chunked(_) | Framing::UntilClose | Framing::Stream { .. } => false,
     }
 }

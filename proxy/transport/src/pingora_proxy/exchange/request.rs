@@ -94,6 +94,7 @@ impl<P: Phases> Exchange<P> {
             let Some(forward) = &mut self.forward else { return Poll::Ready(Ok(None)) };
             forward.upload.read.reserve(READ_SIZE);
             match poll_read_buf(Pin::new(&mut *self.client), context, &mut forward.upload.read) {
+                Poll::Ready(Ok(0)) if forward.upload.body.end() => return Poll::Ready(Ok(None)),
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(self.fail_client())),
                 Poll::Ready(Ok(read)) => forward.deadline.record_received(read),
                 Poll::Pending => {

@@ -52,6 +52,7 @@ impl<P: Phases> Exchange<'_, P> {
             }
             self.up.read.reserve(READ_SIZE);
             match ready!(poll_read_buf(Pin::new(&mut *self.client), context, &mut self.up.read)) {
+                Ok(0) if self.up.end() => continue,
                 Ok(0) | Err(_) => return Poll::Ready(Err(self.client_error())),
                 Ok(read) => self.deadline.record_received(read),
             }

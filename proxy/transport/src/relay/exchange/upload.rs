@@ -42,7 +42,7 @@ impl Upload {
             let (body, buffered) = new();
             Self {
                 body,
-                is_chunked: matches!(body, Framing::Chunked(_)),
+                is_chunked: body.is_chunked(),
                 read: BytesMut::from(buffered.as_slice()),
                 unsent: Unsent::default(),
                 is_blocked: false,
@@ -62,6 +62,15 @@ impl Upload {
             upload.unsent.buffer.bytes.extend_from_slice(replay);
         }
         upload
+    }
+
+    /// Ends a body that its stream delimits. Returns false for any other.
+    pub(super) fn end(&mut self) -> bool {
+        let has_ended = !self.body.is_over() && self.body.end();
+        if has_ended {
+            self.unsent.buffer.bytes.extend_from_slice(LAST_CHUNK);
+        }
+        has_ended
     }
 
     /// Returns true if the whole body was read.
