@@ -235,6 +235,11 @@ fn expand_body(described: &mut Value) {
 
 fn expand_schema(schema: &mut Value) {
     refer(schema, "schemas");
+    let is_nullable = schema.get("nullable").is_some();
+    if let Some(names) = schema.get_mut("enum").and_then(Value::as_array_mut).filter(|_| is_nullable) {
+        // OpenAPI 3.0 wants it said twice.
+        names.push(Value::Null);
+    }
     members(schema.get_mut("properties")).into_iter().for_each(expand_schema);
     for name in ["items", "additionalProperties"] {
         schema.get_mut(name).into_iter().for_each(expand_schema);

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use biolink::codes;
+use biolink::page;
 use biolink::route::{AdminEndpoint, PagesEndpoint, WebhooksEndpoint};
+use biolink::webhooks;
 use serde_json::{Value, json};
 
 use super::events::envelope;
@@ -24,7 +26,7 @@ const PUSH: [&str; 8] = [
     "Unavailable",
 ];
 
-/// Completes the operations, and those of receivers of webhooks.
+/// Completes the operations, those of receivers of webhooks, and the schemas of requests.
 pub(super) fn complete(description: &mut Value) {
     let statuses = statuses(description);
     for (endpoint, refusals) in all() {
@@ -49,6 +51,18 @@ pub(super) fn complete(description: &mut Value) {
             if let Some(status) = statuses.get(name) {
                 responses.insert(status.clone(), name.into());
             }
+        }
+    }
+    for (schema, names) in [
+        ("PageInput", page::READ_ONLY),
+        ("PagePatch", page::READ_ONLY),
+        ("WebhookInput", webhooks::READ_ONLY),
+        ("WebhookPatch", webhooks::READ_ONLY),
+    ] {
+        let properties = description.pointer_mut(&format!("/components/schemas/{schema}/properties"));
+        if let Some(properties) = properties.and_then(Value::as_object_mut) {
+            let ignored = json!({ "description": "Read-only, and ignored." });
+            properties.extend(names.iter().map(|name| ((*name).to_owned(), ignored.clone())));
         }
     }
     let webhooks = description.get_mut("x-webhooks").and_then(Value::as_object_mut);

@@ -1,7 +1,6 @@
 //! What descriptions say in words of their own and code has too: names in braces, members, and headers.
 
 use ::biolink::analytics::{GroupBy, Metric};
-use ::biolink::page;
 use ::biolink::{webhooks, webhooks_api};
 use shared::headers::API_KEY;
 
@@ -44,23 +43,6 @@ fn descriptions_have_the_version_and_the_header_of_the_key() {
         assert_eq!(document["info"]["version"], VERSION);
         let name = &document["components"]["securitySchemes"]["ApiKey"]["name"];
         assert_eq!(name.as_str().map(str::to_lowercase).as_deref(), Some(API_KEY));
-    }
-}
-
-#[test]
-fn read_only_members_are_those_of_the_readers() {
-    let schemas = biolink::document(SERVER)["components"]["schemas"].clone();
-    for (schema, names) in [
-        ("PageInput", page::READ_ONLY),
-        ("PagePatch", page::READ_ONLY),
-        ("WebhookInput", webhooks::READ_ONLY),
-        ("WebhookPatch", webhooks::READ_ONLY),
-    ] {
-        let properties = schemas[schema]["properties"].as_object().unwrap();
-        let ignored =
-            properties.iter().filter(|(_, own)| **own == json!({ "description": "Read-only, and ignored." }));
-        let ignored: BTreeSet<_> = ignored.map(|(name, _)| name.as_str()).collect();
-        assert_eq!(ignored, names.iter().copied().collect(), "{schema}");
     }
 }
 
