@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use biolink::codes;
-use biolink::webhooks::WebhookKind;
 use serde_json::{Map, Value, json};
 use shared::problem::{Code, MEDIA_TYPE, Problem};
 use shared::request_id::RequestId;
@@ -11,16 +10,12 @@ use shared::tool::Tool;
 
 type Object = Map<String, Value>;
 
-/// What stands for each kind of webhook.
-const KIND: &str = "{kind}";
-
 /// Returns the OpenAPI document that a description stands for.
 pub(super) fn expand(mut document: Value) -> Value {
     let mut remove = |name: &str| document.as_object_mut()?.remove(name);
     remove("x-parts");
     let security = remove("security").unwrap_or_default();
     repeat_for_tools(&mut document);
-    repeat_for_kinds(&mut document);
     for name in ["paths", "x-webhooks"] {
         let items = members(document.get_mut(name));
         let operations = items.into_iter().flat_map(|item| members(Some(item)));
@@ -50,20 +45,6 @@ fn repeat_for_tools(document: &mut Value) {
     }
     if let Some(Value::Object(paths)) = document.get_mut("paths") {
         *paths = paths.iter().flat_map(|(path, item)| for_tools(path, item)).collect();
-    }
-}
-
-/// Replaces a member `{kind}` by one for each kind of webhook.
-fn repeat_for_kinds(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(repeat_for_kinds),
-        Value::Object(members) => {
-            members.values_mut().for_each(repeat_for_kinds);
-            if let Some(each) = members.remove(KIND) {
-                members.extend(WebhookKind::ALL.map(|kind| (kind.as_str().to_owned(), each.clone())));
-            }
-        }
-        _ => {}
     }
 }
 

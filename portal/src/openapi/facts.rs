@@ -1,5 +1,6 @@
 //! What descriptions name and code knows: limits, patterns and the names of enums. A text `{max_links}` in a
-//! description stands for the value, and in a list for each of the values.
+//! description stands for the value, in a list for each of the values, and as the name of a member for a member of
+//! each name.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ use biolink::product_sync::{self, RunOutcome, RunTrigger, SyncStatus};
 use biolink::webhooks::{self, WebhookKind};
 use biolink::webhooks_api::{self, DeliveryState};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use shared::action::Action;
 use shared::key::{BiolinkPlan, NamedSecret};
 use shared::keys_api::{ListRequest, MAX_EMAIL, MAX_NAME};
@@ -55,7 +56,10 @@ impl Facts {
                 });
                 *items = filled.collect();
             }
-            Value::Object(members) => members.values_mut().for_each(|member| self.fill(member)),
+            Value::Object(members) => {
+                self.repeat(members);
+                members.values_mut().for_each(|member| self.fill(member));
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
@@ -64,6 +68,22 @@ impl Facts {
     #[cfg(test)]
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.0.keys().copied()
+    }
+
+    /// Replaces a member whose name is in braces by one for each of the names, unless there is one.
+    fn repeat(&self, members: &mut Map<String, Value>) {
+        let in_braces: Vec<_> = members.keys().filter(|name| name.starts_with('{')).cloned().collect();
+        for braces in in_braces {
+            let Some(Value::Array(names)) = self.find(&braces.as_str().into()) else { continue };
+            let Some(template) = members.remove(&braces) else { continue };
+            for name in names.iter().filter_map(Value::as_str) {
+                let mut member = template.clone();
+                if let Some(own) = member.get_mut("name").filter(|own| **own == *braces) {
+                    *own = name.into();
+                }
+                members.entry(name).or_insert(member);
+            }
+        }
     }
 
     fn find(&self, value: &Value) -> Option<&Value> {
@@ -78,8 +98,13 @@ fn variants<T: DeserializeOwned>() -> Value {
     error.unwrap_or_default().split('`').skip(3).step_by(2).collect()
 }
 
+/// Returns the groups by which a report can be filtered.
+fn filters() -> impl Iterator<Item = GroupBy> {
+    GroupBy::ALL.into_iter().filter(|group| group.dimension().is_some())
+}
+
 /// Returns the lists of names.
-fn names() -> [(&'static str, Value); 38] {
+fn names() -> [(&'static str, Value); 40] {
     [
         ("kind", json!(WebhookKind::ALL.map(WebhookKind::as_str))),
         ("tool_name", json!(Tool::ALL)),
@@ -115,6 +140,12 @@ fn names() -> [(&'static str, Value); 38] {
         ("interval", json!(AnalyticsRequest::intervals())),
         ("metric", json!(Metric::ALL.map(Metric::as_str))),
         ("group", json!(GroupBy::ALL.map(GroupBy::as_str))),
+        ("filter", filters().map(GroupBy::as_str).collect()),
+        // Links and products have a title and an address beside their id.
+        (
+            "value",
+            filters().map(GroupBy::as_str).filter(|name| !matches!(*name, "link" | "product")).collect(),
+        ),
         ("delivery_state", json!(DeliveryState::ALL.map(DeliveryState::as_str))),
         ("webhook_mode", variants::<webhooks::Mode>()),
         ("event_version", json!(webhooks::API_VERSION)),
