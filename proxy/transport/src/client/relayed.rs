@@ -238,18 +238,14 @@ impl ClientStream {
     async fn send_all(&mut self, response: Response, close: bool, is_head: bool) -> io::Result<usize> {
         let (head, body) = response.into_parts(close);
         // A response to HEAD has no body.
-        let body = if is_head { &[] } else { body.bytes() };
-        let mut text = Vec::new();
-        self.begin_response(head, Some(body.len() as u64), &mut text)?;
-        match self.is_http2_stream() {
-            true => self.send(body).await?,
-            false => {
-                // Both in one write.
-                text.extend_from_slice(body);
-                self.send(&text).await?;
-            }
-        }
-        Ok(body.len())
+        let length = if is_head { 0 } else { body.bytes().len() };
+        let mut bytes = Vec::new();
+        self.begin_response(head, Some(length as u64), &mut bytes)?;
+        bytes.extend_from_slice(body.bytes().get(..length).unwrap_or_default());
+        // The client can take long to receive it, and one copy is enough.
+        drop(body);
+        self.send(&bytes).await?;
+        Ok(length)
     }
 
     /// Sends all of these bytes. Returns an error if the client receives them too slowly.
