@@ -68,11 +68,19 @@ impl From<CountedCall> for CallDecision {
 }
 
 impl CallDecision {
+    /// Returns the decision of a key's meter, for which a call has waited. `None` is that of a process that exits.
+    ///
+    /// # Errors
+    /// If the key must not be used, or nobody has decided.
+    pub fn after_wait(key: &VerifiedKey, decision: Option<KeyDecision>) -> Result<Self, Problem> {
+        Self::from_meter(key, decision.ok_or_else(super::meters::unavailable)?)
+    }
+
     /// Returns the decision of a key's meter or of its leases.
     ///
     /// # Errors
     /// If the key must not be used.
-    pub fn from_meter(
+    pub(crate) fn from_meter(
         key: &VerifiedKey,
         KeyDecision { admission, tier, secret_id }: KeyDecision,
     ) -> Result<Self, Problem> {

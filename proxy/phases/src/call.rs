@@ -18,9 +18,8 @@ use shared::trace::TraceId;
 
 use crate::client_request::ClientRequest;
 use crate::trace::CallTrace;
-use direct::replay::StoredUse;
+use direct::Charged;
 use direct::response_headers::ResponseInfo;
-use direct::{Charged, KeyDecision};
 use transport::record;
 use upstreams::{Pool, PoolPermit, TriedSet, Upstream, UpstreamIndex, UpstreamPermit};
 
@@ -90,10 +89,6 @@ pub struct RequestLog {
     pub quota: Option<QuotaStatus>,
     /// Whether the call passed on the local budget, because its meter was out of reach.
     pub degraded: bool,
-    /// The decision on the call, which waited for its meter.
-    pub decided: Option<KeyDecision>,
-    /// What the store of used grants knew of the call's, which waited for it.
-    pub stored_use: Option<StoredUse>,
     /// Why its grant was refused.
     pub refused_grant: Option<Box<GrantRefusal>>,
     /// The problem that the request was refused with.

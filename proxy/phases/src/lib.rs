@@ -80,13 +80,14 @@ mod upstream_peer;
 mod upstream_request_filter;
 mod upstream_response_filter;
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 pub use connection_filter::ConnectionPermit;
 pub use gateway::Gateway;
 pub use own_request::OwnHandler;
-pub use request_filter::AdmissionWait;
+pub use request_filter::{AdmissionWait, Waited};
 
 use pingora::ErrorType;
 use shared::problem::Problem;
@@ -162,7 +163,7 @@ impl Phases for Gateway {
     type Call = Call;
     type Log = RequestLog;
     type Handler<'a> = OwnHandler<'a>;
-    type Wait = AdmissionWait;
+    type Wait<'a> = AdmissionWait<'a>;
     type Queued = QueuedCall;
 
     fn new_log(&self, connection: &ClientConnection<'_>) -> RequestLog {
@@ -175,8 +176,6 @@ impl Phases for Gateway {
             proof: None,
             quota: None,
             degraded: false,
-            decided: None,
-            stored_use: None,
             refusal: None,
             refused_call: None,
             refused_grant: None,
@@ -187,8 +186,17 @@ impl Phases for Gateway {
         &self,
         request: &Request<'_, 'a>,
         record: &mut Record,
-    ) -> RequestAction<Call, OwnHandler<'a>, AdmissionWait> {
+    ) -> RequestAction<Call, OwnHandler<'a>, AdmissionWait<'a>> {
         request_filter::request_filter(&self.state, request, record)
+    }
+
+    fn resume_request_filter<'a>(
+        &self,
+        request: &Request<'_, 'a>,
+        record: &mut Record,
+        waited: Waited<'a>,
+    ) -> RequestAction<Call, OwnHandler<'a>, Infallible> {
+        request_filter::resume_request_filter(&self.state, request, record, waited)
     }
 
     fn enter_queue(&self, call: &mut Call) -> Option<QueuedCall> {

@@ -6,13 +6,13 @@ mod key;
 mod refused_grant;
 mod wait;
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::throttle::throttle_refusal;
-pub use wait::AdmissionWait;
+pub use wait::{AdmissionWait, Waited};
 
-use shared::grant::Grant;
 use shared::headers::REQUEST_ID;
 use shared::method::{Method, Methods};
 use shared::prices::Price;
@@ -22,26 +22,30 @@ use shared::request_id::RequestId;
 use shared::response::Response;
 use shared::route::{Path, Route, ServiceRoute, Target, ToolCall, on_path};
 use shared::status::{AcceptedTypes, StatusReport};
+use shared::tool::Tool;
 use shared::trace::{SpanContext, TRACEPARENT, TraceId};
 use shared::url::is_confidential;
 
 use self::admitted::Admitted;
 use self::grant::GrantStep;
 use self::key::KeyStep;
+use self::refused_grant::Refused;
+use self::wait::Verdict;
 use super::fail_to_proxy::{refuse, respond};
 use super::outage;
 use super::own_request::OwnHandler;
 use super::upstream_peer::{self, check_enabled};
 use crate::call::{Call, Record, RefusedCall};
-use crate::state::{Mode, State};
+use crate::state::{EdgeMode, Mode, State};
 use crate::trace::CallTrace;
 use config::ClientConfig;
-use direct::{OwnRequest, OwnRoute, RequestScheme};
+use direct::{CallDecision, OwnRequest, OwnRoute, RequestScheme};
 use transport::clock::{self, Monotonic};
 use transport::hooks::{Limit, Request, RequestAction};
 use transport::request_head::RawHead;
+use upstreams::Pool;
 
-type Action<'a> = RequestAction<Call, OwnHandler<'a>, AdmissionWait>;
+type Action<'a> = RequestAction<Call, OwnHandler<'a>, AdmissionWait<'a>>;
 
 /// Decides whether a request is forwarded, handled or refused.
 pub(crate) fn request_filter<'a>(
@@ -63,12 +67,46 @@ pub(crate) fn request_filter<'a>(
     };
     match read.and_then(|(route, target)| decide(state, request, record, route, target)) {
         Ok(action) => action,
-        Err(problem) => {
-            record.log.refused_call = called.map(RefusedCall::from);
-            let problem = throttle_refusal(state, request.address, problem);
-            RequestAction::Respond(refuse(state, None, record, &problem), None)
-        }
+        Err(problem) => refuse_early(state, request, record, called, problem),
     }
+}
+
+/// Decides on a call that has waited.
+pub(crate) fn resume_request_filter<'a>(
+    state: &State,
+    request: &Request<'_, 'a>,
+    record: &mut Record,
+    Waited { called, target, verdict }: Waited<'a>,
+) -> RequestAction<Call, OwnHandler<'a>, Infallible> {
+    let pool = pool_of(state, record, called.tool);
+    let decided = match (verdict, &state.mode) {
+        (Verdict::Meter(key, price, decision), _) => CallDecision::after_wait(&key, decision)
+            .map(|decision| (price, key::decide(&key, decision, record))),
+        (Verdict::Store(grant, stored), Mode::Edge(edge)) => {
+            grant::use_once(state, edge, record, grant, stored)
+                .map(|grant| (Price::FREE, grant.into()))
+                .map_err(|refused| refused_grant(state, edge, record, request, (&called, target), refused))
+        }
+        // The mode of a process does not change.
+        (Verdict::Store(..), Mode::Direct(_)) => Err(not_here()),
+    };
+    match decided {
+        Ok((price, admitted)) => admit(state, request, record, (&called, pool, price), admitted),
+        Err(problem) => refuse_early(state, request, record, Some(called), problem),
+    }
+}
+
+/// Refuses a request before its grant or key admits it. `called` is what it calls, if that is known.
+fn refuse_early<'a, W>(
+    state: &State,
+    request: &Request<'_, 'a>,
+    record: &mut Record,
+    called: Option<ToolCall<'_>>,
+    problem: Problem,
+) -> RequestAction<Call, OwnHandler<'a>, W> {
+    record.log.refused_call = called.map(RefusedCall::from);
+    let problem = throttle_refusal(state, request.address, problem);
+    RequestAction::Respond(refuse(state, None, record, &problem), None)
 }
 
 fn decide<'a>(
@@ -80,7 +118,7 @@ fn decide<'a>(
 ) -> Result<Action<'a>, Problem> {
     let raw = request.raw;
     let response = match route {
-        Route::CallTool(call) => return call_tool(state, request, record, &call, target),
+        Route::CallTool(call) => return call_tool(state, request, record, call, target),
         Route::Keys(route) => return own_request(state, request, record, OwnRoute::Keys(route), target),
         Route::Other(method, path) => match find_document(state, method, path)? {
             Found::Document(route) => return own_request(state, request, record, route, target),
@@ -171,54 +209,86 @@ fn tools_only() -> Problem {
     Problem::new(codes::ROUTE_UNKNOWN, "this origin serves tools only; call the gateway's public address")
 }
 
-/// Authenticates a call of a tool, and checks its limits.
+/// Authenticates a call of a tool, and checks its limits unless it has to wait.
 fn call_tool<'a>(
     state: &State,
     request: &Request<'_, 'a>,
     record: &mut Record,
-    called: &ToolCall<'_>,
-    target: Target<'_>,
+    called: ToolCall<'a>,
+    target: Target<'a>,
 ) -> Result<Action<'a>, Problem> {
-    let (raw, config) = (request.raw, state.config.load());
-    let pool = state.pool(called.tool);
-    // Before anything can refuse the call: the rest of its body is drained up to this length.
-    record.max_body = pool.config.settings.max_body;
-    let mut price = Price::FREE;
-    let Admitted { key_id, secret_id, tier, charged, denied } = match &state.mode {
+    let raw = request.raw;
+    let pool = pool_of(state, record, called.tool);
+    let (price, admitted) = match &state.mode {
         Mode::Edge(edge) => {
-            let of = (called, target.path_and_query);
+            let of = (&called, target);
+            let config = state.config.load();
             let here = &config.server.data_center;
-            let verified = grant::verify(state, edge, record, raw, of, here);
-            let verified = verified
-                .map_err(|refused| refused_grant::problem((state, edge), record, raw, of, here, refused));
-            match verified? {
-                GrantStep::Verified(Grant { key_id, secret_id, tier, .. }) => {
-                    Admitted { key_id, secret_id, tier, charged: None, denied: None }
+            let verified = grant::verify(state, edge, record, raw, (&called, target.path_and_query), here);
+            match verified.map_err(|refused| refused_grant(state, edge, record, request, of, refused))? {
+                GrantStep::Verified(grant) => (Price::FREE, grant.into()),
+                GrantStep::Wait(awaited) => {
+                    return Ok(RequestAction::Wait(AdmissionWait { called, target, awaited }));
                 }
-                GrantStep::Wait(stored) => return Ok(RequestAction::Wait(AdmissionWait::Store(stored))),
             }
         }
         Mode::Direct(direct) => {
             let scheme = request_scheme(raw, target, record.log.secure, request.address);
-            price = direct.config().prices.of(called.tool, called.action);
-            match key::admit(direct, record, request, scheme, &pool, (called, price.most()))? {
-                KeyStep::Decided(admitted) => admitted,
-                KeyStep::Wait(decision) => return Ok(RequestAction::Wait(AdmissionWait::Meter(decision))),
+            let price = direct.config().prices.of(called.tool, called.action);
+            match key::admit(direct, record, request, scheme, &pool, (&called, price))? {
+                KeyStep::Decided(admitted) => (price, admitted),
+                KeyStep::Wait(awaited) => {
+                    return Ok(RequestAction::Wait(AdmissionWait { called, target, awaited }));
+                }
             }
         }
     };
+    Ok(admit(state, request, record, (&called, pool, price), admitted))
+}
+
+/// Returns the pool of a tool. Called before anything can refuse a call: the rest of its body is drained up to the
+/// length that the pool accepts.
+fn pool_of(state: &State, record: &mut Record, tool: Tool) -> Arc<Pool> {
+    let pool = state.pool(tool);
+    record.max_body = pool.config.settings.max_body;
+    pool
+}
+
+/// Returns the problem of a call that its grant does not admit.
+fn refused_grant(
+    state: &State,
+    edge: &EdgeMode,
+    record: &mut Record,
+    request: &Request<'_, '_>,
+    (called, target): (&ToolCall<'_>, Target<'_>),
+    refused: Refused,
+) -> Problem {
+    let config = state.config.load();
+    let of = (called, target.path_and_query);
+    refused_grant::problem((state, edge), record, request.raw, of, &config.server.data_center, refused)
+}
+
+/// Forwards an authenticated call, unless its quota or the limits of its pool refuse it.
+fn admit<'a, W>(
+    state: &State,
+    request: &Request<'_, 'a>,
+    record: &mut Record,
+    (called, pool, price): (&ToolCall<'_>, Arc<Pool>, Price),
+    Admitted { key_id, secret_id, tier, charged, denied }: Admitted,
+) -> RequestAction<Call, OwnHandler<'a>, W> {
+    let config = state.config.load();
     let tracing = config.tracing.as_deref();
-    let trace = tracing.map(|tracing| Box::new(CallTrace::new(tracing, raw, record.log.request_id)));
+    let trace = tracing.map(|tracing| Box::new(CallTrace::new(tracing, request.raw, record.log.request_id)));
     let mut call = Call { secret_id, charged, price, trace, ..Call::new(called, pool, key_id, tier) };
     // A denied call is not refused earlier, so that the access log names its key.
     let checked =
         denied.map_or(Ok(()), Err).and_then(|()| check(state, &config.clients, request, record, &mut call));
     match checked {
-        Ok(()) => Ok(RequestAction::Forward(call)),
+        Ok(()) => RequestAction::Forward(call),
         Err(problem) => {
             let problem = throttle_refusal(state, request.address, problem);
             let response = refuse(state, Some(&call), record, &problem);
-            Ok(RequestAction::Respond(response, Some(call)))
+            RequestAction::Respond(response, Some(call))
         }
     }
 }

@@ -2,6 +2,7 @@
 //! Pingora's `ProxyHttp`, so that a transport on top of it can call the same ones. Dispatch is
 //! static.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,20 +82,28 @@ pub trait Phases: Listener + Clone + Sized {
     type Log: Send + Sync + 'static;
     /// The handler of a request that is not forwarded, but needs its body or has to wait.
     type Handler<'a>: Handler<Self>;
-    /// What a request waits for that cannot be decided at once.
-    type Wait: Wait<Self>;
+    /// What a request waits for that cannot be decided at once, with what is known of it already.
+    type Wait<'a>: Wait;
     /// What a call waits for in a queue.
     type Queued: Queued<Self>;
 
     /// Returns the product's part of a new request's log record.
     fn new_log(&self, connection: &ClientConnection<'_>) -> Self::Log;
 
-    /// Decides on a request whose head was read. After [`RequestAction::Wait`] it decides again.
+    /// Decides on a request whose head was read.
     fn request_filter<'a>(
         &self,
         request: &Request<'_, 'a>,
         record: &mut Record<Self::Log>,
-    ) -> RequestAction<Self::Call, Self::Handler<'a>, Self::Wait>;
+    ) -> RequestAction<Self::Call, Self::Handler<'a>, Self::Wait<'a>>;
+
+    /// Decides on a request that has waited, with what its wait has returned.
+    fn resume_request_filter<'a>(
+        &self,
+        request: &Request<'_, 'a>,
+        record: &mut Record<Self::Log>,
+        waited: <Self::Wait<'a> as Wait>::Outcome,
+    ) -> RequestAction<Self::Call, Self::Handler<'a>, Infallible>;
 
     /// Puts a call into a queue, after the beginning of its body was buffered. Returns `None` if the
     /// call need not wait, or is to be refused by [`Self::upstream_peer`].
@@ -204,9 +213,12 @@ pub trait Handler<P: Phases>: Send {
 }
 
 /// What a request waits for before it is decided.
-pub trait Wait<P: Phases>: Send {
-    /// Waits, and leaves the outcome in the record.
-    fn wait(self, record: &mut Record<P::Log>) -> impl Future<Output = ()> + Send;
+pub trait Wait: Send {
+    /// What the request is decided with.
+    type Outcome: Send;
+
+    /// Waits.
+    fn wait(self) -> impl Future<Output = Self::Outcome> + Send;
 }
 
 /// A call in a queue. Dropping it leaves the queue.
@@ -247,7 +259,7 @@ pub enum RequestAction<C, H, W> {
     Respond(Response, Option<C>),
     /// Let the product's handler respond.
     Handle(H),
-    /// Wait, and decide again. At most once for each request.
+    /// Wait, and decide then.
     Wait(W),
 }
 

@@ -1,5 +1,6 @@
 //! The result of authentication.
 
+use shared::grant::Grant;
 use shared::key::{KeyId, SecretId};
 use shared::problem::Problem;
 use shared::tier::Tier;
@@ -16,4 +17,10 @@ pub(super) struct Admitted {
     pub(super) charged: Option<Charged>,
     /// The problem of a call that is denied.
     pub(super) denied: Option<Problem>,
+}
+
+impl From<Grant> for Admitted {
+    fn from(Grant { key_id, secret_id, tier, .. }: Grant) -> Self {
+        Self { key_id, secret_id, tier, charged: None, denied: None }
+    }
 }

@@ -1,12 +1,11 @@
 //! Authentication of a call by its grant, behind an edge.
 
-use std::pin::Pin;
-
 use shared::grant::{Grant, GrantError};
 use shared::headers;
 use shared::route::ToolCall;
 
 use super::refused_grant::Refused;
+use super::wait::{Awaited, VerifiedGrant};
 use crate::call::Record;
 use crate::outage;
 use crate::state::{EdgeMode, State};
@@ -19,7 +18,7 @@ pub(super) enum GrantStep {
     /// It may be forwarded.
     Verified(Grant),
     /// The store of used grants is to say whether it is the first use.
-    Wait(Pin<Box<dyn Future<Output = StoredUse> + Send>>),
+    Wait(Awaited),
 }
 
 /// Verifies the grant of a call, which must be for this data center and unused. Writes the request
@@ -38,23 +37,36 @@ pub(super) fn verify(
     let text = raw.only(headers::GRANT)?.ok_or(GrantError::Missing)?;
     let now = record.started.time;
     let keys = &edge.config.load().keys;
-    let (grant, proof) = Grant::verify(text, call, path_and_query, data_center, keys, now)?;
+    let verified = Grant::verify(text, call, path_and_query, data_center, keys, now)?;
     // The grant is verified first, so that strangers cost the store nothing.
-    let stored = match (record.log.stored_use, &edge.used_grants) {
-        (None, Some(used)) => {
-            let stored = used.record(data_center, grant.request_id);
-            return Ok(GrantStep::Wait(Box::pin(stored)));
+    match &edge.used_grants {
+        Some(used) => {
+            let stored = used.record(data_center, verified.0.request_id);
+            Ok(GrantStep::Wait(Awaited::Store(verified, Box::pin(stored))))
         }
-        (stored, _) => stored.unwrap_or(StoredUse::Unknown),
-    };
+        None => use_once(state, edge, record, verified, StoredUse::Unknown).map(GrantStep::Verified),
+    }
+}
+
+/// Uses a valid grant. Writes the request id and the proof for the edge to `record`.
+///
+/// # Errors
+/// Returns that it was used before, or `tool-overloaded` if the replay cache is full.
+pub(super) fn use_once(
+    state: &State,
+    edge: &EdgeMode,
+    record: &mut Record,
+    (grant, proof): VerifiedGrant,
+    stored: StoredUse,
+) -> Result<Grant, Refused> {
     let mut accept = || {
         record.log.request_id = grant.request_id;
         record.log.proof = Some(proof);
     };
-    match edge.replay.first_use(&grant, stored, now) {
+    match edge.replay.first_use(&grant, stored, record.started.time) {
         FirstUse::Yes => {
             accept();
-            Ok(GrantStep::Verified(grant))
+            Ok(grant)
         }
         FirstUse::No => Err(GrantError::Replayed.into()),
         FirstUse::Forgotten => Err(GrantError::Forgotten.into()),

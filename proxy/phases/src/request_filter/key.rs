@@ -1,14 +1,16 @@
 //! Authentication of a call by its key, and the decision of its quota, in direct mode.
 
+use shared::key::VerifiedKey;
+use shared::prices::Price;
 use shared::problem::Problem;
 use shared::route::{CallMethod, ToolCall};
-use tokio::sync::oneshot;
 use transport::hooks::Request;
 
 use super::admitted::Admitted;
+use super::wait::Awaited;
 use crate::call::Record;
 use config::PoolSettings;
-use direct::{self, CallDecision, CallStep, Direct, KeyDecision, RequestScheme};
+use direct::{self, CallDecision, CallStep, Direct, RequestScheme};
 use upstreams::Pool;
 
 /// The next step for a call with a valid key.
@@ -16,11 +18,11 @@ pub(super) enum KeyStep {
     /// It is admitted or denied.
     Decided(Admitted),
     /// Its meter decides.
-    Wait(oneshot::Receiver<KeyDecision>),
+    Wait(Awaited),
 }
 
-/// Verifies the key of a call of a tool that costs at most so many units, and decides by its quota.
-/// Counts the call unless it is denied.
+/// Verifies the key of a call of a tool that has this price, and decides by its quota. Counts the call unless it is
+/// denied.
 ///
 /// # Errors
 /// Returns a problem if the key is invalid, or the body too large or of another type than the pool accepts.
@@ -30,20 +32,20 @@ pub(super) fn admit(
     request: &Request<'_, '_>,
     scheme: RequestScheme<'_>,
     pool: &Pool,
-    (called, units): (&ToolCall<'_>, u32),
+    (called, price): (&ToolCall<'_>, Price),
 ) -> Result<KeyStep, Problem> {
     let key = direct::authenticate(request.head, scheme, &direct.config().signing)?;
     // What its head refuses is not counted.
     check_body(request, called.method, &pool.config.settings)?;
-    let step = match record.log.decided.take() {
-        Some(decision) => CallStep::Decided(CallDecision::from_meter(&key, decision)?),
-        None => direct.call(&key, called.tool, units, record.started)?,
-    };
-    let decided = match step {
-        CallStep::Decided(decided) => decided,
-        CallStep::Wait(decision) => return Ok(KeyStep::Wait(decision)),
-    };
-    let CallDecision { tier, secret_id, quota, outcome } = decided;
+    Ok(match direct.call(&key, called.tool, price.most(), record.started)? {
+        CallStep::Decided(decision) => KeyStep::Decided(decide(&key, decision, record)),
+        CallStep::Wait(decision) => KeyStep::Wait(Awaited::Meter(key, price, decision)),
+    })
+}
+
+/// Returns what a decision makes of a call.
+pub(super) fn decide(key: &VerifiedKey, decision: CallDecision, record: &mut Record) -> Admitted {
+    let CallDecision { tier, secret_id, quota, outcome } = decision;
     record.log.quota = quota;
     let (charged, denied) = match outcome {
         Ok(admitted) => {
@@ -52,7 +54,7 @@ pub(super) fn admit(
         }
         Err(problem) => (None, Some(problem)),
     };
-    Ok(KeyStep::Decided(Admitted { key_id: key.id, secret_id, tier, charged, denied }))
+    Admitted { key_id: key.id, secret_id, tier, charged, denied }
 }
 
 /// Checks the length and the type of a call's body, as its head states them.

@@ -58,9 +58,28 @@ enum Opened<C, R, H> {
     Handle(R),
 }
 
-/// A request with the product's decision, or what it waits for.
-type OpenedRequest<'a, P, H> =
-    Result<(RequestFraming, Opened<<P as Phases>::Call, <P as Phases>::Handler<'a>, H>), <P as Phases>::Wait>;
+/// A request with the product's decision.
+type OpenedRequest<'a, P, H> = (RequestFraming, Opened<<P as Phases>::Call, <P as Phases>::Handler<'a>, H>);
+
+/// A parsed head.
+struct ParsedHead<'a> {
+    raw: RawHead<'a>,
+    head: Head<'a>,
+    framing: RequestFraming,
+}
+
+/// A request that waits, or has waited, before it is decided.
+struct Waiting<'a, W> {
+    parsed: ParsedHead<'a>,
+    wait: W,
+}
+
+/// The next step of a request.
+enum Step<'a, P: Phases, H> {
+    Opened(OpenedRequest<'a, P, H>),
+    /// Boxed, so that requests that are decided immediately hold no memory for it.
+    Wait(Box<Waiting<'a, P::Wait<'a>>>),
+}
 
 /// Parses the head of a request, once, and decides on it. A head that parsers can read differently
 /// is malformed, which closes the connection. `begin` writes the head of the request to the
@@ -73,14 +92,13 @@ pub(crate) async fn decide<P: Phases, H>(
     is_last: bool,
     begin: impl Fn(&P::Call, &Record<P::Log>, &RawHead<'_>, Framing) -> H,
 ) -> Decision<P::Call, H> {
-    let (mut request, opened) = loop {
-        match open(phases, client, received, record, &begin) {
-            // Boxed, so that requests that are decided at once hold no memory for it. The head is
-            // parsed again, which costs less than to keep it.
-            Ok(Err(wait)) => Box::pin(wait.wait(record)).await,
-            Ok(Ok(opened)) => break opened,
-            Err(problem) => return Decision::Settle(Settlement::Malformed(problem)),
+    let (mut request, opened) = match open(phases, client, received, record, &begin) {
+        Ok(Step::Opened(opened)) => opened,
+        Ok(Step::Wait(waiting)) => {
+            let waited = Box::pin(waiting.wait()).await;
+            resume(phases, client, waited, record, &begin)
         }
+        Err(problem) => return Decision::Settle(Settlement::Malformed(problem)),
     };
     // Announced in the response: a client that sends another request on a connection that is being
     // closed does not know whether it was processed.
@@ -131,34 +149,73 @@ fn open<'a, P: Phases, H>(
     received: &'a ReceivedHead<impl AsRef<[u8]>>,
     record: &mut Record<P::Log>,
     begin: &impl Fn(&P::Call, &Record<P::Log>, &RawHead<'_>, Framing) -> H,
-) -> Result<OpenedRequest<'a, P, H>, Problem> {
+) -> Result<Step<'a, P, H>, Problem> {
     let raw = received.parse()?;
     let head = Head::read(raw.lines())?;
-    let mut request = RequestFraming::parse(&raw, &head, client.is_http2_stream())?;
-    let action = phases.request_filter(
-        &Request {
-            raw: &raw,
-            head: &head,
-            is_http2: client.is_http2_stream(),
-            address: &|| client.address(),
-        },
-        record,
-    );
+    let framing = RequestFraming::parse(&raw, &head, client.is_http2_stream())?;
+    let parsed = ParsedHead { raw, head, framing };
+    let action = parsed.filter(client, |request| phases.request_filter(request, record));
+    Ok(match follow(phases, client, &parsed, record, action, begin) {
+        Ok(opened) => Step::Opened(opened),
+        Err(wait) => Step::Wait(Box::new(Waiting { parsed, wait })),
+    })
+}
+
+/// Decides on a request that has waited.
+fn resume<'a, P: Phases, H>(
+    phases: &P,
+    client: &ClientStream,
+    Waiting { parsed, wait: outcome }: Waiting<'a, <P::Wait<'a> as Wait>::Outcome>,
+    record: &mut Record<P::Log>,
+    begin: &impl Fn(&P::Call, &Record<P::Log>, &RawHead<'_>, Framing) -> H,
+) -> OpenedRequest<'a, P, H> {
+    let action = parsed.filter(client, |request| phases.resume_request_filter(request, record, outcome));
+    match follow(phases, client, &parsed, record, action, begin) {
+        Ok(opened) => opened,
+        Err(never) => match never {},
+    }
+}
+
+/// Begins what the product has decided. Returns what the request waits for, if it is not decided yet.
+fn follow<'a, P: Phases, H, W>(
+    phases: &P,
+    client: &ClientStream,
+    parsed: &ParsedHead<'a>,
+    record: &mut Record<P::Log>,
+    action: RequestAction<P::Call, P::Handler<'a>, W>,
+    begin: &impl Fn(&P::Call, &Record<P::Log>, &RawHead<'_>, Framing) -> H,
+) -> Result<OpenedRequest<'a, P, H>, W> {
+    let body = parsed.framing.body;
     let opened = match action {
         RequestAction::Forward(call) => {
             let allows = |length| phases.request_body_filter(&call, length).is_ok();
-            let is_complete =
-                request.body.is_over() || buffer::is_complete(request.body, client.buffered(), allows);
-            let head = begin(&call, record, &raw, request.body);
+            let is_complete = body.is_over() || buffer::is_complete(body, client.buffered(), allows);
+            let head = begin(&call, record, &parsed.raw, body);
             Opened::Forward { call, head, is_complete }
         }
         RequestAction::Respond(response, call) => Opened::Respond(response, call),
         RequestAction::Handle(handler) => Opened::Handle(handler),
-        RequestAction::Wait(wait) => return Ok(Err(wait)),
+        RequestAction::Wait(wait) => return Err(wait),
     };
     // Not known before, because each pool has its own.
-    request.max_body = record.max_body;
-    Ok(Ok((request, opened)))
+    Ok((RequestFraming { max_body: record.max_body, ..parsed.framing }, opened))
+}
+
+impl<'a> ParsedHead<'a> {
+    fn filter<T>(&self, client: &ClientStream, filter: impl FnOnce(&Request<'_, 'a>) -> T) -> T {
+        filter(&Request {
+            raw: &self.raw,
+            head: &self.head,
+            is_http2: client.is_http2_stream(),
+            address: &|| client.address(),
+        })
+    }
+}
+
+impl<'a, W: Wait> Waiting<'a, W> {
+    async fn wait(self) -> Waiting<'a, W::Outcome> {
+        Waiting { parsed: self.parsed, wait: self.wait.wait().await }
+    }
 }
 
 /// Lets the product's handler respond.

@@ -1,6 +1,7 @@
 //! The product of a simulated world: it forwards each call to one of two upstreams and keeps what
 //! is logged.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +47,6 @@ pub(super) struct Call {
 /// The product's part of a log record.
 #[derive(Default)]
 pub(super) struct Log {
-    has_waited: bool,
     /// The call that is not forwarded.
     own: Option<usize>,
 }
@@ -88,6 +88,24 @@ impl Product {
         call.attempts += 1;
         let World { timeouts, must_finish, .. } = self.0.state.world;
         Attempt { target: Arc::clone(target), timeouts, must_finish }
+    }
+
+    fn decide<W>(
+        &self,
+        request: &Request<'_, '_>,
+        record: &mut Record<Log>,
+    ) -> RequestAction<Call, OwnHandler, W> {
+        let id = id_of(request.raw.target).expect("every target ends with a number");
+        if let Some(own) = self.0.state.world.calls[id].own {
+            record.log.own = Some(id);
+            return RequestAction::Handle(OwnHandler(own));
+        }
+        RequestAction::Forward(Call {
+            id,
+            is_idempotent: request.raw.method == "GET",
+            attempts: 0,
+            has_queued: false,
+        })
     }
 
     fn give_up() -> AfterFailure {
@@ -135,7 +153,7 @@ impl Phases for Product {
     type Call = Call;
     type Log = Log;
     type Handler<'a> = OwnHandler;
-    type Wait = Delay;
+    type Wait<'a> = Delay;
     type Queued = Delay;
 
     fn new_log(&self, _: &ClientConnection<'_>) -> Log {
@@ -151,19 +169,19 @@ impl Phases for Product {
         let id = id_of(request.raw.target).expect("every target ends with a number");
         let spec = &world.calls[id];
         record.max_body = world.options.max_body;
-        if spec.wait > 0 && !record.log.has_waited {
+        if spec.wait > 0 {
             return RequestAction::Wait(Delay(spec.wait));
         }
-        if let Some(own) = spec.own {
-            record.log.own = Some(id);
-            return RequestAction::Handle(OwnHandler(own));
-        }
-        RequestAction::Forward(Call {
-            id,
-            is_idempotent: request.raw.method == "GET",
-            attempts: 0,
-            has_queued: false,
-        })
+        self.decide(request, record)
+    }
+
+    fn resume_request_filter<'a>(
+        &self,
+        request: &Request<'_, 'a>,
+        record: &mut Record<Log>,
+        (): (),
+    ) -> RequestAction<Call, OwnHandler, Infallible> {
+        self.decide(request, record)
     }
 
     fn enter_queue(&self, call: &mut Call) -> Option<Delay> {
@@ -266,10 +284,11 @@ impl Handler<Product> for OwnHandler {
     }
 }
 
-impl Wait<Product> for Delay {
-    async fn wait(self, record: &mut Record<Log>) {
+impl Wait for Delay {
+    type Outcome = ();
+
+    async fn wait(self) {
         sleep(Duration::from_millis(self.0)).await;
-        record.log.has_waited = true;
     }
 }
 
