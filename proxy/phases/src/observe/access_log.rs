@@ -205,36 +205,9 @@ mod tests {
     use std::io::{self, Write};
     use std::sync::mpsc;
 
-    use shared::request_id::RequestId;
-    use shared::time::UnixMillis;
-
     use shared::problem::codes;
 
     use super::*;
-
-    fn line() -> Line<'static> {
-        Line {
-            time: UnixMillis(1),
-            request_id: RequestId([7; 16]),
-            call: None,
-            refused: None,
-            status: 503,
-            refusal: Some(codes::TOOL_TIMEOUT),
-            refused_grant: None,
-            aborted: None,
-            upstream: Some("127.0.0.1:9100"),
-            tries: 1,
-            micros: 5,
-            sent: 9,
-            units: None,
-            span: None,
-            caller_trace: None,
-            gateway_micros: None,
-            upstream_micros: None,
-            received: 0,
-            client: None,
-        }
-    }
 
     fn config(detail: AccessDetail) -> LogConfig {
         let fields = Some(LogFields::of_detail(detail));
@@ -285,13 +258,13 @@ mod tests {
             }
         }
         let (log, (sender, receiver)) = (log(AccessDetail::Calls), mpsc::channel());
-        log.add(&line());
+        log.add(&Line::timed_out(None));
         thread::scope(|scope| {
             scope.spawn(|| log.write_until_closed(Duration::from_secs(3_600), &mut Pipe(sender)));
             // The first line is written at once. From now on the writer waits for a wake-up, or an
             // hour.
             let length = receiver.recv().unwrap();
-            (0..=WRITE_AT / length).for_each(|_| log.add(&line()));
+            (0..=WRITE_AT / length).for_each(|_| log.add(&Line::timed_out(None)));
             let woken = receiver.recv_timeout(Duration::from_secs(20));
             log.close();
             assert!(woken.is_ok(), "the writer was not woken");
@@ -333,7 +306,7 @@ mod tests {
     #[test]
     fn unread_log_drops_lines_instead_of_growing() {
         let log = log(AccessDetail::Calls);
-        (0..20_000).for_each(|_| log.add(&line()));
+        (0..20_000).for_each(|_| log.add(&Line::timed_out(None)));
         let held: usize = log.buffers.iter().map(|buffer| buffer.lock().len()).sum();
         assert!(held <= BUFFER_BYTES + 1_000 && log.dropped() > 0, "{held}");
     }

@@ -193,26 +193,16 @@ impl Members<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use shared::key::KeyId;
-    use shared::tier::Tier;
-
-    use shared::action::Action;
-    use shared::problem::codes;
-    use shared::route::ToolCall;
-
-    use super::*;
-    use config::{AccessDetail, PoolConfig, PoolSettings};
-    use upstreams::{Pool, ResolvedNames};
-
-    fn line(call: Option<&Call>) -> Line<'_> {
-        Line {
+impl<'a> Line<'a> {
+    /// Returns the line of a request that has timed out.
+    pub(super) fn timed_out(call: Option<&'a Call>) -> Self {
+        Self {
             time: UnixMillis(1),
             request_id: RequestId([7; 16]),
             call,
             refused: None,
             status: 503,
-            refusal: Some(codes::TOOL_TIMEOUT),
+            refusal: Some(shared::problem::codes::TOOL_TIMEOUT),
             refused_grant: None,
             aborted: None,
             upstream: Some("127.0.0.1:9100"),
@@ -228,6 +218,19 @@ mod tests {
             client: None,
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::key::KeyId;
+    use shared::tier::Tier;
+
+    use shared::action::Action;
+    use shared::route::ToolCall;
+
+    use super::*;
+    use config::{AccessDetail, PoolConfig, PoolSettings};
+    use upstreams::{Pool, ResolvedNames};
 
     const USUAL: LogFields = LogFields::of_detail(AccessDetail::Calls);
 
@@ -253,7 +256,7 @@ mod tests {
         let called = ToolCall { method: CallMethod::Post, tool: Tool::Qr, action };
         let call = Call::new(&called, std::sync::Arc::new(pool), KeyId::new([3; 12]), Tier::Pro);
         for call in [None, Some(&call)] {
-            let json = json(&Line { units: Some(7), ..line(call) }, USUAL);
+            let json = json(&Line { units: Some(7), ..Line::timed_out(call) }, USUAL);
             assert_eq!(json["duration_ms"], 1234.005);
             assert_eq!((&json["code"], &json["units"]), (&"tool-timeout".into(), &7.into()));
             assert_eq!(json["tool"].as_str(), call.map(|_| "qr"));
@@ -269,7 +272,7 @@ mod tests {
                 gateway_micros: Some(70),
                 upstream_micros,
                 received: 5,
-                ..line(None)
+                ..Line::timed_out(None)
             };
             let json = json(&line, LogFields::of_detail(AccessDetail::Timings));
             assert_eq!((json["overhead_ms"].as_f64(), json["upstream_ms"].as_f64()), (Some(0.07), expected));
@@ -281,14 +284,15 @@ mod tests {
     #[test]
     fn refused_call_is_named_without_a_key() {
         let refused = RefusedCall { method: CallMethod::Post, tool: Tool::Qr, action: "generate".into() };
-        let json = json(&Line { refused: Some(&refused), ..line(None) }, USUAL);
+        let json = json(&Line { refused: Some(&refused), ..Line::timed_out(None) }, USUAL);
         let call = ["method", "tool", "action"].map(|key| json[key].as_str());
         assert_eq!(call, [Some("POST"), Some("qr"), Some("generate")]);
         assert_eq!((json["key_id"].as_str(), json["tier"].as_str()), (None, None));
     }
+
     #[test]
     fn line_without_a_chosen_field_is_an_empty_object() {
         let fields = LogFields::from_bits(1 << LogField::Units as u32).unwrap();
-        assert_eq!(json(&line(None), fields), serde_json::json!({}));
+        assert_eq!(json(&Line::timed_out(None), fields), serde_json::json!({}));
     }
 }
