@@ -42,37 +42,56 @@ impl ForwardPath {
         let next = self.origin.as_ref().filter(|_| !self.tried.is_empty())?;
         Some(format!("edge; next-hop=\"{next}\"; details=\"tried before: {}\"", self.tried.join(" ")))
     }
+
+    /// Returns the gateway's own milliseconds and, for a call that reached an origin, those spent
+    /// there.
+    pub(crate) fn durations(&self, request: &ClientRequest, now: UnixMillis) -> (u64, Option<u64>) {
+        let total = now.since(request.now);
+        let origin = self.times.map(|(sent, responded)| responded.since(sent));
+        // A client that uploads slowly must not count as overhead of the gateway.
+        (total.saturating_sub(origin.unwrap_or(0)).saturating_sub(self.body_wait_ms), origin)
+    }
 }
 
-/// The log record of one request.
+/// What is known of the call of a tool that a request is or stands for. Empty for any other request.
 #[derive(Default)]
-pub(crate) struct AccessRecord {
-    pub(crate) endpoint: Option<Endpoint>,
-    /// The tool that is called.
-    pub(crate) tool: Option<Tool>,
-    /// The action of the tool, or the tool of MCP.
-    pub(crate) action: Option<String>,
-    pub(crate) key_id: Option<KeyId>,
-    /// The named secret of the key that the request was authenticated with.
-    pub(crate) secret_id: Option<SecretId>,
-    /// The key that the request was authenticated with.
-    pub(crate) key: Option<VerifiedKey>,
-    pub(crate) tier: Option<Tier>,
+pub(crate) struct Called {
     /// Whether the local budget admitted the call because the meter was unreachable.
     pub(crate) degraded: bool,
     /// The units that the call costs, if it has a price and is not refunded.
     pub(crate) units: Option<u32>,
-    /// The way of a call to the origins.
+    /// The way of the call to the origins.
     pub(crate) path: ForwardPath,
-    /// The data center whose proxy sent the request.
-    pub(crate) asking: Option<String>,
-    pub(crate) status: u16,
-    /// The result of the call that a message of MCP stands for. The message itself has 200.
-    pub(crate) call: Option<CallResult>,
-    /// The code of the problem that the response is.
-    pub(crate) code: Option<Code>,
     /// Whether the call is in the log of its key.
     pub(crate) is_logged: bool,
+    /// The result of the call that a message of MCP stands for. The message itself has 200.
+    pub(crate) result: Option<CallResult>,
+}
+
+/// The log record of one request: who sent it and what it asks for. Handlers only write it.
+#[derive(Default)]
+pub(crate) struct AccessRecord {
+    endpoint: Option<Endpoint>,
+    /// The tool that is called.
+    tool: Option<Tool>,
+    /// The action of the tool, or the tool of MCP.
+    action: Option<String>,
+    key_id: Option<KeyId>,
+    /// The named secret of the key that the request was authenticated with.
+    secret_id: Option<SecretId>,
+    /// The key that the request was authenticated with.
+    key: Option<VerifiedKey>,
+    tier: Option<Tier>,
+    /// The data center whose proxy sent the request.
+    asking: Option<String>,
+}
+
+/// The end of a request, for its line.
+pub(crate) struct Ended<'a> {
+    pub(crate) status: u16,
+    /// The code of the problem that the response is.
+    pub(crate) code: Option<Code>,
+    pub(crate) called: &'a Called,
 }
 
 /// The end of a call, for the log of its key.
@@ -93,10 +112,15 @@ pub(crate) struct CallResult {
 }
 
 impl AccessRecord {
-    /// Records the key that the request was authenticated with.
-    pub(crate) const fn record_key(&mut self, key: &VerifiedKey) {
-        self.key_id = Some(key.id);
-        self.key = Some(*key);
+    /// Records the endpoint, and what a request calls if it calls a tool.
+    pub(crate) fn record_route(&mut self, route: &Route<'_>) {
+        self.record_endpoint(Endpoint::of(route));
+        self.record_call(route);
+    }
+
+    /// Records the endpoint.
+    pub(crate) const fn record_endpoint(&mut self, endpoint: Endpoint) {
+        self.endpoint = Some(endpoint);
     }
 
     /// Records what a request calls, if it calls a tool.
@@ -107,24 +131,51 @@ impl AccessRecord {
         }
     }
 
-    /// Returns the gateway's own milliseconds and, for a call that reached an origin, those spent
-    /// there.
-    pub(crate) fn durations(&self, request: &ClientRequest, now: UnixMillis) -> (u64, Option<u64>) {
-        let total = now.since(request.now);
-        let origin = self.path.times.map(|(sent, responded)| responded.since(sent));
-        // A client that uploads slowly must not count as overhead of the gateway.
-        (total.saturating_sub(origin.unwrap_or(0)).saturating_sub(self.path.body_wait_ms), origin)
+    /// Records the tool of MCP that is called.
+    pub(crate) fn record_tool_of_mcp(&mut self, name: String) {
+        self.action = Some(name);
+    }
+
+    /// Records the key that the request was authenticated with.
+    pub(crate) const fn record_key(&mut self, key: &VerifiedKey) {
+        self.key_id = Some(key.id);
+        self.key = Some(*key);
+    }
+
+    /// Records the key that the request is about.
+    pub(crate) const fn record_key_id(&mut self, id: KeyId) {
+        self.key_id = Some(id);
+    }
+
+    /// Records the tier of the key, if it is known.
+    pub(crate) const fn record_tier(&mut self, tier: Option<Tier>) {
+        self.tier = tier;
+    }
+
+    /// Records the named secret of the key, if the request was authenticated with one.
+    pub(crate) const fn record_secret(&mut self, id: Option<SecretId>) {
+        self.secret_id = id;
+    }
+
+    /// Records the data center whose proxy sent the request.
+    pub(crate) fn record_asking(&mut self, data_center: String) {
+        self.asking = Some(data_center);
+    }
+
+    /// Returns the key that the request was authenticated with, whose log is written too.
+    pub(crate) const fn key(&self) -> Option<VerifiedKey> {
+        self.key
     }
 
     /// Returns the entry of the log of the key.
     pub(crate) fn logged_call(
         &self,
         request: &ClientRequest,
-        request_bytes: Option<u64>,
+        (path, request_bytes): (&ForwardPath, Option<u64>),
         ended: &CallEnded<'_>,
         now: UnixMillis,
     ) -> LoggedCall {
-        let (edge_ms, tool_ms) = self.durations(request, now);
+        let (edge_ms, tool_ms) = path.durations(request, now);
         // Tool and action already say the path of a tool call.
         let path = self.endpoint.filter(|_| self.tool.is_none()).map(Endpoint::path);
         LoggedCall {
@@ -142,19 +193,25 @@ impl AccessRecord {
     }
 
     /// Writes the line, unless the sampling leaves it out.
-    pub(crate) fn write(&self, request: &ClientRequest, sampling: Sampling, now: UnixMillis) {
+    pub(crate) fn write(
+        &self,
+        request: &ClientRequest,
+        &Ended { status, code, called: &Called { degraded, units, ref path, .. } }: &Ended<'_>,
+        sampling: Sampling,
+        now: UnixMillis,
+    ) {
         // A degraded call is rare and may exceed a budget: sampling must never hide one.
-        if !self.degraded && !sampling.keeps(&request.id, self.status) {
+        if !degraded && !sampling.keeps(&request.id, status) {
             return;
         }
-        let (overhead_ms, origin_ms) = self.durations(request, now);
+        let (overhead_ms, origin_ms) = path.durations(request, now);
         let caller = request.header(TRACEPARENT).and_then(SpanContext::parse);
-        let trace = self.path.span.map(|span| span.context).or(caller);
+        let trace = path.span.map(|span| span.context).or(caller);
         let line = Line {
             time: request.now.to_rfc3339(),
             request_id: request.id.to_string(),
             trace_id: trace.map(|trace| trace.trace_id),
-            span_id: self.path.span.map(|span| span.context.span_id),
+            span_id: path.span.map(|span| span.context.span_id),
             parent_span_id: caller.map(|caller| caller.span_id),
             // An unknown method is arbitrary text of the client.
             method: request.method.parse::<Method>().map_or("other", Method::as_str),
@@ -164,18 +221,17 @@ impl AccessRecord {
             key_id: self.key_id,
             secret_id: self.secret_id,
             tier: self.tier,
-            status: self.status,
-            code: self.code.map(Code::as_str),
-            origin: self.path.origin.as_deref().or(self.asking.as_deref()),
-            tried: &self.path.tried,
+            status,
+            code: code.map(Code::as_str),
+            origin: path.origin.as_deref().or(self.asking.as_deref()),
+            tried: &path.tried,
             duration_ms: now.since(request.now),
             overhead_ms,
             origin_ms,
-            units: self.units,
-            degraded: self.degraded.then_some(true),
+            units,
+            degraded: degraded.then_some(true),
             // Only a line that could have been left out stands for others that were.
-            sample: (sampling != Sampling::ALL && self.status < 400 && !self.degraded)
-                .then(|| sampling.share()),
+            sample: (sampling != Sampling::ALL && status < 400 && !degraded).then(|| sampling.share()),
         };
         if let Ok(line) = json::to_string(&line) {
             console_log!("{line}");

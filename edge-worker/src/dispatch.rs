@@ -37,6 +37,8 @@
 //!     in the background. `runtime/body.rs` drains an unread body, `respond.rs` renders the response, and
 //!     `access_log.rs` writes the access log line.
 
+use std::rc::Rc;
+
 #[cfg(feature = "pages")]
 use biolink::domains::HostName;
 #[cfg(feature = "pages")]
@@ -62,7 +64,7 @@ use shared::route::{KeysRoute, SecretCall, ServiceRoute, Target};
 use shared::url::Address;
 use worker::{Context, Env};
 
-use crate::access_log::{AccessRecord, CallEnded};
+use crate::access_log::{AccessRecord, CallEnded, Called};
 use crate::assets;
 use crate::bindings::Bindings;
 #[cfg(feature = "pages")]
@@ -85,43 +87,63 @@ use crate::portal::mcp::{self, Step};
 use crate::portal::oauth;
 #[cfg(feature = "pages")]
 use crate::portal::session;
-use crate::respond::{ClientResponse, problem_of};
+use crate::respond::{ClientResponse, Handled, problem_of};
 use crate::runtime::client_request::ClientRequest;
 use crate::runtime::outline::{boxed, outlined};
 
-/// Handles one request. `address` is that of its URL.
+/// Handles one request. `address` is that of its URL. Returns its endpoint, if it has one, with the outcome.
 pub(crate) async fn dispatch(
     (request, address): (&ClientRequest, Option<Address<'_>>),
     env: &Env,
     execution: &Context,
     access: &mut AccessRecord,
-) -> Result<ClientResponse, Problem> {
-    let address = address.ok_or_else(malformed_url)?;
+) -> (Option<Endpoint>, Handled) {
+    let Some(address) = address else { return (None, Err(malformed_url()).into()) };
     let bindings = outlined(|| Bindings::of_isolate(env));
     #[cfg(feature = "pages")]
     // Before the routes of the service: no host of a customer may serve an API or the console.
-    if let Ok(bindings) = &bindings
-        && let Some(host) = outlined(|| bindings.customer_host(&address))?
-    {
-        return boxed(respond_on_domain((request, address), &host, (bindings, execution), access)).await;
+    if let Ok(bindings) = &bindings {
+        match outlined(|| bindings.customer_host(&address)) {
+            Ok(None) => {}
+            Ok(Some(host)) => {
+                let (endpoint, outcome) =
+                    boxed(respond_on_domain((request, address), &host, (bindings, execution), access)).await;
+                return (Some(endpoint), outcome.into());
+            }
+            Err(problem) => return (None, Err(problem).into()),
+        }
     }
     let (route, Target { query, .. }) = match outlined(|| read_route(request, address.target)) {
         Ok(read) => read,
         Err(problem) => {
             #[cfg(feature = "pages")]
-            let refused = redirect_to_page(request, &address, None).ok_or(problem);
+            let refused: Handled = redirect_to_page(request, &address, None).ok_or(problem).into();
             #[cfg(not(feature = "pages"))]
-            let refused = Err(problem);
+            let refused: Handled = Err(problem).into();
             if let Ok(bindings) = &bindings {
                 outlined(|| log_without_route(request, address, (bindings, execution), &refused, access));
             }
-            return refused;
+            return (None, refused);
         }
     };
-    outlined(|| {
-        access.endpoint = Some(Endpoint::of(&route));
-        access.record_call(&route);
-    });
+    outlined(|| access.record_route(&route));
+    let endpoint = Endpoint::of(&route);
+    let handled =
+        boxed(respond_on_host((request, address), route, query, (bindings, execution), access)).await;
+    (Some(endpoint), handled.unwrap_or_else(|problem| Err(problem).into()))
+}
+
+/// Handles a request to the service's own host.
+///
+/// # Errors
+/// Returns the problem of a request that reaches no handler.
+async fn respond_on_host(
+    (request, address): (&ClientRequest, Address<'_>),
+    route: Route<'_>,
+    query: Option<&str>,
+    (bindings, execution): (Result<Rc<Bindings>, Problem>, &Context),
+    access: &mut AccessRecord,
+) -> Result<Handled, Problem> {
     let head = outlined(|| Head::read(request.lines()))?;
     // Not earlier, so that a mistake in the path is told even if the gateway is not configured.
     let bindings = bindings?;
@@ -129,7 +151,7 @@ pub(crate) async fn dispatch(
     if let Some(host) = &bindings.pages_host
         && let Some(url) = outlined(|| host.redirect(&address, route.served_by()))?
     {
-        return Ok(ClientResponse::Own(Response::redirect(308, url).into_bytes()));
+        return Ok(Ok(ClientResponse::Own(Response::redirect(308, url).into_bytes())).into());
     }
     #[cfg(feature = "pages")]
     let kept = session_of((request, address), &head, &route, &bindings)?;
@@ -139,15 +161,16 @@ pub(crate) async fn dispatch(
     let context =
         RequestContext { request, address, head, session: kept.as_ref(), bindings: &bindings, execution };
     let context = &context;
-    let outcome = match route {
+    let handled = match route {
         Route::CallTool(call) => boxed(call_tool::handle(context, &call, access)).await,
         route => {
-            let response = boxed(respond(context, route, query, access)).await;
-            response.map(|response| outlined(|| conditional(request, response)))
+            let Handled { outcome, called } = boxed(respond(context, route, query, access)).await;
+            let outcome = outcome.map(|response| outlined(|| conditional(request, response)));
+            Handled { outcome, called }
         }
     };
-    outlined(|| log_refusal(context, &outcome, access));
-    outcome
+    outlined(|| log_refusal(context, &handled, access));
+    Ok(handled)
 }
 
 #[cfg(feature = "pages")]
@@ -157,31 +180,41 @@ async fn respond_on_domain(
     host: &HostName,
     (bindings, execution): (&Bindings, &Context),
     access: &mut AccessRecord,
-) -> Result<ClientResponse, Problem> {
+) -> (Endpoint, Result<ClientResponse, Problem>) {
     // Whatever is wrong is shown as a page.
-    access.endpoint = Some(Endpoint::Visit(VisitEndpoint::Page));
-    let head = outlined(|| Head::read(request.lines()))?;
+    let page = Endpoint::Visit(VisitEndpoint::Page);
+    access.record_endpoint(page);
+    let head = match outlined(|| Head::read(request.lines())) {
+        Ok(head) => head,
+        Err(problem) => return (page, Err(problem)),
+    };
     let context = &RequestContext { request, address, head, session: None, bindings, execution };
-    let found = boxed(domains::find(context, host)).await?;
-    let Some(slug) = found else { return Err(page_not_found()) };
+    let slug = match boxed(domains::find(context, host)).await {
+        Ok(Some(slug)) => slug,
+        Ok(None) => return (page, Err(page_not_found())),
+        Err(problem) => return (page, Err(problem)),
+    };
     let target = outlined(|| address_on_own_host(address.target, &slug));
     let read = outlined(|| Route::read(&request.method, target.as_deref().unwrap_or(address.target)));
     let (route, Target { query, .. }) = match read {
         Ok(read) => read,
-        Err(problem) => return redirect_to_page(request, &address, Some(&slug)).ok_or(problem),
+        Err(problem) => {
+            return (page, redirect_to_page(request, &address, Some(&slug)).ok_or(problem));
+        }
     };
-    access.endpoint = Some(Endpoint::of(&route));
+    let endpoint = Endpoint::of(&route);
+    access.record_endpoint(endpoint);
     let response = match route {
         Route::Biolink(BiolinkRoute::Visit(visit)) => {
             let response = boxed(visit::handle(context, &visit, query, VisitHost::Own)).await;
             response.map(ClientResponse::Own)
         }
         Route::Biolink(BiolinkRoute::Image(_)) | Route::Site(_) | Route::Preflight(_) => {
-            boxed(respond(context, route, query, access)).await
+            boxed(respond(context, route, query, access)).await.outcome
         }
         _ => Err(page_not_found()),
     };
-    response.map(|response| outlined(|| conditional(request, response)))
+    (endpoint, response.map(|response| outlined(|| conditional(request, response))))
 }
 
 /// Returns the session of the console that signs a request.
@@ -233,13 +266,18 @@ async fn respond(
     route: Route<'_>,
     query: Option<&str>,
     access: &mut AccessRecord,
-) -> Result<ClientResponse, Problem> {
+) -> Handled {
     let response = match route {
         Route::CallTool(call) => return boxed(call_tool::handle(context, &call, access)).await,
         #[cfg(feature = "pages")]
-        Route::Console(file) => return boxed(assets::console(context, file)).await,
+        Route::Portal(PortalRoute::Mcp) => {
+            let Handled { outcome, called } = boxed(serve_mcp(context, query, access)).await;
+            return Handled { outcome: outcome.map_err(|problem| mcp::challenged(context, problem)), called };
+        }
         #[cfg(feature = "pages")]
-        Route::Biolink(route) => return boxed(respond_biolink(context, route, query, access)).await,
+        Route::Console(file) => return boxed(assets::console(context, file)).await.into(),
+        #[cfg(feature = "pages")]
+        Route::Biolink(route) => return boxed(respond_biolink(context, route, query, access)).await.into(),
         Route::Keys(route) => boxed(respond_keys(context, route, query, access)).await,
         Route::Asset(asset) => {
             let asset = asset.accepted(context.request.header("accept"));
@@ -273,14 +311,10 @@ async fn respond(
         }
         #[cfg(feature = "pages")]
         Route::Portal(PortalRoute::Preview) => boxed(preview::handle(context, access)).await,
-        #[cfg(feature = "pages")]
-        Route::Portal(PortalRoute::Mcp) => boxed(serve_mcp(context, query, access))
-            .await
-            .map_err(|problem| mcp::challenged(context, problem)),
         #[cfg(not(all(feature = "gateway", feature = "pages")))]
         _ => Err(of_the_other_worker()),
     };
-    response.map(|response| ClientResponse::Own(response.into_bytes()))
+    response.map(|response| ClientResponse::Own(response.into_bytes())).into()
 }
 
 #[cfg(feature = "pages")]
@@ -312,29 +346,25 @@ fn log_without_route(
     request: &ClientRequest,
     address: Address<'_>,
     (bindings, execution): (&Bindings, &Context),
-    outcome: &Result<ClientResponse, Problem>,
+    handled: &Handled,
     access: &AccessRecord,
 ) {
     let Ok(head) = Head::read(request.lines()) else { return };
     let context = RequestContext { request, address, head, session: None, bindings, execution };
-    log_refusal(&context, outcome, access);
+    log_refusal(&context, handled, access);
 }
 
 /// Logs a refusal for the holder of the key, whoever has refused. A call that was admitted has been
 /// logged with its outcome. What was refused before anyone asked for the key is logged if it has a valid one.
-fn log_refusal(
-    context: &RequestContext<'_>,
-    outcome: &Result<ClientResponse, Problem>,
-    access: &AccessRecord,
-) {
+fn log_refusal(context: &RequestContext<'_>, Handled { outcome, called }: &Handled, access: &AccessRecord) {
     // A second line would count the call twice for the holder.
-    if access.is_logged {
+    if called.is_logged {
         return;
     }
-    if let Some(code) = problem_of(outcome).or_else(|| access.call?.code) {
-        let Some(key) = &access.key.or_else(|| key_of(context)) else { return };
+    if let Some(code) = problem_of(outcome).or_else(|| called.result?.code) {
+        let Some(key) = &access.key().or_else(|| key_of(context)) else { return };
         let ended = CallEnded { status: code.status(), code: Some(code.as_str()), response_bytes: None };
-        meter_client::log_call(context, key, &ended, access);
+        meter_client::log_call(context, key, &called.path, &ended, access);
     }
 }
 
@@ -353,21 +383,27 @@ fn key_of(context: &RequestContext<'_>) -> Option<VerifiedKey> {
 #[cfg(feature = "pages")]
 /// Handles a message of the Model Context Protocol. A call of a tool is a request of its own, which
 /// is handled as if a client had sent it.
-async fn serve_mcp(
-    context: &RequestContext<'_>,
-    query: Option<&str>,
-    access: &mut AccessRecord,
-) -> Result<Response, Problem> {
+async fn serve_mcp(context: &RequestContext<'_>, query: Option<&str>, access: &mut AccessRecord) -> Handled {
     let RequestContext { request, address, session, bindings, execution, .. } = *context;
     let head = mcp::head(context);
     let context = &RequestContext { request, address, head, session, bindings, execution };
-    match mcp::read(context, query, access).await? {
-        Step::Respond(response) => Ok(response),
-        Step::Call { responder, call } => {
-            let request = mcp::request(context, &call)?;
-            let outcome = boxed(respond_within(&request, context, access)).await;
-            mcp::respond(&request, &responder, outcome, access).await
-        }
+    let (responder, call) = match mcp::read(context, query, access).await {
+        Ok(Step::Call { responder, call }) => (responder, call),
+        Ok(Step::Respond(response)) => return Ok(ClientResponse::Own(response.into_bytes())).into(),
+        Err(problem) => return Err(problem).into(),
+    };
+    let request = match mcp::request(context, &call) {
+        Ok(request) => request,
+        Err(problem) => return Err(problem).into(),
+    };
+    let handled = boxed(respond_within(&request, context, access)).await;
+    let Handled { outcome, called } = handled.unwrap_or_else(|problem| Err(problem).into());
+    match mcp::respond(&request, &responder, outcome).await {
+        Ok((response, result)) => Handled {
+            outcome: Ok(ClientResponse::Own(response.into_bytes())),
+            called: Called { result: Some(result), ..called },
+        },
+        Err(problem) => Handled { outcome: Err(problem), called },
     }
 }
 
@@ -377,14 +413,15 @@ async fn respond_within(
     request: &ClientRequest,
     outer: &RequestContext<'_>,
     access: &mut AccessRecord,
-) -> Result<ClientResponse, Problem> {
+) -> Result<Handled, Problem> {
     let address = Address::parse(&request.url).ok_or_else(malformed_url)?;
     let (route, Target { query, .. }) = Route::read(&request.method, address.target)?;
     access.record_call(&route);
     let head = Head::read(request.lines())?;
     let RequestContext { session, bindings, execution, .. } = *outer;
     let context = RequestContext { request, address, head, session, bindings, execution };
-    Ok(conditional(request, respond(&context, route, query, access).await?))
+    let Handled { outcome, called } = respond(&context, route, query, access).await;
+    Ok(Handled { outcome: outcome.map(|response| conditional(request, response)), called })
 }
 
 /// Handles a request of the keys API.

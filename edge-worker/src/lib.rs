@@ -44,6 +44,7 @@ use worker::{MessageBatch, event};
 use crate::access_log::AccessRecord;
 #[cfg(feature = "pages")]
 use crate::biolink::event_queue;
+use crate::respond::Handled;
 use crate::runtime::client_request::ClientRequest;
 use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::{body, clock, promise, task};
@@ -67,16 +68,17 @@ async fn fetch(head: String, request: web_sys::Request, env: Env, ctx: Context) 
     let address = Address::parse(&request.url);
     let mut access = AccessRecord::default();
     #[cfg(not(feature = "pages"))]
-    let outcome = match outlined(|| hand_over::read((&request, address), &env)) {
+    let handled = match outlined(|| hand_over::read((&request, address), &env)) {
         // The other worker logs the request, and its response is ready for the client.
         Some(bindings) => match boxed(hand_over::to_pages(&bindings, &request)).await {
             Ok(response) => return Ok(response),
-            Err(problem) => Err(problem),
+            Err(problem) => (None, Err(problem).into()),
         },
         None => boxed(dispatch::dispatch((&request, address), &env, &ctx, &mut access)).await,
     };
     #[cfg(feature = "pages")]
-    let outcome = boxed(dispatch::dispatch((&request, address), &env, &ctx, &mut access)).await;
+    let handled = boxed(dispatch::dispatch((&request, address), &env, &ctx, &mut access)).await;
+    let (endpoint, Handled { outcome, called }) = handled;
     let mut drained = None;
     if let Some(unread) = body::unread(&request) {
         let (drained_request, max_body) = (Rc::clone(&request), bindings::max_body(&env));
@@ -88,8 +90,10 @@ async fn fetch(head: String, request: web_sys::Request, env: Env, ctx: Context) 
             false => boxed(drain).await,
         }
     }
-    let response = outlined(|| respond::render(outcome, (&request, address), drained.as_ref(), &mut access))?;
-    outlined(|| access.write(&request, bindings::sampling(&env), clock::now()));
+    let rendered =
+        outlined(|| respond::render((outcome, &called), endpoint, (&request, address), drained.as_ref()));
+    let (response, ended) = rendered?;
+    outlined(|| access.write(&request, &ended, bindings::sampling(&env), clock::now()));
     Ok(response.into())
 }
 

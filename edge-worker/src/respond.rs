@@ -4,6 +4,7 @@
 use biolink::codes;
 #[cfg(feature = "pages")]
 use biolink::page::problem_notice;
+use portal::endpoint::Endpoint;
 #[cfg(feature = "pages")]
 use portal::endpoint::is_shown_as_page;
 use portal::route::ConsoleFile;
@@ -18,7 +19,7 @@ use shared::url::Address;
 use worker::js_sys::Promise;
 use worker::web_sys;
 
-use crate::access_log::AccessRecord;
+use crate::access_log::{Called, Ended};
 use crate::runtime::client_request::ClientRequest;
 use crate::runtime::outline::outlined;
 use crate::runtime::streamed_response::StreamedResponse;
@@ -30,6 +31,18 @@ pub(crate) enum ClientResponse {
     Own(Response<Vec<u8>>),
     /// A response whose body is streamed, a tool's for instance, and the headers to set on it.
     Streamed { response: StreamedResponse, headers: Vec<Header> },
+}
+
+/// A handled request: its outcome, and what is known of the call that it is or stands for.
+pub(crate) struct Handled {
+    pub(crate) outcome: Result<ClientResponse, Problem>,
+    pub(crate) called: Called,
+}
+
+impl From<Result<ClientResponse, Problem>> for Handled {
+    fn from(outcome: Result<ClientResponse, Problem>) -> Self {
+        Self { outcome, called: Called::default() }
+    }
 }
 
 impl ClientResponse {
@@ -72,39 +85,41 @@ pub(crate) fn can_linger(request: &ClientRequest, outcome: &Result<ClientRespons
     has_body && request.method != Method::Head.as_str()
 }
 
-/// Returns the response to send to a request, whose URL has this address. If it can linger, it ends once the body of the
-/// request is `drained`.
+/// Returns the response to send to a request of an endpoint, whose URL has this address, and the end of the request for
+/// its log line. If the response can linger, it ends once the body of the request is `drained`.
 ///
 /// # Errors
 /// If the runtime refuses to build it.
-pub(crate) fn render(
-    outcome: Result<ClientResponse, Problem>,
+pub(crate) fn render<'a>(
+    (outcome, called): (Result<ClientResponse, Problem>, &'a Called),
+    endpoint: Option<Endpoint>,
     (request, address): (&ClientRequest, Option<Address<'_>>),
     drained: Option<&Promise>,
-    access: &mut AccessRecord,
-) -> worker::Result<web_sys::Response> {
-    access.code = problem_of(&outcome).or_else(|| access.call?.code);
+) -> worker::Result<(web_sys::Response, Ended<'a>)> {
+    let code = problem_of(&outcome).or_else(|| called.result?.code);
     let response = outcome.unwrap_or_else(|problem| {
         #[cfg(feature = "pages")]
-        let rendered = match is_shown_as_page(access.endpoint, request.header("accept")) {
+        let rendered = match is_shown_as_page(endpoint, request.header("accept")) {
             true => outlined(|| problem_notice(&problem, &request.id)),
             false => outlined(|| problem.render(&request.id)),
         };
+        // Without pages, no problem is shown as one, whatever the endpoint.
         #[cfg(not(feature = "pages"))]
-        let rendered = outlined(|| problem.render(&request.id));
+        let (rendered, _) = (outlined(|| problem.render(&request.id)), endpoint);
         ClientResponse::Own(rendered.into_bytes())
     });
-    let timing = server_timing(request, access);
-    match response {
+    let timing = server_timing(request, called);
+    let (status, response) = match response {
         ClientResponse::Own(own) => {
-            access.status = access.call.map_or(own.status, |call| call.status);
-            outlined(|| render_own(own, (request, address), drained, &timing))
+            let status = called.result.map_or(own.status, |result| result.status);
+            (status, outlined(|| render_own(own, (request, address), drained, &timing))?)
         }
         ClientResponse::Streamed { response, headers } => {
-            access.status = response.status;
-            outlined(|| render_streamed(&response, &headers, (request, address), &timing))
+            let rendered = outlined(|| render_streamed(&response, &headers, (request, address), &timing))?;
+            (response.status, rendered)
         }
-    }
+    };
+    Ok((response, Ended { status, code, called }))
 }
 
 fn render_own(
@@ -180,8 +195,8 @@ impl HeaderLines {
     }
 }
 
-fn server_timing(request: &ClientRequest, access: &AccessRecord) -> String {
-    let (edge_ms, origin_ms) = access.durations(request, clock::now());
+fn server_timing(request: &ClientRequest, called: &Called) -> String {
+    let (edge_ms, origin_ms) = called.path.durations(request, clock::now());
     match origin_ms {
         Some(origin_ms) => format!("edge;dur={edge_ms}, origin;dur={origin_ms}"),
         None => format!("edge;dur={edge_ms}"),

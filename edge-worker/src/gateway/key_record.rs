@@ -55,8 +55,8 @@ pub(crate) async fn read_with(
 ) -> Result<(KeyRecord, MeterSnapshot), Problem> {
     let mut snapshot = boxed(meter_client::read(context, key, part)).await?;
     let record = snapshot.record.take().ok_or_else(key_store::unavailable)?;
-    access.tier = Some(record.tier);
-    access.secret_id = record.secret_id(key);
+    access.record_tier(Some(record.tier));
+    access.record_secret(record.secret_id(key));
     // Last, so that the access log says who was refused.
     record.permit(key, endpoint.requires().scope(), context.request.now)?;
     Ok((record, snapshot))

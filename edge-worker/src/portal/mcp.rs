@@ -113,7 +113,7 @@ pub(crate) async fn read(
                 };
                 match call {
                     Some(Ok(call)) => {
-                        access.action = Some(name);
+                        access.record_tool_of_mcp(name);
                         return Ok(Step::Call { responder, call });
                     }
                     Some(Err(error)) => responder.failed(&error.to_string()),
@@ -203,7 +203,7 @@ async fn usable(
 ) -> Result<Option<KeyRecord>, Problem> {
     match meter_client::read(context, &authenticate(context)?, SnapshotPart::State).await {
         Ok(snapshot) => {
-            access.tier = snapshot.record.as_ref().map(|record| record.tier);
+            access.record_tier(snapshot.record.as_ref().map(|record| record.tier));
             Ok(snapshot.record)
         }
         // A meter that is down must not take the list of tools from an agent. A call asks it again.
@@ -212,7 +212,7 @@ async fn usable(
     }
 }
 
-/// Returns the response to a call, from the response of the API. A tool whose body stalls or is cut off is a
+/// Returns the response to a call and the call's result, from the response of the API. A tool whose body stalls or is cut off is a
 /// problem in the result, as one that does not respond is.
 ///
 /// # Errors
@@ -221,28 +221,27 @@ pub(crate) async fn respond(
     request: &ClientRequest,
     responder: &Responder,
     outcome: Result<ClientResponse, Problem>,
-    access: &mut AccessRecord,
-) -> Result<Response, Problem> {
+) -> Result<(Response, CallResult), Problem> {
     let code = problem_of(&outcome);
     let (response, headers) = match outcome {
-        Ok(ClientResponse::Own(own)) => return Ok(of_own(&own, code, responder, access)),
+        Ok(ClientResponse::Own(own)) => return Ok(of_own(&own, code, responder)),
         Ok(ClientResponse::Streamed { response, headers }) => (response, headers),
         // The status itself must be 401, because clients of MCP look there for the challenge.
         Err(problem) if problem.status() == 401 => return Err(problem),
         Err(problem) => {
-            return Ok(of_own(&problem.render(&request.id).into_bytes(), code, responder, access));
+            return Ok(of_own(&problem.render(&request.id).into_bytes(), code, responder));
         }
     };
-    access.call = Some(CallResult { status: response.status, code });
+    let result = CallResult { status: response.status, code };
     let body = match body::of_response(&response.raw, request, MAX_RESULT).await {
         Ok(Some(body)) => body,
         Ok(None) => {
             let reason = format!("the response has more than {MAX_RESULT} bytes; call the API itself");
-            return Ok(responder.failed(&reason));
+            return Ok((responder.failed(&reason), result));
         }
         Err(problem) => {
             let (problem, code) = (problem.with_headers(headers), Some(codes::RESPONSE_ABORTED));
-            return Ok(of_own(&problem.render(&request.id).into_bytes(), code, responder, access));
+            return Ok(of_own(&problem.render(&request.id).into_bytes(), code, responder));
         }
     };
     let set = headers.iter().find(|(name, _)| *name == "content-type").map(|(_, value)| &**value);
@@ -250,18 +249,13 @@ pub(crate) async fn respond(
     let own = headers.iter().map(|(name, value)| (&**name, &**value));
     let headers: Vec<_> = response.headers().filter(|(name, _)| *name == "etag").chain(own).collect();
     let status = response.status;
-    Ok(ToolOutcome { status, media_type, body: &body, headers: &headers }.response(responder))
+    Ok((ToolOutcome { status, media_type, body: &body, headers: &headers }.response(responder), result))
 }
 
 /// Returns the response to a call that the gateway itself responds to.
-fn of_own(
-    own: &Response<Vec<u8>>,
-    code: Option<Code>,
-    responder: &Responder,
-    access: &mut AccessRecord,
-) -> Response {
-    access.call = Some(CallResult { status: own.status, code });
+fn of_own(own: &Response<Vec<u8>>, code: Option<Code>, responder: &Responder) -> (Response, CallResult) {
     let headers: Vec<_> = own.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
     let media_type = own.header("content-type").unwrap_or_default();
-    ToolOutcome { status: own.status, media_type, body: &own.body, headers: &headers }.response(responder)
+    let outcome = ToolOutcome { status: own.status, media_type, body: &own.body, headers: &headers };
+    (outcome.response(responder), CallResult { status: own.status, code })
 }

@@ -173,7 +173,7 @@ async fn consent(
     let (secret, response) = consent.approve(secret, &key, &drawn, &nonce(context)?, issuer);
     let add = Change::Secret(SecretChange::Add(secret));
     let record = change_key::change(context, Subject::Own(&key), add, access).await?;
-    access.secret_id = record.secret_id(&key);
+    access.record_secret(record.secret_id(&key));
     Ok(response)
 }
 
@@ -192,7 +192,7 @@ async fn token(
     let record = change_key::change(context, Subject::Named(&id), change, access).await;
     let record = record.map_err(|problem| OAuthError::of_grant(&problem))?;
     let (text, verified) = ApiKey::mint_named(environment, id, record.tier, issuer.now, drawn, issuer.keys);
-    access.secret_id = record.secret_id(&verified);
+    access.record_secret(record.secret_id(&verified));
     presented.respond(&record, (&text, &verified), issuer, &nonce)
 }
 

@@ -40,7 +40,7 @@ pub(crate) async fn handle(
         // The key may have been issued into the account of another one.
         AdminTarget::Account(key) => (meter_client::read_record(context, &key).await?.account(), None),
     };
-    access.key_id = Some(account);
+    access.record_key_id(account);
     let operation = Operation::administer(called.endpoint, page, query, &body)?;
     let call = pages_api::call(context, account, operation, [0; 16]);
     let decision = pages_client::call(context, account, call).await?;

@@ -2,33 +2,50 @@
 
 use shared::grant::Grant;
 use shared::headers;
+use shared::key::VerifiedKey;
 use shared::lease_cache::Admission;
 use shared::prices::Price;
 use shared::problem::{Code, Problem, codes};
 use shared::quota::{CallEnd, QuotaStatus, is_uncharged};
 use shared::route::ToolCall;
 
-use crate::access_log::{AccessRecord, CallEnded};
+use crate::access_log::{AccessRecord, CallEnded, Called};
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::event_stream;
 use crate::gateway::media_types;
 use crate::gateway::meter_client::{self, CallDecision, CallOutcome};
 use crate::gateway::origin::{self, ForwardError};
-use crate::respond::ClientResponse;
+use crate::respond::{ClientResponse, Handled};
 use crate::runtime::log;
 use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::streamed_response::StreamedResponse;
 
-/// Forwards a call if the key's meter admits it.
-///
-/// # Errors
-/// Returns the problem of the key or the request, or why it cannot be forwarded.
+/// A call that its meter has decided on.
+struct Decided {
+    key: VerifiedKey,
+    price: Price,
+    decision: CallDecision,
+}
+
+/// Forwards a call if the key's meter admits it. The outcome may be the problem of the key or of the request, or why it
+/// cannot be forwarded.
 pub(crate) async fn handle(
     context: &RequestContext<'_>,
     call: &ToolCall<'_>,
     access: &mut AccessRecord,
-) -> Result<ClientResponse, Problem> {
+) -> Handled {
+    match boxed(decide(context, call, access)).await {
+        Ok(decided) => boxed(forward(context, call, decided, access)).await,
+        Err(problem) => Err(problem).into(),
+    }
+}
+
+async fn decide(
+    context: &RequestContext<'_>,
+    call: &ToolCall<'_>,
+    access: &mut AccessRecord,
+) -> Result<Decided, Problem> {
     let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
     // Before the meter: a call that the proxy would refuse for its length must not be counted.
@@ -36,15 +53,24 @@ pub(crate) async fn handle(
     boxed(media_types::check(context, call)).await?;
     let price = context.bindings.prices.of(call.tool, call.action);
     // The most that it may cost. What is left is given back once the response says what it used.
-    let admitted = boxed(meter_client::admit(context, &key, call.tool, price.most())).await;
-    let CallDecision { admission, tier, secret_id } = admitted?;
-    access.tier = Some(tier);
-    access.secret_id = secret_id;
+    let decision = boxed(meter_client::admit(context, &key, call.tool, price.most())).await?;
+    access.record_tier(Some(decision.tier));
+    access.record_secret(decision.secret_id);
+    Ok(Decided { key, price, decision })
+}
+
+async fn forward(
+    context: &RequestContext<'_>,
+    call: &ToolCall<'_>,
+    Decided { key, price, decision: CallDecision { admission, tier, secret_id } }: Decided,
+    access: &AccessRecord,
+) -> Handled {
+    let mut called = Called::default();
     let mut headers: Vec<_> =
         outlined(|| admission.quota().map(QuotaStatus::headers).into_iter().flatten().collect());
     let outcome = match admission {
         Admission::Allow { degraded, charge, .. } => {
-            access.degraded = degraded;
+            called.degraded = degraded;
             headers.extend(degraded.then(|| (headers::DEGRADED.into(), "meter".into())));
             let request_id = context.request.id;
             let grant = |issued_at| Grant { key_id: key.id, secret_id, tier, request_id, issued_at };
@@ -53,16 +79,17 @@ pub(crate) async fn handle(
             let refusal = outcome.as_ref().ok().and_then(proxy_refusal);
             let proxy_status = path.proxy_status().filter(|_| refusal.is_none());
             let origin = path.origin.clone();
-            access.path = path;
             let counted = outlined(|| call_outcome(context, call, price, &outcome, refusal.is_some()));
-            access.units = (price != Price::FREE && !counted.uncharged).then_some(counted.units);
-            access.is_logged = true;
+            called.units = (price != Price::FREE && !counted.uncharged).then_some(counted.units);
+            called.is_logged = true;
             let charge = outlined(|| {
                 meter_client::record_outcome(context, &key, call.tool, &counted, charge, |now| {
                     let ended = call_ended(&outcome, refusal.as_deref());
-                    access.logged_call(context.request, context.head.body_length(), &ended, now)
+                    let request_bytes = context.head.body_length();
+                    access.logged_call(context.request, (&path, request_bytes), &ended, now)
                 })
             });
+            called.path = path;
             headers.extend(proxy_status.map(|text| ("proxy-status".into(), text.into())));
             headers.extend(refusal.map(|code| (headers::PROBLEM.into(), code.into())));
             match outcome {
@@ -70,17 +97,20 @@ pub(crate) async fn handle(
                     event_stream::follow(context, call, (&key, secret_id), charge, origin, response)
                 })),
                 Err(ForwardError::Failed { problem, .. }) => Err(problem),
-                Err(ForwardError::ClientLeft { .. }) => return Ok(ClientResponse::to_nobody()),
+                Err(ForwardError::ClientLeft { .. }) => {
+                    return Handled { outcome: Ok(ClientResponse::to_nobody()), called };
+                }
             }
         }
         Admission::Deny(..) | Admission::Refuse(_) | Admission::Unavailable { .. } => {
             Err(outlined(|| refusal(&admission)))
         }
     };
-    match outcome {
+    let outcome = match outcome {
         Ok(response) => Ok(ClientResponse::Streamed { response, headers }),
         Err(problem) => Err(outlined(|| problem.with_headers(headers))),
-    }
+    };
+    Handled { outcome, called }
 }
 
 fn refusal(admission: &Admission) -> Problem {

@@ -37,14 +37,14 @@ pub(crate) async fn read(
 ) -> Result<Response, Problem> {
     authorize_admin(context).await?;
     if !includes_usage(query)? {
-        access.key_id = Some(*id);
+        access.record_key_id(*id);
         let record = meter_client::read_record(context, id).await?;
-        access.tier = Some(record.tier);
+        access.record_tier(Some(record.tier));
         return Ok(Response::json(with_secrets(describe(&record), &record).to_string()));
     }
-    access.key_id = Some(*id);
+    access.record_key_id(*id);
     let snapshot = meter_client::read_as_admin(context, id).await?;
-    access.tier = snapshot.record.as_ref().map(|record| record.tier);
+    access.record_tier(snapshot.record.as_ref().map(|record| record.tier));
     let usage = describe_usage(&snapshot, clock::now()).zip(snapshot.record.as_ref());
     let (usage, record) = usage.ok_or_else(key_store::unavailable)?;
     Ok(Response::json(with_secrets(usage, record).to_string()))
@@ -141,8 +141,8 @@ pub(crate) async fn change(
     change: Change,
     access: &mut AccessRecord,
 ) -> Result<KeyRecord, Problem> {
-    access.key_id = Some(*subject.id());
+    access.record_key_id(*subject.id());
     let record = meter_client::change(context, subject, change).await?;
-    access.tier = Some(record.tier);
+    access.record_tier(Some(record.tier));
     Ok(record)
 }

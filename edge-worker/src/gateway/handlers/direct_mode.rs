@@ -22,7 +22,7 @@ pub(crate) async fn key_changes(
     context.address.check_confidential(context.bindings.http_allowed)?;
     let header = context.request.header("authorization");
     let token = OriginToken::verify(header, &context.bindings.grants, context.request.now)?;
-    access.asking = Some(token.data_center);
+    access.record_asking(token.data_center);
     let request = ChangesRequest::read(query)?;
     Ok(Response::json(key_change_feed::read(context, request).await?))
 }
@@ -35,7 +35,7 @@ pub(crate) async fn meters(
     context.address.check_confidential(context.bindings.http_allowed)?;
     let header = context.request.header("authorization");
     let token = OriginToken::verify(header, &context.bindings.grants, context.request.now)?;
-    access.asking = Some(token.data_center);
+    access.record_asking(token.data_center);
     let body = body::read(context.request, &context.head, BulkRequest::MAX_BYTES).await?;
     let request = BulkRequest::from_json(&body)?;
     // Never `try_join_all`: one meter that fails must not take the leases of all other keys with

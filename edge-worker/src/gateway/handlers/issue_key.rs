@@ -69,8 +69,8 @@ fn issue(
     access: &mut AccessRecord,
 ) -> Result<IssuedKey, Problem> {
     let issued = new.issue(context.bindings.key_env()?, entropy, &context.bindings.signing, at);
-    access.key_id = Some(issued.record.id);
-    access.tier = Some(issued.record.tier);
+    access.record_key_id(issued.record.id);
+    access.record_tier(Some(issued.record.tier));
     Ok(issued)
 }
 

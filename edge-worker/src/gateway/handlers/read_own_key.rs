@@ -24,7 +24,7 @@ pub(crate) async fn handle(
     let key = outlined(|| authenticate(context))?;
     access.record_key(&key);
     let snapshot = boxed(meter_client::read(context, &key, SnapshotPart::State)).await?;
-    access.tier = snapshot.record.as_ref().map(|record| record.tier);
+    access.record_tier(snapshot.record.as_ref().map(|record| record.tier));
     let usage =
         outlined(|| describe_own(&snapshot, &key, clock::now())).ok_or_else(key_store::unavailable)?;
     outlined(|| {

@@ -50,7 +50,7 @@ pub(crate) async fn change(
     // Before the change: a secret that cannot be shown would stay in the record for nobody.
     let environment = bindings.key_env()?;
     let record = change_key::change(context, Subject::Own(&key), Change::Secret(wanted), access).await?;
-    access.secret_id = record.secret_id(&key);
+    access.record_secret(record.secret_id(&key));
     let mint =
         || ApiKey::mint_named(environment, record.id, record.tier, now, drawn.secret, &bindings.signing).0;
     call.respond(&record, id, mint)
@@ -71,7 +71,7 @@ async fn create_once(
     // `Idempotency-Key`.
     let check = Change::Secret(new.check());
     let mut record = change_key::change(context, Subject::Own(key), check, access).await?;
-    access.secret_id = record.secret_id(key);
+    access.record_secret(record.secret_id(key));
     let name = once.name_of_secret(&key.id);
     let drawn = entropy::draw_key(context.request.id)?.secret;
     let attempt = IdempotencyKey::attempt_secret(&new, drawn, signing);

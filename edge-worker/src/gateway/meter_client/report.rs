@@ -8,7 +8,7 @@ use shared::tool::Tool;
 use worker::{Context, ObjectNamespace};
 
 use super::rpc;
-use crate::access_log::{AccessRecord, CallEnded};
+use crate::access_log::{AccessRecord, CallEnded, ForwardPath};
 use crate::context::RequestContext;
 use crate::gateway::lease_caches;
 use crate::runtime::durable_rpc::{self, RpcError};
@@ -73,14 +73,15 @@ pub(crate) fn record_aborted(
 pub(crate) fn log_call(
     context: &RequestContext<'_>,
     key: &VerifiedKey,
+    path: &ForwardPath,
     ended: &CallEnded<'_>,
     access: &AccessRecord,
 ) {
-    // Whoever has not read the key's record does not know the secret's id. The meter does.
-    let secret = (key.is_named && access.secret_id.is_none()).then_some(key.secret);
-    let call = |now| LoggedCall {
-        secret,
-        ..access.logged_call(context.request, context.head.body_length(), ended, now)
+    let call = |now| {
+        let logged = access.logged_call(context.request, (path, context.head.body_length()), ended, now);
+        // Whoever has not read the key's record does not know the secret's id. The meter does.
+        let secret = (key.is_named && logged.secret_id.is_none()).then_some(key.secret);
+        LoggedCall { secret, ..logged }
     };
     let logged =
         lease_caches::with(key, |cache, now| cache.log_call(context.request.id, ended.status, now, call));
