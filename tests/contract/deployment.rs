@@ -259,7 +259,7 @@ fn script_writes_prices_into_every_environment() {
     let written: Table = fs::read_to_string(&config).unwrap().parse().unwrap();
     let expected = r#"{"qr":{"*":{"at_most":60},"read":10}}"#;
     let written: Vec<_> = variables(&written).into_iter().filter_map(|own| own.get("PRICES")).collect();
-    assert_eq!(written, vec![&Value::from(expected); 3]);
+    assert_eq!(written, vec![&Value::from(expected); 4]);
     let before = fs::read(&config).unwrap();
     let refused = run("[qr]\nread = -1\n");
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
