@@ -49,6 +49,8 @@ class Account:
         self.key = issued.json()["key"]
         self.id = issued.json()["account"]
         self.calls = 0
+        # Whether a call since the last look may have removed what it has.
+        self.is_touched = False
         headers = {"X-API-Key": self.key}
         link = {"title": "One", "url": "https://example.com/1"}
         created = session.post(f"{URL}/pages", json={"title": "Ada", "links": [link]}, headers=headers)
@@ -71,14 +73,11 @@ class Account:
         record = added.json()["dns"][0]
         session.post(f"{RESOLVER}/?name={record['name']}&text={record['value']}").raise_for_status()
 
-    def has_page(self):
-        return self.has(f"pages/{self.page}")
-
-    def has_webhook(self):
-        return self.has(f"webhooks/{self.webhook}")
-
-    def has_domain(self):
-        return self.has(f"domains/{self.domain}")
+    def is_whole(self):
+        """Whether its page, its webhook and its domain are still there."""
+        paths = (f"pages/{self.page}", f"webhooks/{self.webhook}", f"domains/{self.domain}")
+        self.is_touched = not all(self.has(path) for path in paths)
+        return not self.is_touched
 
     def has(self, path):
         return session.get(f"{URL}/{path}", headers={"X-API-Key": self.key}).status_code == 200
@@ -104,12 +103,7 @@ def before_call(context, case, kwargs):
     names_webhook = number % 4 and drawn(case, "webhook_id").startswith("whe_")
     names_domain = drawn(case, "domain_id") in tried or (number % 4 and drawn(case, "domain_id").startswith("dom_"))
     account.calls += 1
-    is_gone = (
-        (names_page and not account.has_page())
-        or (names_webhook and not account.has_webhook())
-        or (names_domain and not account.has_domain())
-    )
-    if account.calls > CALLS or is_gone:
+    if account.calls > CALLS or (account.is_touched and not account.is_whole()):
         account = Account()
     if case.headers.get("X-API-Key") == KEY:
         case.headers["X-API-Key"] = account.key
@@ -145,6 +139,9 @@ def before_call(context, case, kwargs):
 
 @schemathesis.hook
 def after_call(context, case, response):
+    operation = case.operation.definition.raw["operationId"]
+    if response.status_code < 400 and (case.method == "DELETE" or operation.startswith("suspend_")):
+        account.is_touched = True
     if response.status_code == 201 and case.path in ("/pages", "/webhooks", "/domains"):
         owners[response.json()["id"]] = account
     if response.status_code == 200 and case.path == "/domains" and case.method == "POST":
