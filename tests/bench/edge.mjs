@@ -29,6 +29,7 @@ const { values: options, positionals } = parseArgs({
   options: {
     rounds: { type: "string", default: "7" },
     "most-rounds": { type: "string", default: "21" },
+    "most-minutes": { type: "string", default: "30" },
     calls: { type: "string", default: "2000" },
     only: { type: "string", default: "cpu,start,costs" },
     works: { type: "string" },
@@ -37,10 +38,12 @@ const { values: options, positionals } = parseArgs({
 const [rounds, calls] = [Number(options.rounds), Number(options.calls)];
 /** For calls whose ratios stay uncertain. */
 const mostRounds = Math.max(rounds, Number(options["most-rounds"]));
+/** After it nothing has more rounds than `rounds`. */
+const deadline = performance.now() + 60_000 * Number(options["most-minutes"]);
 const parts = options.only.split(",");
 const builds = (positionals.length ? positionals : [`ours=${ROOT}`]).map((text) => {
   const [name, folder] = text.split("=");
-  if (!folder || !(rounds >= 1) || !(calls >= 1)) throw new Error("usage: edge.mjs [--rounds N] [--calls N] [--only cpu,start,costs] [--works GET,redirect] [NAME=FOLDER …]");
+  if (!folder || !(rounds >= 1) || !(calls >= 1)) throw new Error("usage: edge.mjs [--rounds N] [--most-rounds N] [--most-minutes N] [--calls N] [--only cpu,start,costs] [--works GET,redirect] [NAME=FOLDER …]");
   return gateway(name, path.resolve(folder));
 });
 const workers = [
@@ -92,7 +95,7 @@ async function measureCpu(origin) {
   const valuesOf = (peer, name) => peer.micros[name];
   for (let round = 0; round < mostRounds; round += 1) {
     for (const name of names) {
-      if (round >= rounds && isCertain(name, peers, valuesOf)) continue;
+      if (round >= rounds && (performance.now() > deadline || isCertain(name, peers, valuesOf))) continue;
       await each(name, round, async (peer, work) => (peer.micros[name] ??= []).push(await cpuOf(peer, work, calls)));
     }
   }

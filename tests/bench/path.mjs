@@ -27,6 +27,7 @@ const { values: options, positionals } = parseArgs({
   options: {
     rounds: { type: "string", default: "7" },
     "most-rounds": { type: "string", default: "21" },
+    "most-minutes": { type: "string", default: "30" },
     calls: { type: "string", default: "2000" },
     programs: { type: "string", default: path.join(ROOT, "target/release") },
   },
@@ -34,9 +35,11 @@ const { values: options, positionals } = parseArgs({
 const [rounds, calls] = [Number(options.rounds), Number(options.calls)];
 /** For calls whose ratios stay uncertain. */
 const mostRounds = Math.max(rounds, Number(options["most-rounds"]));
+/** After it nothing has more rounds than `rounds`. */
+const deadline = performance.now() + 60_000 * Number(options["most-minutes"]);
 const builds = (positionals.length ? positionals : [`ours=${ROOT}`]).map((text) => {
   const [name, folder] = text.split("=");
-  if (!folder || !(rounds >= 1) || !(calls >= 1)) throw new Error("usage: path.mjs [--rounds N] [--most-rounds N] [--calls N] [--programs FOLDER] [NAME=FOLDER …]");
+  if (!folder || !(rounds >= 1) || !(calls >= 1)) throw new Error("usage: path.mjs [--rounds N] [--most-rounds N] [--most-minutes N] [--calls N] [--programs FOLDER] [NAME=FOLDER …]");
   return gateway(name, path.resolve(folder));
 });
 const folder = mkdtempSync(path.join(tmpdir(), "bench-path-"));
@@ -209,7 +212,7 @@ const valuesOf = (peer, name) => peer.values[name];
 const isDone = (name) => ["worker, µs", "proxy, µs", "both, µs"].every((row) => isCertain(`${name}: ${row}`, peers, valuesOf));
 for (let round = 0; round < mostRounds; round += 1) {
   for (const name of WORKS) {
-    if (round >= rounds && isDone(name)) continue;
+    if (round >= rounds && (performance.now() > deadline || isDone(name))) continue;
     for (const peer of round % 2 ? [...peers].reverse() : peers) await measure(peer, name);
   }
 }
