@@ -81,6 +81,9 @@ struct Arguments {
     /// unknown, spent and half also run proxied, because they are compared with it.
     #[arg(long, value_delimiter = ',')]
     works: Vec<String>,
+    /// Number of calls at a time, in place of what each workload has. Behind an edge they are few.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    connections: Option<u16>,
     /// Number of keys that call our proxy in direct mode.
     #[arg(long, default_value_t = 20_000)]
     keys: usize,
@@ -122,8 +125,12 @@ async fn run(arguments: &Arguments) -> io::Result<()> {
     std::fs::create_dir_all(&folder)?;
     let upstream = upstream::start().await?;
     let certificate = Rc::new(Certificate::create(&folder)?);
+    let mut all = WORKLOADS;
+    if let Some(connections) = arguments.connections {
+        all.iter_mut().for_each(|workload| workload.connections = connections.into());
+    }
     let workloads: Vec<&Workload> =
-        WORKLOADS.iter().filter(|workload| workload.is_selected(&arguments.works)).collect();
+        all.iter().filter(|workload| workload.is_selected(&arguments.works)).collect();
     let mut variants: Vec<Variant> =
         workloads.iter().flat_map(|workload| workload.variants).copied().collect();
     variants.extend(arguments.has_events().then_some(Variant::Plain));
