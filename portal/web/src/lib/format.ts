@@ -31,7 +31,8 @@ export function bytes(value: number | null | undefined): string {
 
 export function ago(time: string | number, now = Date.now()): string {
   const distance = new Date(time).getTime() - now;
-  if (Math.abs(distance) < 10_000) return "just now";
+  // Clocks differ by a bit.
+  if (Math.abs(distance) < 10_000) return distance > 2_000 ? "in a moment" : "just now";
   const [unit, size] = STEPS.find(([, size]) => Math.abs(distance) >= size) ?? ["second", 1_000];
   return relative.format(Math.round(distance / size), unit);
 }
