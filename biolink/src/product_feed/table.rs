@@ -14,20 +14,8 @@ use super::{
 /// The delimiters of tables. The first of them that a header has is that of the table.
 pub(super) const DELIMITERS: [char; 4] = ['\t', ';', ',', '|'];
 
-/// The columns of a product, by their place.
-struct Columns {
-    id: usize,
-    title: usize,
-    link: usize,
-    group: Option<usize>,
-    description: Option<usize>,
-    image: Option<usize>,
-    price: Option<usize>,
-    sale_price: Option<usize>,
-    sale_dates: Option<usize>,
-    availability: Option<usize>,
-    tags: Vec<usize>,
-}
+/// The names of the columns, as Merchant Center spells them.
+struct Columns(Vec<String>);
 
 /// Reads the products of a table.
 pub(super) fn read(text: &str, rules: &PriceRules<'_>) -> Result<Feed, FeedError> {
@@ -118,50 +106,43 @@ fn records(
 impl Columns {
     fn of(header: &[&str]) -> Result<Self, FeedError> {
         let names: Vec<String> = header.iter().map(|name| name_of(name)).collect();
-        let find = |name: &str| names.iter().position(|other| other == name);
-        let required = |name: &'static str| find(name).ok_or(FeedError::Column { name });
-        let is_tag = |name: &String| {
-            matches!(name.as_str(), "product_type" | "brand") || name.starts_with("custom_label_")
-        };
-        Ok(Self {
-            id: required("id")?,
-            title: required("title")?,
-            link: required("link")?,
-            group: find("item_group_id"),
-            description: find("description"),
-            image: find("image_link"),
-            price: find("price"),
-            sale_price: find("sale_price"),
-            sale_dates: find("sale_price_effective_date"),
-            availability: find("availability"),
-            tags: names.iter().enumerate().filter(|(_, name)| is_tag(name)).map(|(at, _)| at).collect(),
-        })
+        let is_missing = |name: &&'static str| !names.iter().any(|other| other == name);
+        match ["id", "title", "link"].into_iter().find(is_missing) {
+            Some(name) => Err(FeedError::Column { name }),
+            None => Ok(Self(names)),
+        }
     }
 
     fn draft(&self, record: &[&str]) -> Draft {
-        let cell =
-            |at: usize| record.get(at).filter(|cell| !cell.trim().is_empty()).map(|cell| (*cell).to_owned());
-        let maybe = |at: Option<usize>| at.and_then(cell);
+        let text = |cell: &&str| (!cell.trim().is_empty()).then(|| (*cell).to_owned());
+        let cell = |name: &str| {
+            let at = self.0.iter().position(|other| other == name)?;
+            record.get(at).and_then(text)
+        };
+        let tags = self.0.iter().zip(record).filter(|(name, _)| is_tag(name));
         Draft {
-            id: cell(self.id),
-            group: maybe(self.group),
-            title: cell(self.title).map(|text| decode(&text)),
-            description: maybe(self.description).map(|text| decode(&text)),
-            url: cell(self.link),
-            image: maybe(self.image),
-            price: maybe(self.price).map_or(Cost::None, Cost::of_text),
-            sale_price: maybe(self.sale_price).map_or(Cost::None, Cost::of_text),
-            sale_dates: maybe(self.sale_dates),
+            id: cell("id"),
+            group: cell("item_group_id"),
+            title: cell("title").map(|text| decode(&text)),
+            description: cell("description").map(|text| decode(&text)),
+            url: cell("link"),
+            image: cell("image_link"),
+            price: cell("price").map_or(Cost::None, Cost::of_text),
+            sale_price: cell("sale_price").map_or(Cost::None, Cost::of_text),
+            sale_dates: cell("sale_price_effective_date"),
             price_varies: false,
-            availability: maybe(self.availability).and_then(|text| availability(&text)),
-            tags: self
-                .tags
-                .iter()
-                .filter_map(|at| cell(*at))
+            availability: cell("availability").and_then(|text| availability(&text)),
+            tags: tags
+                .filter_map(|(_, cell)| text(cell))
                 .flat_map(|path| path.split('>').map(str::to_owned).collect::<Vec<_>>())
                 .collect(),
         }
     }
+}
+
+/// Returns true for a column whose cells are tags.
+fn is_tag(name: &str) -> bool {
+    matches!(name, "product_type" | "brand") || name.starts_with("custom_label_")
 }
 
 /// Returns the name of a column as Merchant Center spells it: `Image link` is `image_link`.
