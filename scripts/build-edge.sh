@@ -43,15 +43,16 @@ discard_what_another_std_built() {
   printf '%s\n' "$now" >"$stamp"
 }
 
-# The variable makes wasm-bindgen's macros use js-sys for promises, as the crate worker does.
+# The variable makes wasm-bindgen's macros use js-sys for promises, as the crate worker does. The argument is of the last crate
+# alone, with which all others are optimized: docs/decisions/edge.md, "Functions with one caller stay functions".
 compile() {
   if [[ $(cat "$TOOLS/wasm-rust") == debian ]]; then
     export PATH=/usr/bin:$PATH CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld
   fi
   discard_what_another_std_built
   CARGO_TARGET_DIR=$EDGE_TARGET_DIR WASM_BINDGEN_USE_JS_SYS=1 \
-    cargo build --locked --lib --profile "$PROFILE" --target wasm32-unknown-unknown \
-    ${FEATURES[@]+"${FEATURES[@]}"}
+    cargo rustc --locked --lib --profile "$PROFILE" --target wasm32-unknown-unknown \
+    ${FEATURES[@]+"${FEATURES[@]}"} -- -C llvm-args=-inline-instr-cost=50
 }
 build_programs() { cargo build --locked -p bindgen -p portal; }
 
@@ -61,7 +62,7 @@ optimize() {
   for feature in mutable-globals sign-ext nontrapping-float-to-int bulk-memory multivalue reference-types exception-handling; do
     features+=("--enable-$feature")
   done
-  # Functions with one caller stay functions unless they are tiny (edge-worker/src/runtime/outline.rs).
+  # What the compiler has left as functions with one caller stays so, unless it is tiny.
   "$ROOT/node_modules/.bin/wasm-opt" -O --one-caller-inline-max-function-size=60 --debuginfo "${features[@]}" "$1" -o "$2"
 }
 # Writes entry.js with an empty class in place of each that the other Worker has: migrations name them all, and what they name must

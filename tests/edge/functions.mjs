@@ -1,5 +1,5 @@
 // Prints the functions of the built worker that calls run and that are too large, and fails if there are any: V8
-// optimizes those first in a new isolate, and for long (edge-worker/src/runtime/outline.rs).
+// optimizes those first in a new isolate, and for long (docs/decisions/edge.md, "Functions with one caller stay functions").
 //   node tests/edge/functions.mjs [FOLDER of a checkout with a built worker]
 // Which functions run is V8's word: it compiles each when it is first called, and a flag makes it say so.
 import { readFileSync } from "node:fs";
