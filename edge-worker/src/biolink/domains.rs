@@ -15,12 +15,11 @@ use crate::biolink::{page_store, pages_client};
 use crate::context::RequestContext;
 use crate::runtime::kv::KvStore;
 use crate::runtime::log;
-use crate::runtime::outline::{boxed, outlined};
 
 /// Makes a check: looks the record up, and claims the host if it is proved and not the account's yet. What
 /// fails is [`Proof::Unknown`].
 pub(crate) async fn check(env: &Env, account: KeyId, check: &Check) -> Proof {
-    let outcome = boxed(prove(env, account, check)).await;
+    let outcome = prove(env, account, check).await;
     outcome.unwrap_or_else(|error| {
         log::error(log::Event("domain check failed"), None, &[("host", &check.host), ("error", &error)]);
         Proof::Unknown
@@ -49,7 +48,7 @@ async fn guard(policy: FetchPolicy, pages: Option<&KvStore>, url: &str) -> Fetch
     // A URL that is refused already needs no look into KV.
     let (Some(pages), Ok(url)) = (pages, FetchUrl::parse(url, &policy)) else { return policy };
     let Some(host) = url.host() else { return policy };
-    match boxed(page_store::find_domain(pages, &host)).await {
+    match page_store::find_domain(pages, &host).await {
         Ok(None) => policy,
         Ok(Some(_)) => policy.with_host(url.as_str()),
         Err(error) => {
@@ -70,7 +69,7 @@ pub(crate) async fn give_back(env: &Env, account: KeyId, host: &HostName, claim:
 }
 
 async fn prove(env: &Env, account: KeyId, check: &Check) -> Result<Proof> {
-    let records = boxed(records(env, &check.host.record())).await?;
+    let records = records(env, &check.host.record()).await?;
     // A host that is the account's already is not claimed again: its record alone is checked.
     let (Proof::Proved, Some(message)) = (check.proof(&records), check.claim_message(account)) else {
         return Ok(check.proof(&records));
@@ -96,7 +95,7 @@ async fn records(env: &Env, name: &str) -> Result<Vec<String>> {
         limit: BodyLimit::AtMost(MAX_DNS_RESPONSE),
     };
     let response = send(&request).await.map_err(|error| error.to_string())?;
-    outlined(|| txt_values(response.status, &response.body)).map_err(|error| error.to_string().into())
+    txt_values(response.status, &response.body).map_err(|error| error.to_string().into())
 }
 
 /// Returns the slug of the page that a host shows; `None` if no account shows it. If KV fails, the account
@@ -105,12 +104,12 @@ async fn records(env: &Env, name: &str) -> Result<Vec<String>> {
 /// # Errors
 /// `not-configured`, or `pages-unavailable`.
 pub(crate) async fn find(context: &RequestContext<'_>, host: &HostName) -> Result<Option<Slug>, Problem> {
-    let found = match boxed(page_store::find_domain(&context.biolink()?.pages, host)).await {
+    let found = match page_store::find_domain(&context.biolink()?.pages, host).await {
         Ok(found) => found,
         Err(error) => {
             // The page of a customer must not disappear with KV.
             log::error(log::Event("domain read failed"), Some(context.request.id), &[("error", &error)]);
-            boxed(pages_client::find_domain(context, host)).await?
+            pages_client::find_domain(context, host).await?
         }
     };
     Ok(found.and_then(|found| found.slug))

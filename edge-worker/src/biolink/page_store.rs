@@ -10,7 +10,6 @@ use shared::problem::Problem;
 use crate::context::RequestContext;
 use crate::runtime::kv::{KvError, KvStore, within};
 use crate::runtime::log;
-use crate::runtime::outline::outlined;
 
 /// Time for which a location may respond from its own copy, in seconds: within it, changes show
 /// everywhere.
@@ -24,7 +23,7 @@ const READ_TIMEOUT_MS: u64 = 1_000;
 /// `not-configured`.
 pub(crate) async fn find(context: &RequestContext<'_>, slug: &Slug) -> Result<Option<Snapshot>, Problem> {
     match read(&context.biolink()?.pages, &Snapshot::key(slug), CACHE_S).await {
-        Ok(text) => Ok(outlined(|| text.as_deref().and_then(Snapshot::from_json))),
+        Ok(text) => Ok(text.as_deref().and_then(Snapshot::from_json)),
         Err(error) => {
             log::error(
                 log::Event("page snapshot read failed"),
@@ -72,7 +71,7 @@ pub(crate) async fn index(store: &KvStore, page: PageId, account: Option<KeyId>)
 /// As [`read`].
 pub(crate) async fn find_domain(store: &KvStore, host: &HostName) -> Result<Option<DomainSnapshot>, KvError> {
     let text = read(store, &DomainSnapshot::key(host), CACHE_S).await?;
-    Ok(outlined(|| text.as_deref().and_then(DomainSnapshot::from_json)))
+    Ok(text.as_deref().and_then(DomainSnapshot::from_json))
 }
 
 /// Stores what visitors of a host see, or removes it.

@@ -15,7 +15,6 @@ use worker::ObjectNamespace;
 use crate::context::RequestContext;
 use crate::runtime::durable_rpc::{self, RpcError};
 use crate::runtime::log;
-use crate::runtime::outline::{boxed, outlined};
 
 /// Timeout of a call of an account, in milliseconds: it may wait for several slugs.
 const ACCOUNT_TIMEOUT_MS: u64 = 10_000;
@@ -34,8 +33,8 @@ pub(crate) async fn call(
     call: Call,
 ) -> Result<Decision, Problem> {
     let message = AccountMessage::Call(call);
-    let decision = boxed(account_call(&context.biolink()?.accounts, account, &message)).await;
-    let decision = decision.and_then(|decision| Ok(outlined(|| json::from_str(&decision))?));
+    let decision = account_call(&context.biolink()?.accounts, account, &message).await;
+    let decision = decision.and_then(|decision| Ok(json::from_str(&decision)?));
     decision.map_err(|error| unavailable(log::Event("account call failed"), &error, context))
 }
 
@@ -175,7 +174,7 @@ async fn account_call(
     account: KeyId,
     message: &AccountMessage,
 ) -> Result<String, RpcError> {
-    let (name, message) = (account.to_string(), outlined(|| json::to_string(message))?);
+    let (name, message) = (account.to_string(), json::to_string(message)?);
     durable_rpc::timeout(ACCOUNT_TIMEOUT_MS, durable_rpc::call(accounts, &name, &message)).await
 }
 

@@ -26,7 +26,6 @@ use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::handlers::change_key;
 use crate::runtime::client_request::CLIENT_ADDRESS;
-use crate::runtime::outline::boxed;
 use crate::runtime::{body, entropy};
 
 /// Time for a metadata document, in milliseconds.
@@ -70,12 +69,12 @@ pub(crate) async fn respond(
     // Whatever follows carries a secret, or will.
     context.address.check_confidential(context.bindings.http_allowed)?;
     match route {
-        OAuthRoute::Authorize => boxed(authorize(context, query, issuer)).await,
+        OAuthRoute::Authorize => authorize(context, query, issuer).await,
         OAuthRoute::ReadConsent => {
             let form = Form::read(query.unwrap_or_default()).map_err(shown)?;
             Ok(Consent::open(form.get("request").unwrap_or_default(), issuer)?.describe())
         }
-        OAuthRoute::Consent => boxed(consent(context, issuer, access)).await,
+        OAuthRoute::Consent => consent(context, issuer, access).await,
         OAuthRoute::Register => {
             count(context)?;
             let body = body::read(context.request, &context.head, MAX_CLIENT_METADATA).await;
@@ -84,11 +83,11 @@ pub(crate) async fn respond(
             })
         }
         OAuthRoute::Token => {
-            let outcome = boxed(token(context, issuer, access)).await;
+            let outcome = token(context, issuer, access).await;
             Ok(outcome.unwrap_or_else(|error| error.response()))
         }
         _ => {
-            let outcome = boxed(revoke(context, issuer, access)).await;
+            let outcome = revoke(context, issuer, access).await;
             Ok(outcome.unwrap_or_else(|error| error.response()))
         }
     }
@@ -103,7 +102,7 @@ async fn authorize(
     let form = Form::read(query.unwrap_or_default()).map_err(shown)?;
     let client = match ClientId::read(form.get("client_id").unwrap_or_default(), issuer.keys) {
         Some(ClientId::Registered(client)) => client,
-        Some(ClientId::Document(address)) => boxed(fetch(context, address)).await?,
+        Some(ClientId::Document(address)) => fetch(context, address).await?,
         None => {
             return Err(invalid(
                 "client_id is unknown: expected one that was registered here, or the address of a document",

@@ -16,7 +16,6 @@ use crate::gateway::key_record;
 use crate::gateway::meter_client::step_sessions;
 use crate::runtime::client_request::ClientRequest;
 use crate::runtime::entropy;
-use crate::runtime::outline::boxed;
 
 /// Handles a request for sessions.
 ///
@@ -32,13 +31,13 @@ pub(crate) async fn respond(
     let is_secure = context.address.is_secure();
     let own = of_cookie(context.request, context.bindings, is_secure);
     match call {
-        SessionCall::Read => match boxed(read_own_key::handle(context, access)).await {
+        SessionCall::Read => match read_own_key::handle(context, access).await {
             // A meter that is down says nothing about the session. The console must not show a
             // sign-out.
             Err(problem) if problem.status() >= 500 => Err(problem),
             outcome => Ok(session::state(outcome.is_ok())),
         },
-        SessionCall::Begin => boxed(begin(context, own, access)).await,
+        SessionCall::Begin => begin(context, own, access).await,
         SessionCall::End => {
             if let Some(own) = own {
                 // Before the cookie goes: if this fails, the browser can try again.
@@ -53,7 +52,7 @@ pub(crate) async fn respond(
                 (_, Some(id)) => SessionStep::End(id),
                 (_, None) => SessionStep::List,
             };
-            let sessions = boxed(step_sessions(context, &key, step)).await?;
+            let sessions = step_sessions(context, &key, step).await?;
             Ok(match call {
                 SessionCall::List => session::list(&sessions, own.map(|own| own.id)),
                 SessionCall::EndAll => session::end(is_secure),
@@ -70,7 +69,7 @@ async fn begin(
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
     // Whether the key may be used.
-    boxed(read_own_key::handle(context, access)).await.map(drop)?;
+    read_own_key::handle(context, access).await.map(drop)?;
     let key = authenticate(context)?;
     let drawn = entropy::random().and_then(|id| Ok((SessionId::new(id), entropy::random()?)));
     let (id, nonce) = drawn.map_err(|error| entropy::unavailable(&error, Some(context.request.id)))?;

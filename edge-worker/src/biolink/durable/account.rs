@@ -7,6 +7,8 @@
 
 mod tasks;
 
+use std::future::ready;
+use std::pin::Pin;
 use std::rc::Rc;
 
 use biolink::page::{IdSource, ImageId, PageId, Slug};
@@ -28,7 +30,6 @@ use crate::biolink::pages_client::slug_call;
 use crate::biolink::{denied_hosts, domains};
 use crate::runtime::durable_rpc::RpcError;
 use crate::runtime::message::parse;
-use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::sql::{integer, number, rows, text};
 use crate::runtime::stored::{Rows, Store, Stored, row};
 use crate::runtime::{alarm, clock, log};
@@ -71,11 +72,11 @@ impl Store for State {
     }
 
     fn load(rows: &Rows<'_>) -> Result<Self> {
-        outlined(|| rows.value(KEY))
+        rows.value(KEY)
     }
 
     fn texts(&self) -> Result<Vec<(&'static str, String)>> {
-        Ok(vec![outlined(|| row(KEY, self))?])
+        Ok(vec![row(KEY, self)?])
     }
 }
 
@@ -87,24 +88,29 @@ impl DurableObject for Account {
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
         let text = request.text().await?;
-        let handled = match outlined(|| parse(&text))? {
-            AccountMessage::Call(call) => boxed(self.call(call)).await,
-            AccountMessage::Serve { account, slug } => outlined(|| self.serve(account, &slug)),
-            AccountMessage::Suspended => {
-                outlined(|| self.state.read(|state| Ok(state.suspended_pages().as_str().to_owned())))
-            }
-            AccountMessage::ServeDomain { account, host } => outlined(|| {
-                self.state.read(|state| Ok(json::to_string(&state.domain_snapshot(account, &host))?))
-            }),
-            AccountMessage::Names => outlined(|| self.names()),
-            AccountMessage::ImageStored(image) => boxed(self.image_stored(image)).await,
+        let message = parse(&text)?;
+        // One type of them: the future of a call would make this one as large.
+        let handled: Pin<Box<dyn Future<Output = Result<String>> + '_>> = match message {
+            AccountMessage::Call(call) => Box::pin(self.call(call)),
+            AccountMessage::ImageStored(image) => Box::pin(self.image_stored(image)),
             AccountMessage::Subscribe { account, subscriptions } => {
-                boxed(self.subscribe(account, subscriptions)).await
+                Box::pin(self.subscribe(account, subscriptions))
             }
-            AccountMessage::Card { page, base } => outlined(|| self.card(&page, &base)),
-            AccountMessage::Export { after, base } => outlined(|| self.export(after, &base)),
+            AccountMessage::Serve { account, slug } => Box::pin(ready(self.serve(account, &slug))),
+            AccountMessage::Suspended => {
+                let suspended = self.state.read(|state| Ok(state.suspended_pages().as_str().to_owned()));
+                Box::pin(ready(suspended))
+            }
+            AccountMessage::ServeDomain { account, host } => {
+                let domain =
+                    self.state.read(|state| Ok(json::to_string(&state.domain_snapshot(account, &host))?));
+                Box::pin(ready(domain))
+            }
+            AccountMessage::Names => Box::pin(ready(self.names())),
+            AccountMessage::Card { page, base } => Box::pin(ready(self.card(&page, &base))),
+            AccountMessage::Export { after, base } => Box::pin(ready(self.export(after, &base))),
         };
-        match handled {
+        match handled.await {
             Ok(reply) => Response::ok(reply),
             Err(error) => {
                 log::error(log::Event("account step failed"), None, &[("error", &error)]);
@@ -118,12 +124,12 @@ impl DurableObject for Account {
     async fn alarm(&self) -> Result<Response> {
         // The alarm has fired and is gone. With the old moment in memory, `arm` would take it for
         // set.
-        if let Err(error) = boxed(self.deliver()).await {
+        if let Err(error) = self.deliver().await {
             log::error(log::Event("account outbox failed"), None, &[("error", &error)]);
         }
         // Even if the delivery failed: its tasks are in the state, and nothing else would wake the
         // object.
-        if let Err(error) = boxed(self.arm()).await {
+        if let Err(error) = self.arm().await {
             log::error(log::Event("account alarm failed"), None, &[("error", &error)]);
         }
         Response::empty()
@@ -135,27 +141,27 @@ impl Account {
     async fn call(&self, mut call: Call) -> Result<String> {
         // Before the step, which may not wait. Only content has links to check.
         let denied = match call.operation.has_content() {
-            true => boxed(denied_hosts::load(&bindings::pages(&self.env)?)).await,
+            true => denied_hosts::load(&bindings::pages(&self.env)?).await,
             false => Rc::default(),
         };
         loop {
-            let step = outlined(|| self.step(&call, &denied))?;
+            let step = self.step(&call, &denied)?;
             // Before the reply: after it, the object may be evicted with tasks that no alarm would
             // do.
-            boxed(self.arm()).await?;
-            let decision = |decision| Ok(outlined(|| json::to_string(&decision))?);
+            self.arm().await?;
+            let decision = |decision| Ok(json::to_string(&decision)?);
             let (slug, message) = match step {
                 Step::Reply(reply, _) => return decision(Decision::Reply(reply)),
                 Step::Admit(admission) => return decision(Decision::Admit(admission)),
                 Step::Check(check) => {
                     // The step runs again with the proof: during the wait, other calls may have
                     // changed the account.
-                    call.proof = Some(boxed(domains::check(&self.env, call.account, &check)).await);
+                    call.proof = Some(domains::check(&self.env, call.account, &check).await);
                     continue;
                 }
                 Step::Claim { slug, message } => (slug, message),
             };
-            let outcome = boxed(self.claim(&call, &slug, message)).await.unwrap_or_else(|error| {
+            let outcome = self.claim(&call, &slug, message).await.unwrap_or_else(|error| {
                 let id = RequestId(call.request_id);
                 log::error(log::Event("slug claim failed"), Some(id), &[("error", &error)]);
                 // Not `Taken`: the slug may have been granted and only the reply lost. The account
@@ -169,9 +175,9 @@ impl Account {
     /// Handles one step of a call without waiting, so that no other call sees the state in between.
     fn step(&self, call: &Call, denied: &DeniedHosts) -> Result<Step> {
         self.state.change(|state| {
-            let needs = outlined(|| state.needs(call));
+            let needs = state.needs(call);
             let content = |at: Option<(PageId, u64)>| match at {
-                Some((page, number)) => outlined(|| self.content(page, number)),
+                Some((page, number)) => self.content(page, number),
                 None => Ok(None),
             };
             // All reads before the step, which thus decides on one state.
@@ -179,11 +185,11 @@ impl Account {
                 content: content(needs.content)?,
                 other: content(needs.other)?,
                 live: content(needs.live)?,
-                reply: needs.reply.map(|name| outlined(|| self.reply(&name))).transpose()?.flatten(),
+                reply: needs.reply.map(|name| self.reply(&name)).transpose()?.flatten(),
             };
-            let step = outlined(|| state.step(call, loaded, denied, clock::now()));
+            let step = state.step(call, loaded, denied, clock::now());
             if let Step::Reply(_, writes) = &step {
-                writes.iter().try_for_each(|write| outlined(|| self.write(write)))?;
+                writes.iter().try_for_each(|write| self.write(write))?;
             }
             Ok(step)
         })

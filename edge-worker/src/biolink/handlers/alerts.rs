@@ -14,13 +14,12 @@ use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::key_record;
 use crate::gateway::meter_client::{SnapshotPart, with_quota};
-use crate::runtime::outline::{boxed, outlined};
 
 pub(crate) async fn handle(
     context: &RequestContext<'_>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    let key = outlined(|| authenticate(context))?;
+    let key = authenticate(context)?;
     access.record_key(&key);
     let read = key_record::read_with(
         context,
@@ -29,12 +28,12 @@ pub(crate) async fn handle(
         Endpoint::Keys(KeysEndpoint::ReadAlerts),
         access,
     );
-    let (record, snapshot) = boxed(read).await?;
+    let (record, snapshot) = read.await?;
     let described = |alert: Alert| (alert.at, describe_alert(&AlertEvent::Key { id: record.id, alert }));
     let mut alerts: Vec<_> = snapshot.alerts.into_iter().map(described).collect();
     // A key without webhooks must not create an object for them by asking.
     if sees_webhooks(context, &record, &key) {
-        alerts.extend(boxed(webhooks_client::alerts(context, record.account())).await?);
+        alerts.extend(webhooks_client::alerts(context, record.account()).await?);
     }
     Ok(with_quota(Response::json(alert_list(alerts)), &snapshot.response))
 }

@@ -7,9 +7,10 @@ use biolink::pages_api::{
 use biolink::route::{PagesCall, PagesEndpoint};
 use portal::endpoint::Endpoint;
 use shared::idempotency::{IDEMPOTENCY_KEY, IdempotencyKey};
-use shared::key::{KeyId, SecretId};
+use shared::key::{KeyId, KeyRecord, SecretId};
 use shared::method::Method;
 use shared::problem::Problem;
+use shared::response::Response;
 
 use super::{analytics, export, images, product_sources};
 use crate::access_log::AccessRecord;
@@ -17,7 +18,6 @@ use crate::biolink::pages_client;
 use crate::context::RequestContext;
 use crate::gateway::key_record;
 use crate::respond::ClientResponse;
-use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::{body, entropy};
 
 pub(crate) async fn handle(
@@ -26,50 +26,67 @@ pub(crate) async fn handle(
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
-    let (record, secret) =
-        boxed(key_record::read_caller(context, Endpoint::Pages(called.endpoint), access)).await?;
+    let (record, secret) = key_record::read_caller(context, Endpoint::Pages(called.endpoint), access).await?;
     if called.endpoint.needs_plan() {
         plan_required(record.biolink_plan)?;
     }
-    let body = boxed(read_body(context, called.endpoint.has_body())).await?;
-    let once = outlined(|| once(context, called.endpoint.takes_idempotency_key(), secret, &body))?;
+    let body = read_body(context, called.endpoint.has_body()).await?;
+    let once = once(context, called.endpoint.takes_idempotency_key(), secret, &body)?;
     let account = record.account();
-    // The type and size of the file go into the call, so it is read before the account decides.
-    let upload = match called.endpoint {
-        PagesEndpoint::UploadImage => Some(boxed(images::read(context, account)).await?),
-        _ => None,
-    };
-    let body = match called.endpoint {
-        PagesEndpoint::UploadImage => {
-            upload.as_ref().map(images::Upload::description).transpose()?.unwrap_or_default()
-        }
-        PagesEndpoint::CreateDomain => {
-            let input = outlined(|| DomainInput::read(&body, context.bindings.domain_hosts()?))?;
-            serde_json::to_vec(&input).map_err(|_| account_unavailable())?
-        }
-        PagesEndpoint::CreateSource | PagesEndpoint::PatchSource => {
-            boxed(product_sources::prepare(context, account, body)).await?
-        }
-        _ => body,
-    };
-    let (operation, dry_run) = outlined(|| Operation::parse(called, query, body, record.biolink_plan))?;
+    let (body, upload) = prepare(context, called.endpoint, account, body).await?;
+    let (operation, dry_run) = Operation::parse(called, query, body, record.biolink_plan)?;
     let seed = entropy::random().map_err(|error| entropy::unavailable(&error, Some(context.request.id)))?;
     let if_match = context.request.header("if-match").map(str::to_owned);
     let call = Call { dry_run, if_match, once, ..call(context, account, operation, seed) };
-    let reply = match boxed(pages_client::call(context, account, call)).await? {
+    let reply = match pages_client::call(context, account, call).await? {
         Decision::Reply(reply) => reply,
         Decision::Admit(admission) => {
             let pages = &admission.pages;
             let outcome = match called.endpoint {
-                PagesEndpoint::LiveAnalytics => boxed(analytics::live(context, pages)).await,
-                PagesEndpoint::ResetAnalytics => boxed(analytics::reset(context, pages)).await,
-                _ => boxed(analytics::report(context, query, &record, pages)).await,
+                PagesEndpoint::LiveAnalytics => analytics::live(context, pages).await,
+                PagesEndpoint::ResetAnalytics => analytics::reset(context, pages).await,
+                _ => analytics::report(context, query, &record, pages).await,
             };
-            let response = outlined(|| admission.complete(outcome))?;
+            let response = admission.complete(outcome)?;
             return Ok(ClientResponse::Own(response.into_bytes()));
         }
     };
-    let response = outlined(|| reply.into_response());
+    finish(context, called, &record, (dry_run, upload), reply.into_response()).await
+}
+
+/// Returns the body of a call as the account takes it, and the file of one that has a file.
+async fn prepare<'a>(
+    context: &RequestContext<'a>,
+    endpoint: PagesEndpoint,
+    account: KeyId,
+    body: Vec<u8>,
+) -> Result<(Vec<u8>, Option<images::Upload<'a>>), Problem> {
+    let body = match endpoint {
+        PagesEndpoint::UploadImage => {
+            // The type and size of the file go into the call, so it is read before the account decides.
+            let upload = images::read(context, account).await?;
+            return Ok((upload.description()?, Some(upload)));
+        }
+        PagesEndpoint::CreateDomain => {
+            let input = DomainInput::read(&body, context.bindings.domain_hosts()?)?;
+            serde_json::to_vec(&input).map_err(|_| account_unavailable())?
+        }
+        PagesEndpoint::CreateSource | PagesEndpoint::PatchSource => {
+            product_sources::prepare(context, account, body).await?
+        }
+        _ => body,
+    };
+    Ok((body, None))
+}
+
+/// Returns the response to a call that the account has decided, after what is done elsewhere: files, exports, sources.
+async fn finish(
+    context: &RequestContext<'_>,
+    called: &PagesCall,
+    record: &KeyRecord,
+    (dry_run, upload): (bool, Option<images::Upload<'_>>),
+    response: Response,
+) -> Result<ClientResponse, Problem> {
     let response = match called.endpoint {
         _ if !(200..300).contains(&response.status) => response,
         // A HEAD is admitted like the GET, and nothing is read for it.
@@ -78,13 +95,13 @@ pub(crate) async fn handle(
             if let Some(upload) = upload {
                 // Only after the account has noted it. A file without a note would stay in the
                 // bucket for ever.
-                boxed(upload.store(context, account)).await?;
+                upload.store(context, record.account()).await?;
             }
             response
         }
-        PagesEndpoint::Export => return outlined(|| export::stream(context, account, &record, response)),
+        PagesEndpoint::Export => return export::stream(context, record.account(), record, response),
         endpoint if endpoint.is_of_sources() => {
-            boxed(product_sources::finish(context, called, account, dry_run, response)).await?
+            product_sources::finish(context, called, record.account(), dry_run, response).await?
         }
         _ => response,
     };

@@ -12,15 +12,14 @@ use super::pages_api::read_body;
 use crate::access_log::AccessRecord;
 use crate::context::RequestContext;
 use crate::gateway::key_record;
-use crate::runtime::outline::{boxed, outlined};
 
 pub(crate) async fn handle(
     context: &RequestContext<'_>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    let record = boxed(key_record::read(context, Endpoint::Portal(PortalRoute::Preview), access)).await?;
+    let record = key_record::read(context, Endpoint::Portal(PortalRoute::Preview), access).await?;
     plan_required(record.biolink_plan)?;
-    let body = boxed(read_body(context, true)).await?;
+    let body = read_body(context, true).await?;
     let locale = Locale::preferred(context.request.header("accept-language"));
-    outlined(|| preview(&body, &context.pages_url(), locale, context.request.now))
+    preview(&body, &context.pages_url(), locale, context.request.now)
 }

@@ -1,6 +1,7 @@
 //! Serves visitors: pages, their links, codes and cards, and the reports that they send.
 
 use std::cell::RefCell;
+use std::pin::Pin;
 
 use biolink::events::Seer;
 use biolink::page::document::Follower;
@@ -21,7 +22,6 @@ use super::images;
 use crate::biolink::{denied_hosts, events, page_store, pages_client, reports, suspensions};
 use crate::context::RequestContext;
 use crate::runtime::client_request::CLIENT_ADDRESS;
-use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::{body, clock, entropy};
 
 /// The media type of a form.
@@ -50,25 +50,16 @@ pub(crate) async fn handle(
 ) -> Result<Response<Vec<u8>>, Problem> {
     let slug = visit.slug().ok_or_else(page_not_found)?;
     let part = report_part(visit.part, context.request.header("sec-fetch-site"));
-    let denied = boxed(denied_hosts::load(&context.biolink()?.pages));
-    // Both at once: a visitor waits for the slower one, not for their sum.
-    let (mut served, denied) = join(boxed(find(context, &slug, part)), denied).await;
-    // A host that is not told of a page's new slug yet leads to it, and not to itself.
-    if let (VisitHost::Own, Ok(Served::Moved { to, .. })) = (host, &served) {
-        let to = to.clone();
-        served = boxed(find(context, &to, part)).await;
-    }
-    let (served, part) = outlined(|| {
-        served.map(|served| {
-            let part = served.whole(part);
-            (denied.screen(served, part), part)
-        })
-    })?;
+    // Both are apart: what handles a visit would be too large for V8 with either (docs/decisions/edge.md, "Functions with one
+    // caller stay functions").
+    let found: Pin<Box<dyn Future<Output = _> + '_>> = Box::pin(find_screened(context, &slug, part, host));
+    let (served, part) = found.await?;
     if part == VisitPart::Report {
-        boxed(report(context, &served, &slug)).await?;
+        let kept: Pin<Box<dyn Future<Output = _> + '_>> = Box::pin(report(context, &served, &slug));
+        kept.await?;
     }
     let logo = match logo_of(part, query) {
-        Some(image) => boxed(images::logo(context, &image)).await?,
+        Some(image) => images::logo(context, &image).await?,
         None => None,
     };
     let request = context.request;
@@ -93,11 +84,31 @@ pub(crate) async fn handle(
         logo: logo.as_deref(),
         now: clock::now(),
     };
-    let (response, occurrence) = outlined(|| respond(served, &opened, &context.bindings.signing))?;
+    let (response, occurrence) = respond(served, &opened, &context.bindings.signing)?;
     if let Some(occurrence) = occurrence {
-        outlined(|| events::record(context, occurrence, query, country.as_deref()))?;
+        events::record(context, occurrence, query, country.as_deref())?;
     }
     Ok(response)
+}
+
+/// Returns what there is at a slug without links that the operator denies, and the part of it that is shown.
+async fn find_screened(
+    context: &RequestContext<'_>,
+    slug: &Slug,
+    part: VisitPart,
+    host: VisitHost,
+) -> Result<(Served, VisitPart), Problem> {
+    let denied = denied_hosts::load(&context.biolink()?.pages);
+    // Both at once: a visitor waits for the slower one, not for their sum.
+    let (mut served, denied) = join(find(context, slug, part), denied).await;
+    // A host that is not told of a page's new slug yet leads to it, and not to itself.
+    if let (VisitHost::Own, Ok(Served::Moved { to, .. })) = (host, &served) {
+        let to = to.clone();
+        served = find(context, &to, part).await;
+    }
+    let served = served?;
+    let part = served.whole(part);
+    Ok((denied.screen(served, part), part))
 }
 
 /// Keeps a visitor's report of a page, or counts it if too many come to this isolate.
@@ -121,14 +132,14 @@ async fn report(context: &RequestContext<'_>, served: &Served, slug: &Slug) -> R
 /// caches absence and a page may have been published since. A link of a suspended page leads nowhere,
 /// even if KV still shows the page.
 async fn find(context: &RequestContext<'_>, slug: &Slug, part: VisitPart) -> Result<Served, Problem> {
-    let snapshot = match boxed(page_store::find(context, slug)).await? {
+    let snapshot = match page_store::find(context, slug).await? {
         Some(snapshot) => Some(snapshot),
-        None => boxed(find_at_account(context, slug)).await?,
+        None => find_at_account(context, slug).await?,
     };
-    let served = outlined(|| Served::of(snapshot, clock::now()));
+    let served = Served::of(snapshot, clock::now());
     match (&served, part) {
         (Served::Page { account, page, .. }, VisitPart::Link(_) | VisitPart::Product(_))
-            if boxed(suspensions::contain(context, *account, page)).await? =>
+            if suspensions::contain(context, *account, page).await? =>
         {
             Ok(Served::Gone)
         }

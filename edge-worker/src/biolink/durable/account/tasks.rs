@@ -12,7 +12,6 @@ use super::Account;
 use crate::bindings;
 use crate::biolink::pages_client::slug_call;
 use crate::biolink::{domains, page_store, product_sources, stats_client, webhooks_client};
-use crate::runtime::outline::boxed;
 use crate::runtime::{clock, entropy, log};
 
 impl Account {
@@ -23,10 +22,10 @@ impl Account {
         let mut ended = Vec::new();
         for task in self.state.change(|state| Ok(state.due(clock::now())))? {
             if let Task::CheckDomain(id) = &task {
-                boxed(self.check_domain(id)).await?;
+                self.check_domain(id).await?;
                 continue;
             }
-            let outcome = boxed(self.perform(&task)).await;
+            let outcome = self.perform(&task).await;
             if let Err(error) = &outcome {
                 log::error(log::Event("account task failed"), None, &[("error", error)]);
             }
@@ -46,7 +45,7 @@ impl Account {
         let claim = u64::from_be_bytes(drawn) >> 11;
         let check = self.state.change(|state| Ok(state.check_domain(account, id, claim, clock::now())))?;
         let Some(check) = check else { return Ok(()) };
-        let proof = boxed(domains::check(&self.env, account, &check)).await;
+        let proof = domains::check(&self.env, account, &check).await;
         self.state.change(|state| {
             state.domain_checked(account, &check, proof, clock::now());
             Ok(())
