@@ -37,6 +37,8 @@
 //!     in the background. `runtime/body.rs` drains an unread body, `respond.rs` renders the response, and
 //!     `access_log.rs` writes the access log line.
 
+use std::future::ready;
+use std::pin::Pin;
 use std::rc::Rc;
 
 #[cfg(feature = "pages")]
@@ -89,7 +91,6 @@ use crate::portal::oauth;
 use crate::portal::session;
 use crate::respond::{ClientResponse, Handled, problem_of};
 use crate::runtime::client_request::ClientRequest;
-use crate::runtime::outline::{boxed, outlined};
 
 /// Handles one request. `address` is that of its URL. Returns its endpoint, if it has one, with the outcome.
 pub(crate) async fn dispatch(
@@ -99,21 +100,21 @@ pub(crate) async fn dispatch(
     access: &mut AccessRecord,
 ) -> (Option<Endpoint>, Handled) {
     let Some(address) = address else { return (None, Err(malformed_url()).into()) };
-    let bindings = outlined(|| Bindings::of_isolate(env));
+    let bindings = Bindings::of_isolate(env);
     #[cfg(feature = "pages")]
     // Before the routes of the service: no host of a customer may serve an API or the console.
     if let Ok(bindings) = &bindings {
-        match outlined(|| bindings.customer_host(&address)) {
+        match bindings.customer_host(&address) {
             Ok(None) => {}
             Ok(Some(host)) => {
                 let (endpoint, outcome) =
-                    boxed(respond_on_domain((request, address), &host, (bindings, execution), access)).await;
+                    respond_on_domain((request, address), &host, (bindings, execution), access).await;
                 return (Some(endpoint), outcome.into());
             }
             Err(problem) => return (None, Err(problem).into()),
         }
     }
-    let (route, Target { query, .. }) = match outlined(|| read_route(request, address.target)) {
+    let (route, Target { query, .. }) = match read_route(request, address.target) {
         Ok(read) => read,
         Err(problem) => {
             #[cfg(feature = "pages")]
@@ -121,15 +122,14 @@ pub(crate) async fn dispatch(
             #[cfg(not(feature = "pages"))]
             let refused: Handled = Err(problem).into();
             if let Ok(bindings) = &bindings {
-                outlined(|| log_without_route(request, address, (bindings, execution), &refused, access));
+                log_without_route(request, address, (bindings, execution), &refused, access);
             }
             return (None, refused);
         }
     };
-    outlined(|| access.record_route(&route));
+    access.record_route(&route);
     let endpoint = Endpoint::of(&route);
-    let handled =
-        boxed(respond_on_host((request, address), route, query, (bindings, execution), access)).await;
+    let handled = respond_on_host((request, address), route, query, (bindings, execution), access).await;
     (Some(endpoint), handled.unwrap_or_else(|problem| Err(problem).into()))
 }
 
@@ -144,12 +144,12 @@ async fn respond_on_host(
     (bindings, execution): (Result<Rc<Bindings>, Problem>, &Context),
     access: &mut AccessRecord,
 ) -> Result<Handled, Problem> {
-    let head = outlined(|| Head::read(request.lines()))?;
+    let head = Head::read(request.lines())?;
     // Not earlier, so that a mistake in the path is told even if the gateway is not configured.
     let bindings = bindings?;
     #[cfg(feature = "pages")]
     if let Some(host) = &bindings.pages_host
-        && let Some(url) = outlined(|| host.redirect(&address, route.served_by()))?
+        && let Some(url) = host.redirect(&address, route.served_by())?
     {
         return Ok(Ok(ClientResponse::Own(Response::redirect(308, url).into_bytes())).into());
     }
@@ -162,14 +162,14 @@ async fn respond_on_host(
         RequestContext { request, address, head, session: kept.as_ref(), bindings: &bindings, execution };
     let context = &context;
     let handled = match route {
-        Route::CallTool(call) => boxed(call_tool::handle(context, &call, access)).await,
+        Route::CallTool(call) => call_tool::handle(context, &call, access).await,
         route => {
-            let Handled { outcome, called } = boxed(respond(context, route, query, access)).await;
-            let outcome = outcome.map(|response| outlined(|| conditional(request, response)));
+            let Handled { outcome, called } = respond(context, &route, query, access).await;
+            let outcome = outcome.map(|response| conditional(request, response));
             Handled { outcome, called }
         }
     };
-    outlined(|| log_refusal(context, &handled, access));
+    log_refusal(context, &handled, access);
     Ok(handled)
 }
 
@@ -184,18 +184,18 @@ async fn respond_on_domain(
     // Whatever is wrong is shown as a page.
     let page = Endpoint::Visit(VisitEndpoint::Page);
     access.record_endpoint(page);
-    let head = match outlined(|| Head::read(request.lines())) {
+    let head = match Head::read(request.lines()) {
         Ok(head) => head,
         Err(problem) => return (page, Err(problem)),
     };
     let context = &RequestContext { request, address, head, session: None, bindings, execution };
-    let slug = match boxed(domains::find(context, host)).await {
+    let slug = match domains::find(context, host).await {
         Ok(Some(slug)) => slug,
         Ok(None) => return (page, Err(page_not_found())),
         Err(problem) => return (page, Err(problem)),
     };
-    let target = outlined(|| address_on_own_host(address.target, &slug));
-    let read = outlined(|| Route::read(&request.method, target.as_deref().unwrap_or(address.target)));
+    let target = address_on_own_host(address.target, &slug);
+    let read = Route::read(&request.method, target.as_deref().unwrap_or(address.target));
     let (route, Target { query, .. }) = match read {
         Ok(read) => read,
         Err(problem) => {
@@ -206,15 +206,15 @@ async fn respond_on_domain(
     access.record_endpoint(endpoint);
     let response = match route {
         Route::Biolink(BiolinkRoute::Visit(visit)) => {
-            let response = boxed(visit::handle(context, &visit, query, VisitHost::Own)).await;
+            let response = visit::handle(context, &visit, query, VisitHost::Own).await;
             response.map(ClientResponse::Own)
         }
         Route::Biolink(BiolinkRoute::Image(_)) | Route::Site(_) | Route::Preflight(_) => {
-            boxed(respond(context, route, query, access)).await.outcome
+            respond(context, &route, query, access).await.outcome
         }
         _ => Err(page_not_found()),
     };
-    (endpoint, response.map(|response| outlined(|| conditional(request, response))))
+    (endpoint, response.map(|response| conditional(request, response)))
 }
 
 /// Returns the session of the console that signs a request.
@@ -233,7 +233,7 @@ fn session_of(
         // Tools and agents take a key that is sent: no other page may spend the calls of who is
         // signed in.
         SessionAccess::None => None,
-        _ => outlined(|| session::of_request(request, head, bindings, address.is_secure())),
+        _ => session::of_request(request, head, bindings, address.is_secure()),
     };
     if kept.is_some() && access == SessionAccess::KeyRequired {
         return Err(sign_in_required());
@@ -256,87 +256,89 @@ fn redirect_to_page(
     slug: Option<&Slug>,
 ) -> Option<ClientResponse> {
     let is_read = matches!(request.method.as_str(), "GET" | "HEAD");
-    let to = outlined(|| corrected(address.target, slug).filter(|_| is_read))?;
+    let to = corrected(address.target, slug).filter(|_| is_read)?;
     Some(ClientResponse::Own(Response::redirect(301, to).into_bytes()))
 }
+
+/// A response to come. A table of routes has one type of them: a future of each would make the table as large as all.
+type Coming<'a> = Pin<Box<dyn Future<Output = Result<Response, Problem>> + 'a>>;
 
 /// Handles a request, whatever its route.
 async fn respond(
     context: &RequestContext<'_>,
-    route: Route<'_>,
+    route: &Route<'_>,
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Handled {
-    let response = match route {
-        Route::CallTool(call) => return boxed(call_tool::handle(context, &call, access)).await,
+    let response: Coming<'_> = match route {
+        Route::CallTool(call) => return call_tool::handle(context, call, access).await,
         #[cfg(feature = "pages")]
         Route::Portal(PortalRoute::Mcp) => {
-            let Handled { outcome, called } = boxed(serve_mcp(context, query, access)).await;
+            let Handled { outcome, called } = serve_mcp(context, query, access).await;
             return Handled { outcome: outcome.map_err(|problem| mcp::challenged(context, problem)), called };
         }
         #[cfg(feature = "pages")]
-        Route::Console(file) => return boxed(assets::console(context, file)).await.into(),
+        Route::Console(file) => return assets::console(context, *file).await.into(),
         #[cfg(feature = "pages")]
-        Route::Biolink(route) => return boxed(respond_biolink(context, route, query, access)).await.into(),
-        Route::Keys(route) => boxed(respond_keys(context, route, query, access)).await,
+        Route::Biolink(route) => return respond_biolink(context, route, query, access).await.into(),
+        Route::Keys(route) => respond_keys(context, route, query, access),
         Route::Asset(asset) => {
             let asset = asset.accepted(context.request.header("accept"));
-            boxed(assets::respond(context, asset)).await
+            Box::pin(assets::respond(context, asset))
         }
         #[cfg(feature = "pages")]
-        Route::Session(call, named) => boxed(session::respond(context, call, named, access)).await,
+        Route::Session(call, named) => Box::pin(session::respond(context, *call, *named, access)),
         #[cfg(feature = "gateway")]
-        Route::Service(ServiceRoute::Health) => Ok(Response::health()),
+        Route::Service(ServiceRoute::Health) => Box::pin(ready(Ok(Response::health()))),
         #[cfg(feature = "gateway")]
-        Route::Service(ServiceRoute::Status) => boxed(status::tools(context)).await,
+        Route::Service(ServiceRoute::Status) => Box::pin(status::tools(context)),
         #[cfg(feature = "gateway")]
         Route::Service(ServiceRoute::KeyChanges) => {
-            boxed(direct_mode::key_changes(context, query, access)).await
+            Box::pin(direct_mode::key_changes(context, query, access))
         }
         #[cfg(feature = "gateway")]
-        Route::Service(ServiceRoute::Meters) => boxed(direct_mode::meters(context, access)).await,
+        Route::Service(ServiceRoute::Meters) => Box::pin(direct_mode::meters(context, access)),
         #[cfg(feature = "gateway")]
-        Route::Portal(PortalRoute::StatusPage) => boxed(status::page(context)).await,
+        Route::Portal(PortalRoute::StatusPage) => Box::pin(status::page(context)),
         #[cfg(feature = "gateway")]
-        Route::StatusHistory(route) => boxed(incidents::handle(context, route)).await,
-        Route::Tools(route) => boxed(tools::read(context, route)).await,
-        Route::Portal(PortalRoute::ToolsPage) => boxed(tools::page(context)).await,
-        Route::Preflight(methods) => Ok(Response::preflight(methods)),
+        Route::StatusHistory(route) => Box::pin(incidents::handle(context, *route)),
+        Route::Tools(route) => Box::pin(tools::read(context, *route)),
+        Route::Portal(PortalRoute::ToolsPage) => Box::pin(tools::page(context)),
+        Route::Preflight(methods) => Box::pin(ready(Ok(Response::preflight(*methods)))),
         #[cfg(feature = "pages")]
-        Route::OAuth(route) => boxed(oauth::respond(context, route, query, access)).await,
+        Route::OAuth(route) => Box::pin(oauth::respond(context, *route, query, access)),
         #[cfg(feature = "pages")]
         Route::Site(route) => {
             let contact = context.bindings.security_contact.as_ref();
-            site::respond(route, context.address.base, contact, context.request.now)
+            let response = site::respond(*route, context.address.base, contact, context.request.now);
+            Box::pin(ready(response))
         }
         #[cfg(feature = "pages")]
-        Route::Portal(PortalRoute::Preview) => boxed(preview::handle(context, access)).await,
+        Route::Portal(PortalRoute::Preview) => Box::pin(preview::handle(context, access)),
         #[cfg(not(all(feature = "gateway", feature = "pages")))]
-        _ => Err(of_the_other_worker()),
+        _ => Box::pin(ready(Err(of_the_other_worker()))),
     };
-    response.map(|response| ClientResponse::Own(response.into_bytes())).into()
+    response.await.map(|response| ClientResponse::Own(response.into_bytes())).into()
 }
 
 #[cfg(feature = "pages")]
 /// Handles a request for bio-link, which needs its stores.
 async fn respond_biolink(
     context: &RequestContext<'_>,
-    route: BiolinkRoute<'_>,
+    route: &BiolinkRoute<'_>,
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<ClientResponse, Problem> {
     context.biolink()?;
     let response = match route {
         BiolinkRoute::Visit(visit) => {
-            return boxed(visit::handle(context, &visit, query, VisitHost::Shared))
-                .await
-                .map(ClientResponse::Own);
+            return visit::handle(context, visit, query, VisitHost::Shared).await.map(ClientResponse::Own);
         }
-        BiolinkRoute::Image(id) => return boxed(images::serve(context, &id)).await,
-        BiolinkRoute::Pages(call) => return boxed(pages_api::handle(context, &call, query, access)).await,
-        BiolinkRoute::Admin(call) => boxed(administer_pages::handle(context, &call, query, access)).await,
-        BiolinkRoute::PushProducts(id) => boxed(push_products::handle(context, &id)).await,
-        BiolinkRoute::Webhooks(call) => boxed(webhooks::handle(context, &call, query, access)).await,
+        BiolinkRoute::Image(id) => return images::serve(context, id).await,
+        BiolinkRoute::Pages(call) => return pages_api::handle(context, call, query, access).await,
+        BiolinkRoute::Admin(call) => administer_pages::handle(context, call, query, access).await,
+        BiolinkRoute::PushProducts(id) => push_products::handle(context, id).await,
+        BiolinkRoute::Webhooks(call) => webhooks::handle(context, call, query, access).await,
     };
     response.map(|response| ClientResponse::Own(response.into_bytes()))
 }
@@ -396,7 +398,7 @@ async fn serve_mcp(context: &RequestContext<'_>, query: Option<&str>, access: &m
         Ok(request) => request,
         Err(problem) => return Err(problem).into(),
     };
-    let handled = boxed(respond_within(&request, context, access)).await;
+    let handled = respond_within(&request, context, access).await;
     let Handled { outcome, called } = handled.unwrap_or_else(|problem| Err(problem).into());
     match mcp::respond(&request, &responder, outcome).await {
         Ok((response, result)) => Handled {
@@ -420,48 +422,49 @@ async fn respond_within(
     let head = Head::read(request.lines())?;
     let RequestContext { session, bindings, execution, .. } = *outer;
     let context = RequestContext { request, address, head, session, bindings, execution };
-    let Handled { outcome, called } = respond(&context, route, query, access).await;
+    // Boxed, because a call over MCP is a request within a request.
+    let Handled { outcome, called } = Box::pin(respond(&context, &route, query, access)).await;
     Ok(Handled { outcome: outcome.map(|response| conditional(request, response)), called })
 }
 
 /// Handles a request of the keys API.
-async fn respond_keys(
-    context: &RequestContext<'_>,
-    route: KeysRoute,
-    query: Option<&str>,
-    access: &mut AccessRecord,
-) -> Result<Response, Problem> {
+fn respond_keys<'a>(
+    context: &'a RequestContext<'_>,
+    route: &'a KeysRoute,
+    query: Option<&'a str>,
+    access: &'a mut AccessRecord,
+) -> Coming<'a> {
     match route {
         #[cfg(feature = "gateway")]
-        KeysRoute::Issue => boxed(issue_key::handle(context, access)).await,
-        KeysRoute::ReadOwn => boxed(read_own_key::handle(context, access)).await,
-        KeysRoute::ReadHistory => boxed(read_own_key::history(context, query, access)).await,
-        KeysRoute::ReadCalls => boxed(read_own_key::calls(context, query, access)).await,
+        KeysRoute::Issue => Box::pin(issue_key::handle(context, access)),
+        KeysRoute::ReadOwn => Box::pin(read_own_key::handle(context, access)),
+        KeysRoute::ReadHistory => Box::pin(read_own_key::history(context, query, access)),
+        KeysRoute::ReadCalls => Box::pin(read_own_key::calls(context, query, access)),
         #[cfg(feature = "pages")]
-        KeysRoute::ReadAlerts => boxed(alerts::handle(context, access)).await,
-        KeysRoute::RotateOwn => boxed(change_key::rotate_own(context, access)).await,
-        KeysRoute::RevokeOwn => boxed(change_key::revoke_own(context, access)).await,
-        KeysRoute::ListSecrets => boxed(secrets::list(context, access)).await,
-        KeysRoute::CreateSecret => boxed(secrets::change(context, SecretCall::Create, access)).await,
-        KeysRoute::ChangeSecret(id) => boxed(secrets::change(context, SecretCall::Change(id), access)).await,
-        KeysRoute::RevokeSecret(id) => boxed(secrets::change(context, SecretCall::Revoke(id), access)).await,
-        KeysRoute::RotateSecret(id) => boxed(secrets::change(context, SecretCall::Rotate(id), access)).await,
+        KeysRoute::ReadAlerts => Box::pin(alerts::handle(context, access)),
+        KeysRoute::RotateOwn => Box::pin(change_key::rotate_own(context, access)),
+        KeysRoute::RevokeOwn => Box::pin(change_key::revoke_own(context, access)),
+        KeysRoute::ListSecrets => Box::pin(secrets::list(context, access)),
+        KeysRoute::CreateSecret => Box::pin(secrets::change(context, SecretCall::Create, access)),
+        KeysRoute::ChangeSecret(id) => Box::pin(secrets::change(context, SecretCall::Change(*id), access)),
+        KeysRoute::RevokeSecret(id) => Box::pin(secrets::change(context, SecretCall::Revoke(*id), access)),
+        KeysRoute::RotateSecret(id) => Box::pin(secrets::change(context, SecretCall::Rotate(*id), access)),
         #[cfg(feature = "gateway")]
-        KeysRoute::List => boxed(change_key::list(context, query)).await,
+        KeysRoute::List => Box::pin(change_key::list(context, query)),
         #[cfg(feature = "gateway")]
-        KeysRoute::Read(id) => boxed(change_key::read(context, &id, query, access)).await,
+        KeysRoute::Read(id) => Box::pin(change_key::read(context, id, query, access)),
         #[cfg(feature = "gateway")]
-        KeysRoute::Change(id) => boxed(change_key::patch(context, &id, access)).await,
+        KeysRoute::Change(id) => Box::pin(change_key::patch(context, id, access)),
         #[cfg(feature = "gateway")]
-        KeysRoute::Revoke(id) => boxed(change_key::revoke(context, &id, access)).await,
+        KeysRoute::Revoke(id) => Box::pin(change_key::revoke(context, id, access)),
         #[cfg(feature = "gateway")]
-        KeysRoute::Rotate(id) => boxed(change_key::rotate(context, &id, access)).await,
+        KeysRoute::Rotate(id) => Box::pin(change_key::rotate(context, id, access)),
         #[cfg(feature = "gateway")]
         KeysRoute::RevokeSecretOf(id, secret) => {
-            boxed(change_key::revoke_secret(context, &id, secret, access)).await
+            Box::pin(change_key::revoke_secret(context, id, *secret, access))
         }
         #[cfg(not(all(feature = "gateway", feature = "pages")))]
-        _ => Err(of_the_other_worker()),
+        _ => Box::pin(ready(Err(of_the_other_worker()))),
     }
 }
 

@@ -46,7 +46,6 @@ use crate::access_log::AccessRecord;
 use crate::biolink::event_queue;
 use crate::respond::Handled;
 use crate::runtime::client_request::ClientRequest;
-use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::{body, clock, promise, task};
 
 /// Handles a request, for `entry.js`. `head` has method, URL, and names and values of the headers,
@@ -64,20 +63,20 @@ pub fn handle(head: String, request: web_sys::Request, env: Env, ctx: worker_sys
 }
 
 async fn fetch(head: String, request: web_sys::Request, env: Env, ctx: Context) -> worker::Result<JsValue> {
-    let request = Rc::new(outlined(|| ClientRequest::new(head, request, clock::now()))?);
+    let request = Rc::new(ClientRequest::new(head, request, clock::now())?);
     let address = Address::parse(&request.url);
     let mut access = AccessRecord::default();
     #[cfg(not(feature = "pages"))]
-    let handled = match outlined(|| hand_over::read((&request, address), &env)) {
+    let handled = match hand_over::read((&request, address), &env) {
         // The other worker logs the request, and its response is ready for the client.
-        Some(bindings) => match boxed(hand_over::to_pages(&bindings, &request)).await {
+        Some(bindings) => match hand_over::to_pages(&bindings, &request).await {
             Ok(response) => return Ok(response),
             Err(problem) => (None, Err(problem).into()),
         },
-        None => boxed(dispatch::dispatch((&request, address), &env, &ctx, &mut access)).await,
+        None => dispatch::dispatch((&request, address), &env, &ctx, &mut access).await,
     };
     #[cfg(feature = "pages")]
-    let handled = boxed(dispatch::dispatch((&request, address), &env, &ctx, &mut access)).await;
+    let handled = dispatch::dispatch((&request, address), &env, &ctx, &mut access).await;
     let (endpoint, Handled { outcome, called }) = handled;
     let mut drained = None;
     if let Some(unread) = body::unread(&request) {
@@ -87,13 +86,12 @@ async fn fetch(head: String, request: web_sys::Request, env: Env, ctx: Context) 
             // The client has the response while its body is drained. Any other response waits for
             // it.
             true => drained = Some(promise::started(drain)),
-            false => boxed(drain).await,
+            false => drain.await,
         }
     }
-    let rendered =
-        outlined(|| respond::render((outcome, &called), endpoint, (&request, address), drained.as_ref()));
+    let rendered = respond::render((outcome, &called), endpoint, (&request, address), drained.as_ref());
     let (response, ended) = rendered?;
-    outlined(|| access.write(&request, &ended, bindings::sampling(&env), clock::now()));
+    access.write(&request, &ended, bindings::sampling(&env), clock::now());
     Ok(response.into())
 }
 

@@ -21,7 +21,6 @@ use worker::web_sys;
 
 use crate::access_log::{Called, Ended};
 use crate::runtime::client_request::ClientRequest;
-use crate::runtime::outline::outlined;
 use crate::runtime::streamed_response::StreamedResponse;
 use crate::runtime::{calls, clock};
 
@@ -100,22 +99,22 @@ pub(crate) fn render<'a>(
     let response = outcome.unwrap_or_else(|problem| {
         #[cfg(feature = "pages")]
         let rendered = match is_shown_as_page(endpoint, request.header("accept")) {
-            true => outlined(|| problem_notice(&problem, &request.id)),
-            false => outlined(|| problem.render(&request.id)),
+            true => problem_notice(&problem, &request.id),
+            false => problem.render(&request.id),
         };
         // Without pages, no problem is shown as one, whatever the endpoint.
         #[cfg(not(feature = "pages"))]
-        let (rendered, _) = (outlined(|| problem.render(&request.id)), endpoint);
+        let (rendered, _) = (problem.render(&request.id), endpoint);
         ClientResponse::Own(rendered.into_bytes())
     });
     let timing = server_timing(request, called);
     let (status, response) = match response {
         ClientResponse::Own(own) => {
             let status = called.result.map_or(own.status, |result| result.status);
-            (status, outlined(|| render_own(own, (request, address), drained, &timing))?)
+            (status, render_own(own, (request, address), drained, &timing)?)
         }
         ClientResponse::Streamed { response, headers } => {
-            let rendered = outlined(|| render_streamed(&response, &headers, (request, address), &timing))?;
+            let rendered = render_streamed(&response, &headers, (request, address), &timing)?;
             (response.status, rendered)
         }
     };
