@@ -13,7 +13,6 @@ pub(crate) mod header_text;
 pub(crate) mod kv;
 pub(crate) mod log;
 pub(crate) mod message;
-pub(crate) mod outline;
 pub(crate) mod promise;
 pub(crate) mod recent;
 pub(crate) mod sql;

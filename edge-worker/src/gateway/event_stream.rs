@@ -48,6 +48,8 @@ struct StreamedCall {
 
 /// Returns the response of a call. An event stream of unknown length is followed to its end: if the
 /// origin breaks it off, it gets an event `error`, and the call is refunded.
+// Rarely more than a look at two headers, and large: it would double what handles a call.
+#[inline(never)]
 pub(crate) fn follow(
     context: &RequestContext<'_>,
     call: &ToolCall<'_>,

@@ -10,7 +10,6 @@ use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::key_store;
 use crate::gateway::meter_client::{self, SnapshotPart};
-use crate::runtime::outline::{boxed, outlined};
 
 /// Authenticates the request for what an endpoint requires. Returns the record of its key, which the access
 /// log gets to know.
@@ -34,7 +33,7 @@ pub(crate) async fn read_caller(
     endpoint: Endpoint,
     access: &mut AccessRecord,
 ) -> Result<(KeyRecord, Option<SecretId>), Problem> {
-    let key = outlined(|| authenticate(context))?;
+    let key = authenticate(context)?;
     access.record_key(&key);
     let (record, _) = read_with(context, &key, SnapshotPart::State, endpoint, access).await?;
     let secret = record.secret_id(&key);
@@ -53,7 +52,7 @@ pub(crate) async fn read_with(
     endpoint: Endpoint,
     access: &mut AccessRecord,
 ) -> Result<(KeyRecord, MeterSnapshot), Problem> {
-    let mut snapshot = boxed(meter_client::read(context, key, part)).await?;
+    let mut snapshot = meter_client::read(context, key, part).await?;
     let record = snapshot.record.take().ok_or_else(key_store::unavailable)?;
     access.record_tier(Some(record.tier));
     access.record_secret(record.secret_id(key));

@@ -11,7 +11,6 @@ use shared::status::{AcceptedTypes, AcceptedTypesCache};
 use crate::context::RequestContext;
 use crate::gateway::origin;
 use crate::runtime::clock;
-use crate::runtime::outline::boxed;
 
 thread_local! {
     static CACHE: RefCell<AcceptedTypesCache> = const { RefCell::new(AcceptedTypesCache::new()) };
@@ -31,7 +30,7 @@ pub(crate) async fn check(context: &RequestContext<'_>, call: &ToolCall<'_>) -> 
     }
     let now = clock::now();
     if CACHE.with_borrow(|cache| cache.get(now).is_none()) {
-        let told = boxed(origin::accepted_types(context)).await;
+        let told = origin::accepted_types(context).await;
         // Also that nobody told. Each such call would otherwise ask every origin.
         CACHE.with_borrow_mut(|cache| cache.store(told, clock::now()));
     }

@@ -21,7 +21,6 @@ use shared::trace::{Span, TRACEPARENT};
 use crate::access_log::ForwardPath;
 use crate::bindings::Bindings;
 use crate::context::RequestContext;
-use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::streamed_response::StreamedResponse;
 use crate::runtime::{clock, log, promise};
 use attempt::Attempt;
@@ -59,22 +58,17 @@ async fn try_origins(
     path: &mut ForwardPath,
 ) -> Result<StreamedResponse, ForwardError> {
     let started = clock::now();
-    let upload = boxed(Upload::receive(context, call.method)).await;
+    let upload = Upload::receive(context, call.method).await;
     // Before the error is returned: a slow client is what this number is there to show.
     path.body_wait_ms = clock::now().since(started);
     let upload = upload.map_err(ForwardError::refused)?;
-    let span = outlined(|| {
-        let (request, id) = (context.request, context.request.id);
-        Span::new(request.header(TRACEPARENT), id, id.span_entropy())
-    });
+    let id = context.request.id;
+    let span = Span::new(context.request.header(TRACEPARENT), id, id.span_entropy());
     path.span = Some(span);
     let origins = &context.bindings.origins;
-    let order = outlined(|| {
-        let mut order = REACHABILITY.with_borrow(|seen| seen.order(origins, clock::now()));
-        OUTAGES.with_borrow_mut(|seen| {
-            seen.arrange(&mut order, call.tool, upload.can_repeat(), clock::now());
-        });
-        order
+    let mut order = REACHABILITY.with_borrow(|seen| seen.order(origins, clock::now()));
+    OUTAGES.with_borrow_mut(|seen| {
+        seen.arrange(&mut order, call.tool, upload.can_repeat(), clock::now());
     });
     let mut failure = OriginError::Refused;
     // The response that the client gets, if no later origin has a better one.
@@ -88,26 +82,22 @@ async fn try_origins(
         let has_next = nth + 1 < order.len();
         let has_other = has_other_origin(&order, nth);
         let attempt = Attempt { context, call, grant, span, origin, has_next, has_other, is_confirmed };
-        match boxed(attempt.run(&upload)).await {
+        match attempt.run(&upload).await {
             Ok(response) => {
-                outlined(|| {
-                    // Even for a refusal: the proxy is there. Only its tool has no server.
-                    REACHABILITY.with_borrow_mut(|seen| seen.record_reached(index, clock::now()));
-                });
+                // Even for a refusal: the proxy is there. Only its tool has no server.
+                REACHABILITY.with_borrow_mut(|seen| seen.record_reached(index, clock::now()));
                 path.origin = Some(origin.name.clone());
                 path.times = Some((sent_at, clock::now()));
-                let goes_on = outlined(|| {
-                    let is_out = lacks_server(&response);
-                    let rest = order.get(nth + 1..).unwrap_or_default();
-                    OUTAGES.with_borrow_mut(|seen| {
-                        match is_out {
-                            true => seen.record_out(index, call.tool, clock::now()),
-                            false => seen.record_served(index, call.tool),
-                        }
-                        // An origin without a server of the tool either would only cost the client
-                        // its time.
-                        is_out && seen.has_other(rest, index, call.tool)
-                    })
+                let is_out = lacks_server(&response);
+                let rest = order.get(nth + 1..).unwrap_or_default();
+                let goes_on = OUTAGES.with_borrow_mut(|seen| {
+                    match is_out {
+                        true => seen.record_out(index, call.tool, clock::now()),
+                        false => seen.record_served(index, call.tool),
+                    }
+                    // An origin without a server of the tool either would only cost the client
+                    // its time.
+                    is_out && seen.has_other(rest, index, call.tool)
                 });
                 if let Some(former) = received.replace(response) {
                     // Its body is unread, and would hold one of the six connections of the request.

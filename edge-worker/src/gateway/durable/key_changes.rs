@@ -18,7 +18,6 @@ use super::key_directory;
 use crate::bindings;
 use crate::runtime::log;
 use crate::runtime::message::{parse, reply};
-use crate::runtime::outline::outlined;
 use crate::runtime::sql::{integer, number, rows};
 use crate::runtime::{alarm, clock};
 
@@ -86,11 +85,11 @@ impl KeyChanges {
             ChangesMessage::Note(record) => self.append(&record).map(|()| String::new()),
             ChangesMessage::Read(request) => self.page(&request).map(|page| page.to_json()),
             ChangesMessage::Enter(record) => key_directory::enter(&self.sql, &record).map(|()| String::new()),
-            ChangesMessage::List(request) => outlined(|| {
+            ChangesMessage::List(request) => {
                 let request =
                     ListRequest::from_message(&request).map_err(|problem| problem.detail().to_owned())?;
                 key_directory::page(&self.sql, &request).map(|page| page.to_message())
-            }),
+            }
         }
     }
 

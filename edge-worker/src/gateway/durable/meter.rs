@@ -30,7 +30,6 @@ use super::{kept_calls, kept_rows};
 use crate::bindings;
 use crate::gateway::{key_change_feed, key_directory, key_store};
 use crate::runtime::message::parse;
-use crate::runtime::outline::outlined;
 use crate::runtime::stored::Stored;
 use crate::runtime::{alarm, clock, log, recent, sql};
 
@@ -300,9 +299,7 @@ impl Meter {
     fn step(&self, message: Message) -> Result<String> {
         let message = match message {
             Message::Session(_) | Message::InSession { .. } => {
-                match outlined(|| {
-                    self.sessions.change(|sessions| Ok(sessions.receive(message, clock::now())))
-                })? {
+                match self.sessions.change(|sessions| Ok(sessions.receive(message, clock::now())))? {
                     ControlFlow::Continue(message) => message,
                     ControlFlow::Break(reply) => return Ok(json::to_string(&reply)?),
                 }
@@ -318,7 +315,7 @@ impl Meter {
             Some(held) => held,
             None => self.load()?,
         };
-        let (mut reply, is_changed) = outlined(|| held.step(message, clock::now()));
+        let (mut reply, is_changed) = held.step(message, clock::now());
         let next = held.meter_mut();
         // In the same commit as the state. A crash in between would lose the row or keep it twice.
         for row in next.take_full_rows() {
@@ -331,11 +328,11 @@ impl Meter {
         if let Some(ended) = next.take_ended_hour() {
             kept_rows::keep_hour(&self.sql, &ended)?;
         }
-        outlined(|| kept_rows::list_alerts(&self.sql, next));
+        kept_rows::list_alerts(&self.sql, next);
         if let Reply::Read(snapshot) | Reply::Show(Some(snapshot)) = &mut reply {
-            outlined(|| self.complete(snapshot, wanted, next))?;
+            self.complete(snapshot, wanted, next)?;
         }
-        let reply = outlined(|| json::to_string(&reply))?;
+        let reply = json::to_string(&reply)?;
         // Of a subject that was refused immediately, nothing matters: a row would be deleted again.
         let matters = self.is_stored.get() || next.expires_in(clock::now()) != Some(0);
         if is_changed && matters {
@@ -351,7 +348,7 @@ impl Meter {
     }
 
     fn write(&self, held: &mut HeldMeter) -> Result<()> {
-        let stored = outlined(|| held.row(json::to_string))?;
+        let stored = held.row(json::to_string)?;
         self.sql.exec(STORE, vec![stored.into()]).map(drop)
     }
 

@@ -18,7 +18,6 @@ use crate::gateway::meter_client::{self, CallDecision, CallOutcome};
 use crate::gateway::origin::{self, ForwardError};
 use crate::respond::{ClientResponse, Handled};
 use crate::runtime::log;
-use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::streamed_response::StreamedResponse;
 
 /// A call that its meter has decided on.
@@ -35,8 +34,8 @@ pub(crate) async fn handle(
     call: &ToolCall<'_>,
     access: &mut AccessRecord,
 ) -> Handled {
-    match boxed(decide(context, call, access)).await {
-        Ok(decided) => boxed(forward(context, call, decided, access)).await,
+    match decide(context, call, access).await {
+        Ok(decided) => forward(context, call, decided, access).await,
         Err(problem) => Err(problem).into(),
     }
 }
@@ -46,14 +45,14 @@ async fn decide(
     call: &ToolCall<'_>,
     access: &mut AccessRecord,
 ) -> Result<Decided, Problem> {
-    let key = outlined(|| authenticate(context))?;
+    let key = authenticate(context)?;
     access.record_key(&key);
     // Before the meter: a call that the proxy would refuse for its length must not be counted.
     context.head.check_length(context.bindings.max_body)?;
-    boxed(media_types::check(context, call)).await?;
+    media_types::check(context, call).await?;
     let price = context.bindings.prices.of(call.tool, call.action);
     // The most that it may cost. What is left is given back once the response says what it used.
-    let decision = boxed(meter_client::admit(context, &key, call.tool, price.most())).await?;
+    let decision = meter_client::admit(context, &key, call.tool, price.most()).await?;
     access.record_tier(Some(decision.tier));
     access.record_secret(decision.secret_id);
     Ok(Decided { key, price, decision })
@@ -66,36 +65,33 @@ async fn forward(
     access: &AccessRecord,
 ) -> Handled {
     let mut called = Called::default();
-    let mut headers: Vec<_> =
-        outlined(|| admission.quota().map(QuotaStatus::headers).into_iter().flatten().collect());
+    let mut headers: Vec<_> = admission.quota().map(QuotaStatus::headers).into_iter().flatten().collect();
     let outcome = match admission {
         Admission::Allow { degraded, charge, .. } => {
             called.degraded = degraded;
             headers.extend(degraded.then(|| (headers::DEGRADED.into(), "meter".into())));
             let request_id = context.request.id;
             let grant = |issued_at| Grant { key_id: key.id, secret_id, tier, request_id, issued_at };
-            let (outcome, path) = boxed(origin::forward(context, call, &grant)).await;
+            let (outcome, path) = origin::forward(context, call, &grant).await;
             // A refusal of the proxy is no response of the tool, and is given back.
             let refusal = outcome.as_ref().ok().and_then(proxy_refusal);
             let proxy_status = path.proxy_status().filter(|_| refusal.is_none());
             let origin = path.origin.clone();
-            let counted = outlined(|| call_outcome(context, call, price, &outcome, refusal.is_some()));
+            let counted = call_outcome(context, call, price, &outcome, refusal.is_some());
             called.units = (price != Price::FREE && !counted.uncharged).then_some(counted.units);
             called.is_logged = true;
-            let charge = outlined(|| {
-                meter_client::record_outcome(context, &key, call.tool, &counted, charge, |now| {
-                    let ended = call_ended(&outcome, refusal.as_deref());
-                    let request_bytes = context.head.body_length();
-                    access.logged_call(context.request, (&path, request_bytes), &ended, now)
-                })
+            let charge = meter_client::record_outcome(context, &key, call.tool, &counted, charge, |now| {
+                let ended = call_ended(&outcome, refusal.as_deref());
+                let request_bytes = context.head.body_length();
+                access.logged_call(context.request, (&path, request_bytes), &ended, now)
             });
             called.path = path;
             headers.extend(proxy_status.map(|text| ("proxy-status".into(), text.into())));
             headers.extend(refusal.map(|code| (headers::PROBLEM.into(), code.into())));
             match outcome {
-                Ok(response) => Ok(outlined(|| {
-                    event_stream::follow(context, call, (&key, secret_id), charge, origin, response)
-                })),
+                Ok(response) => {
+                    Ok(event_stream::follow(context, call, (&key, secret_id), charge, origin, response))
+                }
                 Err(ForwardError::Failed { problem, .. }) => Err(problem),
                 Err(ForwardError::ClientLeft { .. }) => {
                     return Handled { outcome: Ok(ClientResponse::to_nobody()), called };
@@ -103,12 +99,12 @@ async fn forward(
             }
         }
         Admission::Deny(..) | Admission::Refuse(_) | Admission::Unavailable { .. } => {
-            Err(outlined(|| refusal(&admission)))
+            Err(refusal(&admission))
         }
     };
     let outcome = match outcome {
         Ok(response) => Ok(ClientResponse::Streamed { response, headers }),
-        Err(problem) => Err(outlined(|| problem.with_headers(headers))),
+        Err(problem) => Err(problem.with_headers(headers)),
     };
     Handled { outcome, called }
 }

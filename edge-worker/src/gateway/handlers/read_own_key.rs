@@ -14,23 +14,19 @@ use crate::gateway::authenticate::authenticate;
 use crate::gateway::meter_client::{self, SnapshotPart, with_quota};
 use crate::gateway::{key_record, key_store};
 use crate::runtime::clock;
-use crate::runtime::outline::{boxed, outlined};
 
 /// `GET /v1/keys/me`
 pub(crate) async fn handle(
     context: &RequestContext<'_>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    let key = outlined(|| authenticate(context))?;
+    let key = authenticate(context)?;
     access.record_key(&key);
-    let snapshot = boxed(meter_client::read(context, &key, SnapshotPart::State)).await?;
+    let snapshot = meter_client::read(context, &key, SnapshotPart::State).await?;
     access.record_tier(snapshot.record.as_ref().map(|record| record.tier));
-    let usage =
-        outlined(|| describe_own(&snapshot, &key, clock::now())).ok_or_else(key_store::unavailable)?;
-    outlined(|| {
-        let body = json::to_string(&usage).unwrap_or_default();
-        Ok(with_quota(Response::json(body), &snapshot.response))
-    })
+    let usage = describe_own(&snapshot, &key, clock::now()).ok_or_else(key_store::unavailable)?;
+    let body = json::to_string(&usage).unwrap_or_default();
+    Ok(with_quota(Response::json(body), &snapshot.response))
 }
 
 /// `GET /v1/usage`
@@ -39,15 +35,14 @@ pub(crate) async fn history(
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    let key = outlined(|| authenticate(context))?;
+    let key = authenticate(context)?;
     access.record_key(&key);
-    let request = outlined(|| HistoryRequest::read(query))?;
+    let request = HistoryRequest::read(query)?;
     let since = request.since_kept(clock::now());
     let part = SnapshotPart::Hours { since };
     let (_, snapshot) =
-        boxed(key_record::read_with(context, &key, part, Endpoint::Keys(KeysEndpoint::ReadHistory), access))
-            .await?;
-    let response = outlined(|| request.response(&snapshot, clock::now()));
+        key_record::read_with(context, &key, part, Endpoint::Keys(KeysEndpoint::ReadHistory), access).await?;
+    let response = request.response(&snapshot, clock::now());
     Ok(with_quota(response, &snapshot.response))
 }
 
@@ -57,13 +52,12 @@ pub(crate) async fn calls(
     query: Option<&str>,
     access: &mut AccessRecord,
 ) -> Result<Response, Problem> {
-    let key = outlined(|| authenticate(context))?;
+    let key = authenticate(context)?;
     access.record_key(&key);
-    let request = outlined(|| CallsRequest::read(query))?;
+    let request = CallsRequest::read(query)?;
     let part = SnapshotPart::Calls(request.filter());
     let (_, snapshot) =
-        boxed(key_record::read_with(context, &key, part, Endpoint::Keys(KeysEndpoint::ReadCalls), access))
-            .await?;
-    let response = outlined(|| request.response(&snapshot.calls.unwrap_or_default()));
+        key_record::read_with(context, &key, part, Endpoint::Keys(KeysEndpoint::ReadCalls), access).await?;
+    let response = request.response(&snapshot.calls.unwrap_or_default());
     Ok(with_quota(response, &snapshot.response))
 }

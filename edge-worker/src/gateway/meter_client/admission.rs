@@ -12,7 +12,6 @@ use super::{exchange, report, rpc};
 use crate::context::RequestContext;
 use crate::gateway::lease_caches;
 use crate::runtime::durable_rpc::RpcError;
-use crate::runtime::outline::{boxed, outlined};
 
 /// The decision on a call, with the tier by which it was made.
 pub(crate) struct CallDecision {
@@ -38,14 +37,14 @@ pub(crate) async fn admit(
     tool: Tool,
     units: u32,
 ) -> Result<CallDecision, Problem> {
-    match outlined(|| decide_locally(key, tool, units))? {
+    match decide_locally(key, tool, units)? {
         Local::Decided(decision, renewal) => {
             if let Some(request) = renewal {
-                outlined(|| report::send_in_background(context, key, request));
+                report::send_in_background(context, key, request);
             }
             Ok(decision)
         }
-        Local::Ask(request, timeouts) => boxed(admit_by_meter(context, key, tool, request, timeouts)).await,
+        Local::Ask(request, timeouts) => admit_by_meter(context, key, tool, request, timeouts).await,
     }
 }
 
@@ -64,15 +63,15 @@ async fn admit_by_meter(
     request: MeterRequest,
     timeouts: Timeouts,
 ) -> Result<CallDecision, Problem> {
-    let decided = boxed(exchange(context, key, request, timeouts)).await?;
-    outlined(|| report::schedule(context, key));
+    let decided = exchange(context, key, request, timeouts).await?;
+    report::schedule(context, key);
     let (request, read) = match decided {
         Exchanged::Decided(decision) => return Ok(decision),
-        Exchanged::LacksRecord(request) => (request, boxed(exchange::learn_stored(context, key)).await),
+        Exchanged::LacksRecord(request) => (request, exchange::learn_stored(context, key).await),
     };
     // Under a new number, because the meter would repeat its reply to the old one.
     let (again, timeouts) = lease_caches::with(key, |cache, now| cache.ask_again(&request, tool, now))?;
-    match boxed(exchange(context, key, again, timeouts)).await? {
+    match exchange(context, key, again, timeouts).await? {
         Exchanged::Decided(decision) => {
             exchange::check_stored(
                 key,
@@ -100,14 +99,14 @@ async fn exchange(
     timeouts: Timeouts,
 ) -> Result<Exchanged, Problem> {
     let mut exchange = Exchange::new(context, key, request, timeouts);
-    let exchanged = match boxed(exchange.run()).await? {
+    let exchanged = match exchange.run().await? {
         ExchangeOutcome::Decided(admission) => {
             Exchanged::Decided(lease_caches::with(key, |cache, _| decision(cache, key, admission))?)
         }
         ExchangeOutcome::LacksRecord => Exchanged::LacksRecord(exchange.request().clone()),
         ExchangeOutcome::Failed { reason, error } => {
             rpc::log_failure(context.request.id, Err(error));
-            let decided = boxed(decide_without_meter(context, key, exchange.request(), reason)).await;
+            let decided = decide_without_meter(context, key, exchange.request(), reason).await;
             Exchanged::Decided(decided?)
         }
     };

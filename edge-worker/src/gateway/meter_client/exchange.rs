@@ -19,7 +19,6 @@ use super::rpc;
 use crate::context::RequestContext;
 use crate::gateway::{key_store, lease_caches};
 use crate::runtime::durable_rpc::RpcError;
-use crate::runtime::outline::outlined;
 use crate::runtime::{clock, promise};
 
 /// Time in which a late response is still waited for, in milliseconds.
@@ -93,7 +92,7 @@ impl Exchange {
             let rest_ms = self.wait.due_ms().saturating_sub(self.elapsed_ms());
             let event = match self.next_within(rest_ms).await {
                 Some(Some((request, Ok(response)))) => {
-                    if let Some(outcome) = outlined(|| self.apply(&request, &response))? {
+                    if let Some(outcome) = self.apply(&request, &response)? {
                         return Ok(outcome);
                     }
                     // Its lease and its verdict were applied. Only this call is still undecided.

@@ -12,7 +12,6 @@ use crate::access_log::{AccessRecord, CallEnded, ForwardPath};
 use crate::context::RequestContext;
 use crate::gateway::lease_caches;
 use crate::runtime::durable_rpc::{self, RpcError};
-use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::{clock, log, promise};
 
 /// Timeout of a report, in milliseconds.
@@ -28,6 +27,8 @@ pub(crate) struct CallOutcome {
 
 /// Records the outcome of a call that was admitted with `charge`, and logs the `call` if the log takes it.
 /// The meter gets both in the background. Returns the charge that is left.
+// Has one caller, and is large: it would make what handles a call too large for V8.
+#[inline(never)]
 pub(crate) fn record_outcome(
     context: &RequestContext<'_>,
     key: &VerifiedKey,
@@ -130,10 +131,9 @@ impl Reporter {
         loop {
             // One report for many calls. Each message to the object costs money.
             promise::sleep(turn.due.since(clock::now())).await;
-            let request =
-                outlined(|| lease_caches::with(&self.key, |cache, now| cache.report(&self.key, turn, now)));
+            let request = lease_caches::with(&self.key, |cache, now| cache.report(&self.key, turn, now));
             if let Ok(Some(request)) = request {
-                boxed(self.send(request)).await;
+                self.send(request).await;
             }
             match self.next_turn() {
                 Some(next) => turn = next,
@@ -147,10 +147,10 @@ impl Reporter {
         let sent = clock::now();
         let name = self.key.id.to_string();
         let message = Message::Ask(request.clone());
-        let sending = boxed(rpc::send(&self.meter, &name, &message));
+        let sending = rpc::send(&self.meter, &name, &message);
         let reply = durable_rpc::timeout(REPORT_TIMEOUT_MS, sending).await;
         // A cache that cannot be created was logged.
-        let _applied = outlined(|| match reply {
+        let _applied = match reply {
             Ok(Reply::Ask(response)) => lease_caches::with(&self.key, |cache, now| {
                 cache.handle_response(&request, sent, &response, now)
             }),
@@ -163,6 +163,6 @@ impl Reporter {
                     false => cache.handle_failure(&request, now),
                 })
             }
-        });
+        };
     }
 }

@@ -1,5 +1,7 @@
 //! Requests to a meter, with a timeout, a retry and a hedged second request.
 
+use std::pin::pin;
+
 use futures_util::future::{Either, select};
 use shared::json;
 use shared::lease_cache::Timeouts;
@@ -10,7 +12,6 @@ use worker::ObjectNamespace;
 
 use crate::context::RequestContext;
 use crate::runtime::durable_rpc::{self, RpcError};
-use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::{log, promise};
 
 /// Sends a message to the meter of this name, within the time that a caller waits for it.
@@ -28,21 +29,21 @@ pub(super) async fn call(
     name: &str,
     message: &Message,
 ) -> Result<Reply, RpcError> {
-    let text = &outlined(|| write(context, name, message))?;
+    let text = &write(context, name, message)?;
     let Timeouts { hedge_ms, total_ms } = Timeouts::FIRST;
     let rest_ms = total_ms.saturating_sub(hedge_ms);
     let meter = &context.bindings.meter;
-    let mut first = boxed(send_text(meter, name, text));
+    let mut first = pin!(send_text(meter, name, text));
     // One timer at a time: nearly every response comes before the first one ends.
     match promise::timeout(hedge_ms, first.as_mut()).await {
         // By a new stub: the runtime may leave one that failed broken.
         Some(Err(error)) if !error.is_overloaded() => {
-            durable_rpc::timeout(rest_ms, boxed(send_text(meter, name, text))).await
+            durable_rpc::timeout(rest_ms, send_text(meter, name, text)).await
         }
         Some(reply) => reply,
         None => {
-            let second = boxed(send_text(meter, name, text));
-            durable_rpc::timeout(rest_ms, boxed(first_success(first, second))).await
+            let second = pin!(send_text(meter, name, text));
+            durable_rpc::timeout(rest_ms, first_success(first, second)).await
         }
     }
 }
@@ -74,12 +75,12 @@ async fn first_success<F: Future<Output = Result<Reply, RpcError>> + Unpin>(
 /// # Errors
 /// If the request fails.
 pub(super) async fn send(meter: &ObjectNamespace, name: &str, message: &Message) -> Result<Reply, RpcError> {
-    send_text(meter, name, &outlined(|| json::to_string(message))?).await
+    send_text(meter, name, &json::to_string(message)?).await
 }
 
 async fn send_text(meter: &ObjectNamespace, name: &str, text: &str) -> Result<Reply, RpcError> {
     let reply = durable_rpc::call(meter, name, text).await?;
-    Ok(outlined(|| json::from_str(&reply))?)
+    Ok(json::from_str(&reply)?)
 }
 
 /// Logs a failed call, or a reply that belongs to another message.

@@ -13,7 +13,6 @@ use super::{exchange, rpc};
 use crate::context::RequestContext;
 use crate::gateway::{key_store, lease_caches};
 use crate::runtime::clock;
-use crate::runtime::outline::{boxed, outlined};
 
 /// The part of a snapshot that is stored beside the state.
 #[derive(Clone, Copy)]
@@ -46,13 +45,13 @@ pub(crate) async fn read(
 ) -> Result<MeterSnapshot, Problem> {
     // Before the object: a client that reads its state in a loop costs nothing but memory here.
     record_free_call(&key.id, FreeCall::Read)?;
-    let request = outlined(|| lease_caches::with(key, |cache, now| cache.read(key, now)))?;
-    let mut snapshot = boxed(ask(context, key, &request, part)).await?;
+    let request = lease_caches::with(key, |cache, now| cache.read(key, now))?;
+    let mut snapshot = ask(context, key, &request, part).await?;
     if LeaseCache::lacks_record(&request, &snapshot.response) {
-        let read = boxed(exchange::learn_stored(context, key)).await;
+        let read = exchange::learn_stored(context, key).await;
         let again = lease_caches::with(key, |cache, now| cache.read(key, now))?;
         // KV has been read. Marked as unread, the meter would ask for the record again.
-        snapshot = boxed(ask(context, key, &MeterRequest { unread: false, ..again }, part)).await?;
+        snapshot = ask(context, key, &MeterRequest { unread: false, ..again }, part).await?;
         let is_unknown = snapshot.response.verdict == Verdict::Refuse(KeyError::Invalid);
         exchange::check_stored(key, read, is_unknown)?;
     }
@@ -76,12 +75,10 @@ async fn ask(
         SnapshotPart::Calls(filter) => Message::Calls { request: request.clone(), filter: filter.clone() },
     };
     let name = key.id.to_string();
-    let reply = boxed(rpc::call(context, &name, &message)).await;
+    let reply = rpc::call(context, &name, &message).await;
     let Ok(Reply::Read(snapshot)) = reply else { return Err(rpc::unavailable(context, reply)) };
-    outlined(|| {
-        // What is read for people serves calls too: a revocation that is seen here applies at once.
-        lease_caches::with(key, |cache, now| cache.handle_response(request, sent, &snapshot.response, now))
-    })?;
+    // What is read for people serves calls too: a revocation that is seen here applies at once.
+    lease_caches::with(key, |cache, now| cache.handle_response(request, sent, &snapshot.response, now))?;
     Ok(snapshot)
 }
 

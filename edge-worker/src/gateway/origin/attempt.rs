@@ -24,7 +24,6 @@ use super::attempt_error::AttemptError;
 use super::probe::{discard, is_reachable};
 use super::upload::{Pipe, Upload};
 use crate::context::RequestContext;
-use crate::runtime::outline::{boxed, outlined};
 use crate::runtime::streamed_response::StreamedResponse;
 use crate::runtime::{body, calls, clock, promise};
 
@@ -59,7 +58,7 @@ impl Attempt<'_> {
     /// another attempt, the origin must have responded lately or respond to a probe now.
     pub(super) async fn run(&self, upload: &Upload) -> Result<StreamedResponse, AttemptError> {
         let needs_probe = self.call.method == CallMethod::Post && self.has_next && !self.is_confirmed;
-        if needs_probe && !boxed(self.is_reachable()).await {
+        if needs_probe && !self.is_reachable().await {
             return Err(AttemptError::ProbeFailed);
         }
         // After the probe, which takes time: a call that nobody waits for must not be executed.
@@ -76,26 +75,24 @@ impl Attempt<'_> {
             (None, Upload::Buffered(bytes)) => bytes.clone().into(),
             (None, Upload::Empty | Upload::Streamed { .. }) => JsValue::UNDEFINED,
         };
-        let (response, proof) = outlined(|| self.send(&body, controller.as_ref()))?;
+        let (response, proof) = self.send(&body, controller.as_ref())?;
         let mut response = pin!(response);
         let outcome = match (self.call.method, pipe, &controller) {
-            (CallMethod::Post, Some(pipe), Some(controller)) => {
-                boxed(self.stream(response, pipe, controller)).await
-            }
+            (CallMethod::Post, Some(pipe), Some(controller)) => self.stream(response, pipe, controller).await,
             (CallMethod::Get, ..) if is_last => match response.as_mut().await {
                 Ok(response) => Ok(response),
-                Err(thrown) => boxed(self.diagnose(thrown.into())).await,
+                Err(thrown) => self.diagnose(thrown.into()).await,
             },
-            (CallMethod::Get, ..) => boxed(self.get(response)).await,
+            (CallMethod::Get, ..) => self.get(response).await,
             (CallMethod::Post, ..) if is_last => response.await.map_err(AttemptError::from),
-            (CallMethod::Post, ..) => boxed(await_response(response, RESPONSE_TIMEOUT_MS)).await,
+            (CallMethod::Post, ..) => await_response(response, RESPONSE_TIMEOUT_MS).await,
         };
         if let (Err(_), Some(controller)) = (&outcome, &controller) {
             // The origin would otherwise go on with a call that has failed here, and that may be
             // sent elsewhere.
             controller.abort();
         }
-        outlined(|| accept(outcome.map_err(|error| self.unless_left(error))?, &proof))
+        accept(outcome.map_err(|error| self.unless_left(error))?, &proof)
     }
 
     /// Returns the error, unless it is that the client has left.
@@ -214,10 +211,10 @@ impl Attempt<'_> {
         };
         // For each attempt: a grant is for one origin, and is valid for seconds only.
         let grant = (self.grant)(clock::now());
-        let signed = outlined(|| grant.sign(self.call, target, &self.origin.name, &context.bindings.grants));
+        let signed = grant.sign(self.call, target, &self.origin.name, &context.bindings.grants);
         let sent = calls::call_origin(
             context.bindings.origin_cert.as_ref(),
-            &outlined(|| self.head(&url, &signed.text)),
+            &self.head(&url, &signed.text),
             &context.request.raw,
             body,
             controller.map(web_sys::AbortController::signal).as_ref(),
