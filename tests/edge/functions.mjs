@@ -9,13 +9,9 @@ import { prepare } from "../bench/scenarios.mjs";
 import { Client, Workerd, gateway } from "../bench/workerd.mjs";
 
 const LIMIT = 8192;
-/** Larger functions that are not hot in a new isolate: they read the bindings once, or issue a key or change a page. */
+/** Larger functions that are not hot in a new isolate: it does what a changed page has left to do. */
 const RARE = [
-  "edge_worker::bindings::Bindings::from_env",
-  "edge_worker::gateway::handlers::issue_key::handle::{{closure}}",
   "edge_worker::biolink::durable::account::tasks::<impl edge_worker::biolink::durable::account::Account>::perform::{{closure}}",
-  "biolink::page::read::Reader::page",
-  "biolink::page::read::parts::read_link",
 ];
 const COMPILED = /#(\d+) using Liftoff,.* bodysize (\d+) /g;
 
