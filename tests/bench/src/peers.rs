@@ -180,6 +180,10 @@ impl PeerSetup<'_> {
                 continue;
             }
             let program = name.split(' ').next().unwrap_or_default();
+            if self.counts_instructions && matches!(program, "caddy" | "envoy") {
+                writeln!(io::stderr(), "skipping {name}: valgrind does not run it")?;
+                continue;
+            }
             let needed = if name == "utg valkey" { VALKEY } else { program };
             let asked = match needed {
                 "nginx" | "haproxy" | VALKEY => Some("-v"),
