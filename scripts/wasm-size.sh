@@ -9,7 +9,7 @@ readonly WORKER=${1:-}
 case $WORKER in
 "") LIMIT=1280 ;;
 gateway) LIMIT=490 ;;
-pages) LIMIT=1280 ;;
+pages) LIMIT=1145 ;;
 *) fail "there is no worker \`$WORKER\`" ;;
 esac
 wasm=$ROOT/edge-worker/build/${WORKER:+$WORKER/}index_bg.wasm
