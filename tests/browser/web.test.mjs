@@ -248,6 +248,13 @@ test("holder connects an agent with the key and sees who asks", async () => {
   const days = (Date.parse(secrets[0].expires_at) - Date.now()) / 86_400_000;
   assert.deepEqual([secrets[0].name, secrets[0].scopes, Math.round(days)], ["Agent", { tools: ["all"], biolink: "read", keys: false }, 90]);
 
+  await callApi(web, key, "POST", "/v1/keys/me/secrets", { name: "Website", scopes: { tools: ["qr"] } });
+  const holder = await open(key, "/developers/keys");
+  const rows = holder.page.getByRole("region", { name: "Secrets" }).getByRole("listitem");
+  await rows.filter({ hasText: "Website" }).waitFor();
+  assert.deepEqual([await rows.filter({ hasText: "Connected agent" }).count(), await rows.filter({ hasText: /^\s*Agent\s*Connected agent/ }).count()], [1, 1]);
+  await assertQuiet(holder);
+
   await page.goto(address);
   await page.getByRole("button", { name: "Refuse" }).click();
   await page.waitForURL(`${redirect}?**`);

@@ -19,7 +19,7 @@ async function openEditor(body) {
   const key = await edge.issueKey({ biolink_plan: "business" });
   const made = await callApi(edge, key, "POST", "/pages", { title: "Ada", ...body });
   const window = await openWeb(browser, edge, key, `/pages/${made.id}`);
-  return { ...window, made, read: () => callApi(edge, key, "GET", `/pages/${made.id}`), title: window.page.getByLabel("Title", { exact: true }) };
+  return { ...window, key, made, read: () => callApi(edge, key, "GET", `/pages/${made.id}`), title: window.page.getByLabel("Title", { exact: true }) };
 }
 
 test("version before is shown, restored and undone", async () => {
@@ -43,6 +43,30 @@ test("version before is shown, restored and undone", async () => {
   await page.getByText("All changes saved").waitFor();
   assert.equal((await read()).title, "Ada the second");
   assert.match(await (await fetch(made.urls.public)).text(), /<h1[^>]*>Ada<\/h1>/, "visitors see what is published");
+  await assertQuiet(window);
+});
+
+test("version says which secret made it", async () => {
+  const window = await openEditor();
+  const { page, made, key } = window;
+  const named = await callApi(edge, key, "POST", "/v1/keys/me/secrets", { name: "Build server", scopes: { biolink: "write" } });
+  await callApi(edge, named.key, "PATCH", `/pages/${made.id}`, { title: "Ada by a program" });
+  const { data } = await callApi(edge, key, "GET", `/pages/${made.id}/revisions`);
+  assert.deepEqual(data.map(({ revision, secret_id }) => [revision, secret_id]), [[2, named.id], [1, null]]);
+  const versions = async () => {
+    await page.reload();
+    await page.getByRole("button", { name: "More of this page" }).click();
+    await page.getByRole("menuitem", { name: "Versions" }).click();
+    const entries = page.getByRole("dialog").getByRole("listitem");
+    await entries.nth(0).getByText(/, by /).waitFor();
+    return entries.allInnerTexts();
+  };
+  const shown = await versions();
+  assert.match(shown[0], /, by Build server/);
+  assert.doesNotMatch(shown[1], /, by /);
+  await callApi(edge, key, "DELETE", `/v1/keys/me/secrets/${named.id}`).catch(() => undefined);
+  await page.waitForFunction(async (id) => !(await (await fetch("/v1/keys/me/secrets")).text()).includes(id), named.id);
+  assert.match((await versions())[0], /, by a secret that is ended/);
   await assertQuiet(window);
 });
 

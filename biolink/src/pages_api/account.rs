@@ -338,7 +338,8 @@ impl Account {
                 let meta = self.find(id).ok_or_else(|| page_unknown(id))?;
                 let revision = |(number, at): &(u64, UnixMillis)| {
                     let live = meta.live_revision() == Some(*number);
-                    json!({ "revision": number, "created_at": at.to_rfc3339(), "live": live })
+                    let by = meta.author(*number);
+                    json!({ "revision": number, "created_at": at.to_rfc3339(), "live": live, "secret_id": by })
                 };
                 let data: Vec<_> = meta.revisions.iter().rev().map(revision).collect();
                 read(Response::json(json!({ "object": "list", "data": data }).to_string()))

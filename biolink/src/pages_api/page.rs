@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use shared::time::UnixMillis;
+use shared::{key::SecretId, time::UnixMillis};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::suspension::Suspension;
@@ -50,6 +50,9 @@ pub struct PageMeta {
     /// The revisions that are kept, rising, each with its moment.
     #[serde(default)]
     pub revisions: Vec<(u64, UnixMillis)>,
+    /// The named secrets that made those revisions, where one did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) authors: Vec<(u64, SecretId)>,
     /// The revisions that the last edit by a product source made.
     #[serde(default)]
     pub synced: Vec<u64>,
@@ -124,10 +127,16 @@ impl PageMeta {
         self.former_slugs.iter().map(|former| &former.slug).chain([&self.slug]).chain(&self.code)
     }
 
-    /// Adds a revision.
-    pub(super) fn add_revision(&mut self, now: UnixMillis) {
+    /// Adds a revision, made with a named secret or without one.
+    pub(super) fn add_revision(&mut self, by: Option<SecretId>, now: UnixMillis) {
         self.revision = self.revision.saturating_add(1);
         self.revisions.push((self.revision, now));
+        self.authors.extend(by.map(|secret| (self.revision, secret)));
+    }
+
+    /// Returns the named secret that made a revision.
+    pub(super) fn author(&self, revision: u64) -> Option<SecretId> {
+        self.authors.iter().find(|(number, _)| *number == revision).map(|(_, secret)| *secret)
     }
 
     /// Notes the revisions that a product source has added to the page. If the last change before was
@@ -149,5 +158,6 @@ impl PageMeta {
             // The live one is kept, however old: visitors see it.
             place > surplus || Some(*number) == live
         });
+        self.authors.retain(|(number, _)| self.revisions.iter().any(|(kept, _)| kept == number));
     }
 }

@@ -19,7 +19,7 @@ pub fn text() -> String {
 
 /// Returns the description, with `server` (such as `https://api.example.com`) as its one server.
 pub fn document(server: &str) -> Value {
-    let mut description = parse(DESCRIPTION).into();
+    let mut description = parse(DESCRIPTION);
     operations::complete(&mut description);
     examples::add(&mut description);
     let mut document = expand::expand(description);

@@ -242,6 +242,7 @@ pub(super) fn describe(secret: &NamedSecret) -> Value {
         },
         "created_at": secret.created_at.to_rfc3339(),
         "expires_at": secret.expires_at.map(UnixMillis::to_rfc3339),
+        "is_connection": secret.connection.is_some(),
     })
 }
 

@@ -94,6 +94,9 @@ pub struct Call {
     /// The language that whoever calls likes best, if the call says so.
     #[serde(default)]
     pub locale: Option<Locale>,
+    /// The named secret of whoever calls; `None` for the key itself, a product source and an operator.
+    #[serde(default)]
+    pub secret: Option<SecretId>,
     /// What is wanted.
     pub operation: Operation,
     /// Whether it is only tried.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 use shared::{
+    key::SecretId,
     problem::{FieldError, Problem},
     response::Response,
     time::UnixMillis,
@@ -78,13 +79,14 @@ impl Account {
             revision: 0,
             published_revision: None,
             revisions: Vec::new(),
+            authors: Vec::new(),
             synced: Vec::new(),
             created_at: now,
             updated_at: now,
             published_at: None,
             suspended: None,
         };
-        let (meta, content, writes) = changed(&meta, None, input, now);
+        let (meta, content, writes) = changed(&meta, None, input, call.secret, now);
         if !call.dry_run {
             let response = self.shown(201, &meta, &content, &call.base);
             let response = response.with_headers([("location", format!("/pages/{id}"))]);
@@ -151,7 +153,7 @@ impl Account {
             meta.slug = slug;
             meta.claim = call.claim_number();
         }
-        let (meta, next, writes) = changed(&meta, Some(&content), input, now);
+        let (meta, next, writes) = changed(&meta, Some(&content), input, call.secret, now);
         if call.dry_run {
             return Ok((self.tried(&meta, &next, &call.base), Vec::new()));
         }
@@ -307,12 +309,13 @@ impl Account {
     }
 }
 
-/// Returns a page after a change, its content, and what is to be stored. A change that changes
-/// nothing leaves the version as it is.
+/// Returns a page after a change with a named secret or without one, its content, and what is to be stored. A change
+/// that changes nothing leaves the version as it is.
 pub(super) fn changed(
     before: &PageMeta,
     content: Option<&Content>,
     input: PageInput,
+    by: Option<SecretId>,
     now: UnixMillis,
 ) -> (PageMeta, Content, Vec<Write>) {
     let mut meta = before.clone();
@@ -326,7 +329,7 @@ pub(super) fn changed(
         meta.locale = Some(next.document.locale.clone());
     }
     if content != Some(&next) {
-        meta.add_revision(now);
+        meta.add_revision(by, now);
         writes.push(Write::PutRevision(meta.id, meta.revision, next.clone()));
     }
     match input.status {

@@ -202,7 +202,7 @@ impl Account {
 
 impl Synced {
     fn change(&mut self, known: Option<&Content>, input: PageInput, now: UnixMillis) {
-        let (meta, content, writes) = changed(&self.meta, known, input, now);
+        let (meta, content, writes) = changed(&self.meta, known, input, None, now);
         self.meta = meta;
         self.writes.extend(writes);
         self.live = Some((Content::default(), content));

@@ -10,7 +10,11 @@ mod webhooks;
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
-use shared::{headers::Header, json, key::BiolinkPlan};
+use shared::{
+    headers::Header,
+    json,
+    key::{BiolinkPlan, SecretId},
+};
 
 use super::*;
 use crate::{
@@ -80,6 +84,7 @@ impl World {
             seed: [self.seed; 16],
             base: "https://p.example".to_owned(),
             locale: None,
+            secret: None,
             operation,
             dry_run: false,
             if_match: None,
@@ -376,6 +381,32 @@ fn last_ten_revisions_and_the_live_one_are_kept_and_restored() {
     assert_eq!(world.edit(1, page, PageEdit::Restore(5)).body["code"], "revision-unknown");
     let read = world.call(1, Operation::ReadRevision(page, 1));
     assert_eq!((read.status, &read.body["document"]["title"]), (200, &json!("t1")));
+}
+
+#[test]
+fn revision_names_the_secret_that_made_it_while_it_is_kept() {
+    let mut world = World::default();
+    let page = page_id(&world.create(1, json!({"title": "t1", "status": "published"})));
+    let secret = SecretId::new([7; 8]);
+    let edit = |world: &mut World, n: u8, secret| {
+        let patch = PageEdit::Patch(json!({"title": format!("t{n}")}).to_string());
+        let call = world.call_of(1, Operation::Edit(page, patch));
+        world.run(Call { secret, ..call })
+    };
+    let authors = |world: &mut World| {
+        let listed = world.call(1, Operation::Revisions(page));
+        let author = |r: &Value| (r["revision"].as_u64().unwrap(), r["secret_id"].clone());
+        listed.body["data"].as_array().unwrap().iter().map(author).collect::<Vec<_>>()
+    };
+    edit(&mut world, 2, Some(secret));
+    edit(&mut world, 3, None);
+    assert_eq!(authors(&mut world), [(3, Value::Null), (2, json!(secret)), (1, Value::Null)]);
+    for n in 4..=14 {
+        edit(&mut world, n, None);
+    }
+    assert!(authors(&mut world).iter().all(|(number, author)| *number != 2 && author.is_null()));
+    let stored = serde_json::to_string(&world.accounts[&id(1)].0).unwrap();
+    assert!(!stored.contains("authors"), "of what is gone nothing is kept: {stored}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(crate) async fn handle(
     let (operation, dry_run) = Operation::parse(called, query, body, record.biolink_plan)?;
     let seed = entropy::random().map_err(|error| entropy::unavailable(&error, Some(context.request.id)))?;
     let if_match = context.request.header("if-match").map(str::to_owned);
-    let call = Call { dry_run, if_match, once, ..call(context, account, operation, seed) };
+    let call = Call { secret, dry_run, if_match, once, ..call(context, account, operation, seed) };
     let reply = match pages_client::call(context, account, call).await? {
         Decision::Reply(reply) => reply,
         Decision::Admit(admission) => {
@@ -122,6 +122,7 @@ pub(super) fn call(
         seed,
         base: context.pages_url(),
         locale: Locale::preferred(context.request.header("accept-language")),
+        secret: None,
         operation,
         dry_run: false,
         if_match: None,

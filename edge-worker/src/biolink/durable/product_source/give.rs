@@ -38,6 +38,7 @@ impl ProductSource {
             seed: entropy::random()?,
             base: String::new(),
             locale: None,
+            secret: None,
             operation: Operation::Sources(edit.page, SourceCall::sync(edit)),
             dry_run: false,
             if_match: None,
