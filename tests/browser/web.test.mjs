@@ -291,6 +291,25 @@ function views() {
   return { key: [...plain(key), "/analytics?interval=7d", "/nowhere"], admin: plain(admin) };
 }
 
+/** Parts of views that are there once something was done: the view, a name, and what is done. */
+const OPENED = [
+  ["/pages?new=1", "new page", async () => {}],
+  ["/pages/{page}", "settings of a link", (page) => page.getByRole("button", { name: /^Settings of/ }).first().click()],
+  ["/pages/{page}", "kinds of links", (page) => page.getByRole("button", { name: "Add", exact: true }).click()],
+  ...["Look", "Shop", "More"].map((part) => ["/pages/{page}", part, (page) => page.getByRole("group", { name: "Parts of the page" }).getByRole("button", { name: part }).click()]),
+  ["/pages/{page}", "versions", async (page) => {
+    await page.getByRole("button", { name: "More of this page" }).click();
+    await page.getByRole("menuitem", { name: "Versions" }).click();
+    await page.getByRole("dialog").getByRole("listitem").getByRole("button").last().click();
+  }],
+  ["/links/{page}", "design of a code", (page) => page.getByRole("button", { name: "Design" }).first().click()],
+  ["/links/{page}", "new short link", (page) => page.getByRole("button", { name: "New short link" }).click()],
+  ["/products", "new shop", (page) => page.getByRole("button", { name: "Connect a shop" }).first().click()],
+  ["/domains", "new domain", (page) => page.getByRole("button", { name: "Add a domain" }).first().click()],
+  ["/developers/keys", "new secret", (page) => page.getByRole("button", { name: "New secret" }).first().click()],
+  ["/developers/webhooks", "new webhook", (page) => page.getByRole("button", { name: "New webhook" }).first().click()],
+];
+
 /** Widths that views fit; 640 is 1,280 at 200 %. */
 const WIDTHS = [320, 640, 768, 1920];
 
@@ -305,6 +324,18 @@ test("views have no finding of axe, in light and dark at both widths", async () 
   assert.deepEqual(found, []);
 });
 
+test("what opens in a view has no finding of axe, in light and dark at both widths", async () => {
+  const found = [];
+  for (const [view, name, act] of OPENED) {
+    const window = await open(account.key, "/", { isKept: false });
+    await visit(window.page, view.replace("{page}", account.page.id));
+    await act(window.page);
+    found.push(...await inspect(window.page, `${view}, ${name}`));
+    await assertQuiet(window, true);
+  }
+  assert.deepEqual(found, []);
+});
+
 test("views fit texts in German, Arabic and Japanese", async () => {
   const key = await web.issueKey({ biolink_plan: "business", name: "Donaudampfschifffahrtsgesellschaftskapitänin" });
   const pages = [];
@@ -313,7 +344,9 @@ test("views fit texts in German, Arabic and Japanese", async () => {
   }
   const window = await open(key);
   const found = [];
-  for (const view of ["/", "/pages", "/analytics?interval=7d", "/settings", ...pages.flatMap(({ id }) => [`/pages/${id}`, `/links/${id}`])]) {
+  await callApi(web, key, "POST", "/webhooks", { url: "https://hooks.example.com/x", description: pages[0].title, events: ["click"] });
+  await callApi(web, key, "POST", "/v1/keys/me/secrets", { name: pages[1].title, scopes: { biolink: "read" } });
+  for (const view of [...views().key.filter((address) => !/\/\w+_/.test(address)), ...pages.flatMap(({ id }) => [`/pages/${id}`, `/links/${id}`])]) {
     await visit(window.page, view);
     found.push(...await tooWide(window.page, view, [360, ...WIDTHS]));
   }
@@ -355,6 +388,12 @@ async function visit(page, view) {
 /** Returns what is wrong with a view. */
 async function check(page, view) {
   await visit(page, view);
+  return inspect(page, view);
+}
+
+/** Returns what is wrong with what is shown. */
+async function inspect(page, view) {
+  await page.waitForFunction(() => !document.querySelector("[aria-busy=true]"));
   const found = await tooWide(page, view, WIDTHS);
   for (const [width, colorScheme] of [[1280, "light"], [1280, "dark"], [360, "dark"], [360, "light"]]) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
