@@ -48,6 +48,7 @@ pub(super) async fn call(
             locale: None,
             operation: operation.clone(),
             dry_run: false,
+            secret: None,
             if_match: None,
             once: path.map(|path| Once::new(&key, None, "POST", path, b"")),
             claim: None,

@@ -111,6 +111,7 @@ async fn call(places: &Rc<Places>, operation: Operation) -> Option<Value> {
         locale: None,
         operation,
         dry_run: false,
+        secret: None,
         if_match: None,
         once: None,
         claim: None,

@@ -175,6 +175,7 @@ async fn give(object: &Object<SourceShell>, on: &Instance<SourceShell>) -> Resul
         locale: None,
         operation: Operation::Sources(edit.page, SourceCall::sync(&edit)),
         dry_run: false,
+        secret: None,
         if_match: None,
         once: None,
         claim: None,

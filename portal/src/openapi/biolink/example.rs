@@ -312,6 +312,7 @@ impl Store {
             locale: None,
             operation,
             dry_run,
+            secret: None,
             if_match: None,
             once: None,
             claim: None,
