@@ -59,8 +59,8 @@ pub(crate) struct Bindings {
     status_history: Option<ObjectNamespace>,
     #[cfg(feature = "pages")]
     biolink: Option<BiolinkBindings>,
-    #[cfg(feature = "pages")]
     /// R2 bucket `IMAGES`: uploaded images.
+    #[cfg(feature = "pages")]
     images: Option<Bucket>,
     /// Assets `ASSETS`: texts of the service that were rendered when the worker was built. Calls need
     /// none of them, so their absence is no fault of the configuration.
@@ -77,22 +77,22 @@ pub(crate) struct Bindings {
     /// Variable `PUBLIC_URL`: the base URL in the OpenAPI document and the reference. By default
     /// the request's own.
     pub(crate) public_url: Option<String>,
-    #[cfg(feature = "pages")]
     /// Variable `PAGES_HOST`: the host for pages alone. By default every host serves both.
-    pub(crate) pages_host: Option<PagesHost>,
     #[cfg(feature = "pages")]
+    pub(crate) pages_host: Option<PagesHost>,
     /// Variable `DOMAINS_TARGET`: the host name to which domains of accounts point, with the hosts of the
     /// service itself. By default accounts have no domains, and every host is the service's.
-    domain_hosts: Option<DomainHosts>,
     #[cfg(feature = "pages")]
+    domain_hosts: Option<DomainHosts>,
     /// Variable `SECURITY_CONTACT`: who takes reports of vulnerabilities.
+    #[cfg(feature = "pages")]
     pub(crate) security_contact: Option<SecurityContact>,
     /// Variable `ALLOW_HTTP`: `1` accepts keys over plain HTTP, for development under another host
     /// name.
     pub(crate) http_allowed: bool,
-    #[cfg(feature = "pages")]
     /// Variable `ALLOW_PRIVATE_FETCH`, with the gateway's own hosts: which URLs of customers may be called.
     /// `1` allows loopback for them and for origins, for development.
+    #[cfg(feature = "pages")]
     pub(crate) fetch_policy: FetchPolicy,
     /// Variable `MAX_BODY_BYTES`: the largest body limit of any pool. Default 10 MiB.
     pub(crate) max_body: u64,
@@ -100,8 +100,8 @@ pub(crate) struct Bindings {
     pub(crate) sampling: Sampling,
 }
 
-#[cfg(feature = "pages")]
 /// The bindings of bio-link pages.
+#[cfg(feature = "pages")]
 pub(crate) struct BiolinkBindings {
     /// KV namespace `PAGES`: published snapshots of pages.
     pub(crate) pages: KvStore,
@@ -172,67 +172,67 @@ pub(crate) fn key_changes(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(KEY_CHANGES)
 }
 
-#[cfg(feature = "pages")]
 /// Returns the KV namespace of pages alone, for the Durable Objects.
 ///
 /// # Errors
 /// If it is not bound.
+#[cfg(feature = "pages")]
 pub(crate) fn pages(env: &Env) -> worker::Result<KvStore> {
     KvStore::bound(env, PAGES)
 }
 
-#[cfg(feature = "pages")]
 /// Returns the slugs alone, for the Durable Objects.
 ///
 /// # Errors
 /// If they are not bound.
+#[cfg(feature = "pages")]
 pub(crate) fn slugs(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(SLUG)
 }
 
-#[cfg(feature = "pages")]
 /// Returns the stores of events alone, for the consumer of the queue and the Durable Objects.
 ///
 /// # Errors
 /// If they are not bound.
+#[cfg(feature = "pages")]
 pub(crate) fn stats(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(STATS)
 }
 
-#[cfg(feature = "pages")]
 /// Returns the accounts alone, for the Durable Objects.
 ///
 /// # Errors
 /// If they are not bound.
+#[cfg(feature = "pages")]
 pub(crate) fn accounts(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(ACCOUNT)
 }
 
-#[cfg(feature = "pages")]
 /// Returns the keys that encrypt the secrets of webhooks, for the Durable Objects: the secret
 /// `WEBHOOK_ENCRYPTION_SECRET`.
 ///
 /// # Errors
 /// If it is not set, or too short.
+#[cfg(feature = "pages")]
 pub(crate) fn webhook_encryption(env: &Env) -> worker::Result<EncryptionKeys> {
     let text = env.secret(ENCRYPTION)?.to_string();
     EncryptionKeys::parse(&text).map_err(|reason| format!("{ENCRYPTION} {reason}").into())
 }
 
-#[cfg(feature = "pages")]
 /// Returns the product sources alone, for the Durable Objects.
 ///
 /// # Errors
 /// If they are not bound.
+#[cfg(feature = "pages")]
 pub(crate) fn product_sources(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(PRODUCT_SOURCE)
 }
 
-#[cfg(feature = "pages")]
 /// Returns the bucket of images alone, for the Durable Objects.
 ///
 /// # Errors
 /// If it is not bound.
+#[cfg(feature = "pages")]
 pub(crate) fn images(env: &Env) -> worker::Result<Bucket> {
     Bucket::bound(env, IMAGES)
 }
@@ -263,34 +263,34 @@ pub(crate) fn max_body(env: &Env) -> u64 {
     text.and_then(|text| text.trim().parse().ok()).unwrap_or(MAX_BODY_BYTES)
 }
 
-#[cfg(feature = "pages")]
 /// Returns which URLs of customers may be called, for the Durable Objects: none of the gateway's own hosts.
+#[cfg(feature = "pages")]
 pub(crate) fn fetch_policy(env: &Env) -> FetchPolicy {
     let (own, target) = (own_hosts(env), [variable(env, DOMAINS_TARGET)]);
     FetchPolicy::new(hosts_of(&own).chain(hosts_of(&target)), is_private_fetch_allowed(env))
 }
 
-#[cfg(feature = "pages")]
 /// Returns the store that says which hosts accounts have; `None` if accounts have no domains.
+#[cfg(feature = "pages")]
 pub(crate) fn domain_store(env: &Env) -> Option<KvStore> {
     // Without domains, a read of KV for each URL of a customer would find nothing.
     variable(env, DOMAINS_TARGET).and_then(|_| pages(env).ok())
 }
 
-#[cfg(feature = "pages")]
 /// Returns the resolver that looks up the proof of domains.
+#[cfg(feature = "pages")]
 pub(crate) fn dns_url(env: &Env) -> String {
     variable(env, DNS_URL).unwrap_or_else(|| biolink::domains::DNS_URL.to_owned())
 }
 
-#[cfg(feature = "pages")]
 /// Returns the variables that have hosts of the service itself.
+#[cfg(feature = "pages")]
 fn own_hosts(env: &Env) -> [Option<String>; 3] {
     [PUBLIC_URL, PAGES_HOST, ORIGIN_URLS].map(|name| variable(env, name))
 }
 
-#[cfg(feature = "pages")]
 /// Returns the hosts in these variables, each as a host or a URL.
+#[cfg(feature = "pages")]
 fn hosts_of(variables: &[Option<String>]) -> impl Iterator<Item = &str> {
     let hosts = variables.iter().flatten().flat_map(|hosts| hosts.split(','));
     // An origin may have a name: `a=https://…`.
@@ -361,30 +361,30 @@ impl Bindings {
             .ok_or_else(|| not_configured("the status history is not set up on this gateway"))
     }
 
-    #[cfg(feature = "pages")]
     /// Returns the bindings of bio-link pages.
     ///
     /// # Errors
     /// `not-configured` if any of them is missing or bad.
+    #[cfg(feature = "pages")]
     pub(crate) fn biolink(&self) -> Result<&BiolinkBindings, Problem> {
         self.biolink.as_ref().ok_or_else(|| not_configured("bio-link pages are not set up on this gateway"))
     }
 
-    #[cfg(feature = "pages")]
     /// Returns the hosts of the service, for domains of accounts.
     ///
     /// # Errors
     /// `not-configured`.
+    #[cfg(feature = "pages")]
     pub(crate) fn domain_hosts(&self) -> Result<&DomainHosts, Problem> {
         let missing = || not_configured("domains of accounts are not set up on this gateway");
         self.domain_hosts.as_ref().ok_or_else(missing)
     }
 
-    #[cfg(feature = "pages")]
     /// Returns the host of a request if it is a domain of an account.
     ///
     /// # Errors
     /// `route-unknown` if it is no host of the service either.
+    #[cfg(feature = "pages")]
     pub(crate) fn customer_host(&self, address: &Address<'_>) -> Result<Option<HostName>, Problem> {
         let known = KnownHosts {
             pages: self.pages_host.as_ref(),
@@ -395,11 +395,11 @@ impl Bindings {
         known.customer(address)
     }
 
-    #[cfg(feature = "pages")]
     /// Returns the bucket of images.
     ///
     /// # Errors
     /// `not-configured`.
+    #[cfg(feature = "pages")]
     pub(crate) fn images(&self) -> Result<&Bucket, Problem> {
         self.images.as_ref().ok_or_else(|| not_configured("images are not set up on this gateway"))
     }
@@ -450,47 +450,23 @@ impl Bindings {
             defaults.optional(SAMPLE, "a number from 0 to 1 with at most six decimals", Sampling::parse);
         let http_allowed = defaults.optional("ALLOW_HTTP", "1 or 0", read_switch);
         #[cfg(feature = "pages")]
-        let contact = "a URI such as mailto:security@example.com or https://example.com/security";
-        #[cfg(feature = "pages")]
-        let security_contact = defaults.optional("SECURITY_CONTACT", contact, SecurityContact::parse);
+        let security_contact =
+            defaults.optional("SECURITY_CONTACT", SECURITY_CONTACT_FORM, SecurityContact::parse);
         let assets = defaults.fetcher("ASSETS");
         #[cfg(not(feature = "pages"))]
         let pages_worker = defaults.fetcher("PAGES_WORKER");
         defaults.finish();
 
-        let mut administration = Reader::new(env, "no key is issued or managed");
-        let admin = administration.secret("ADMIN_SECRET", AdminSecret::new);
-        let key_env = administration.value("KEY_ENV", "live or test", KeyEnv::Live, |text| match text {
-            "live" => Some(KeyEnv::Live),
-            "test" => Some(KeyEnv::Test),
-            _ => None,
-        });
-        administration.finish();
-
-        let feed = Reader::new(env, "proxies in direct mode see no changes of keys");
-        let key_changes = feed.only(KEY_CHANGES, key_changes);
-        let status = Reader::new(env, "no status history is kept");
-        let status_history = status.only(STATUS_HISTORY, |env| env.durable_object(STATUS_HISTORY));
+        let (admin, key_env) = read_administration(env);
+        let key_changes = read_key_changes(env);
+        let status_history = read_status_history(env);
         #[cfg(feature = "pages")]
         let images = Reader::new(env, "no image is stored or shown").only(IMAGES, images);
 
-        let mut pages = Reader::new(env, "no route of bio-link pages is served");
-        pages.optional(ALLOW_PRIVATE_FETCH, "1 or 0", read_switch);
-        let url = "a URL without query, such as https://api.example.com";
-        let public_url = pages.optional(PUBLIC_URL, url, read_public_url);
         #[cfg(feature = "pages")]
-        let host = "a host name such as pages.example, and not that of PUBLIC_URL";
-        #[cfg(feature = "pages")]
-        let pages_host =
-            pages.optional(PAGES_HOST, host, |text| PagesHost::parse(text, public_url.as_deref()));
-        #[cfg(feature = "pages")]
-        let domain_hosts = read_domain_hosts(&mut pages, env);
-        #[cfg(feature = "pages")]
-        let biolink = BiolinkBindings::read(&mut pages);
-        #[cfg(feature = "pages")]
-        let are_pages_complete = pages.finish();
+        let PagesBindings { public_url, pages_host, domain_hosts, biolink } = PagesBindings::read(env);
         #[cfg(not(feature = "pages"))]
-        pages.finish();
+        let public_url = read_public_url_alone(env);
         // Only now, so that one log has every fault of the configuration and not just the first.
         if !is_complete {
             return None;
@@ -508,9 +484,7 @@ impl Bindings {
             key_changes,
             status_history,
             #[cfg(feature = "pages")]
-            // A bad variable turns pages off too: with a wrong host they would be shown where
-            // nobody expects them.
-            biolink: biolink.filter(|_| are_pages_complete),
+            biolink,
             #[cfg(feature = "pages")]
             images,
             assets,
@@ -534,6 +508,73 @@ impl Bindings {
             sampling: sampling.unwrap_or(Sampling::ALL),
         })
     }
+}
+
+/// What pages need, and the base URL that they share with the reference.
+#[cfg(feature = "pages")]
+struct PagesBindings {
+    public_url: Option<String>,
+    pages_host: Option<PagesHost>,
+    domain_hosts: Option<DomainHosts>,
+    biolink: Option<BiolinkBindings>,
+}
+
+#[cfg(feature = "pages")]
+impl PagesBindings {
+    fn read(env: &Env) -> Self {
+        let mut reader = pages_reader(env);
+        let public_url = reader.optional(PUBLIC_URL, PUBLIC_URL_FORM, read_public_url);
+        let host = "a host name such as pages.example, and not that of PUBLIC_URL";
+        let pages_host =
+            reader.optional(PAGES_HOST, host, |text| PagesHost::parse(text, public_url.as_deref()));
+        let domain_hosts = read_domain_hosts(&mut reader, env);
+        let biolink = BiolinkBindings::read(&mut reader);
+        let is_complete = reader.finish();
+        // A bad variable turns pages off too: with a wrong host they would be shown where nobody
+        // expects them.
+        Self { public_url, pages_host, domain_hosts, biolink: biolink.filter(|_| is_complete) }
+    }
+}
+
+#[cfg(feature = "pages")]
+const SECURITY_CONTACT_FORM: &str =
+    "a URI such as mailto:security@example.com or https://example.com/security";
+const PUBLIC_URL_FORM: &str = "a URL without query, such as https://api.example.com";
+
+fn pages_reader(env: &Env) -> Reader<'_> {
+    let mut reader = Reader::new(env, "no route of bio-link pages is served");
+    reader.optional(ALLOW_PRIVATE_FETCH, "1 or 0", read_switch);
+    reader
+}
+
+#[cfg(not(feature = "pages"))]
+fn read_public_url_alone(env: &Env) -> Option<String> {
+    let mut reader = pages_reader(env);
+    let public_url = reader.optional(PUBLIC_URL, PUBLIC_URL_FORM, read_public_url);
+    reader.finish();
+    public_url
+}
+
+fn read_key_changes(env: &Env) -> Option<ObjectNamespace> {
+    Reader::new(env, "proxies in direct mode see no changes of keys").only(KEY_CHANGES, key_changes)
+}
+
+fn read_status_history(env: &Env) -> Option<ObjectNamespace> {
+    Reader::new(env, "no status history is kept")
+        .only(STATUS_HISTORY, |env| env.durable_object(STATUS_HISTORY))
+}
+
+/// Returns the secret of administrators, and the kind of keys to issue.
+fn read_administration(env: &Env) -> (Option<AdminSecret>, Option<KeyEnv>) {
+    let mut reader = Reader::new(env, "no key is issued or managed");
+    let admin = reader.secret("ADMIN_SECRET", AdminSecret::new);
+    let key_env = reader.value("KEY_ENV", "live or test", KeyEnv::Live, |text| match text {
+        "live" => Some(KeyEnv::Live),
+        "test" => Some(KeyEnv::Test),
+        _ => None,
+    });
+    reader.finish();
+    (admin, key_env)
 }
 
 #[cfg(feature = "pages")]
@@ -564,8 +605,8 @@ impl BiolinkBindings {
     }
 }
 
-#[cfg(feature = "pages")]
 /// Reads the variables of domains of accounts.
+#[cfg(feature = "pages")]
 fn read_domain_hosts(reader: &mut Reader<'_>, env: &Env) -> Option<DomainHosts> {
     let https = "a URL of DNS over HTTPS with JSON, such as https://cloudflare-dns.com/dns-query";
     reader.optional(DNS_URL, https, |text| Address::parse(text).map(drop));

@@ -24,12 +24,12 @@ pub(crate) struct RequestContext<'a> {
 }
 
 impl RequestContext<'_> {
-    #[cfg(feature = "pages")]
     /// Returns the bindings of bio-link pages.
     ///
     /// # Errors
     /// `not-configured`, which [`dispatch`](crate::dispatch::dispatch) returns before any handler of
     /// theirs runs.
+    #[cfg(feature = "pages")]
     pub(crate) fn biolink(&self) -> Result<&BiolinkBindings, Problem> {
         self.bindings.biolink()
     }
@@ -46,8 +46,8 @@ impl RequestContext<'_> {
         if self.address.is_plain() { self.address.base } else { "" }
     }
 
-    #[cfg(feature = "pages")]
     /// Returns the base URL of pages.
+    #[cfg(feature = "pages")]
     pub(crate) fn pages_url(&self) -> String {
         match &self.bindings.pages_host {
             Some(host) => host.base(&self.address),

@@ -101,8 +101,8 @@ pub(crate) async fn dispatch(
 ) -> (Option<Endpoint>, Handled) {
     let Some(address) = address else { return (None, Err(malformed_url()).into()) };
     let bindings = Bindings::of_isolate(env);
-    #[cfg(feature = "pages")]
     // Before the routes of the service: no host of a customer may serve an API or the console.
+    #[cfg(feature = "pages")]
     if let Ok(bindings) = &bindings {
         match bindings.customer_host(&address) {
             Ok(None) => {}
@@ -173,8 +173,8 @@ async fn respond_on_host(
     Ok(handled)
 }
 
-#[cfg(feature = "pages")]
 /// Handles a request to a domain of an account: its page, the page's parts, and files of the host.
+#[cfg(feature = "pages")]
 async fn respond_on_domain(
     (request, address): (&ClientRequest, Address<'_>),
     host: &HostName,
@@ -248,8 +248,8 @@ fn read_route<'a>(request: &ClientRequest, target: &'a str) -> Result<(Route<'a>
     Route::read(&request.method, target)
 }
 
-#[cfg(feature = "pages")]
 /// Returns the redirect of an address that is no route, but means a page. `slug` is that of a host of its own.
+#[cfg(feature = "pages")]
 fn redirect_to_page(
     request: &ClientRequest,
     address: &Address<'_>,
@@ -321,8 +321,8 @@ async fn respond(
     response.await.map(|response| ClientResponse::Own(response.into_bytes())).into()
 }
 
-#[cfg(feature = "pages")]
 /// Handles a request for bio-link, which needs its stores.
+#[cfg(feature = "pages")]
 async fn respond_biolink(
     context: &RequestContext<'_>,
     route: &BiolinkRoute<'_>,
@@ -382,9 +382,9 @@ fn key_of(context: &RequestContext<'_>) -> Option<VerifiedKey> {
     authenticate(&RequestContext { request, address, head, session, bindings, execution }).ok()
 }
 
-#[cfg(feature = "pages")]
 /// Handles a message of the Model Context Protocol. A call of a tool is a request of its own, which
 /// is handled as if a client had sent it.
+#[cfg(feature = "pages")]
 async fn serve_mcp(context: &RequestContext<'_>, query: Option<&str>, access: &mut AccessRecord) -> Handled {
     let RequestContext { request, address, session, bindings, execution, .. } = *context;
     let head = mcp::head(context);
@@ -409,8 +409,8 @@ async fn serve_mcp(context: &RequestContext<'_>, query: Option<&str>, access: &m
     }
 }
 
-#[cfg(feature = "pages")]
 /// Handles a request that another one stands for.
+#[cfg(feature = "pages")]
 async fn respond_within(
     request: &ClientRequest,
     outer: &RequestContext<'_>,

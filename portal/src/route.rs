@@ -171,8 +171,8 @@ impl<'a> Route<'a> {
         Err(Problem::new(codes::ROUTE_UNKNOWN, "no part of this worker has the path"))
     }
 
-    #[cfg(feature = "biolink")]
     /// Returns the host that serves it, where pages have one of their own.
+    #[cfg(feature = "biolink")]
     pub const fn served_by(&self) -> ServedBy {
         match self {
             Self::Biolink(biolink_route::Route::Visit(_) | biolink_route::Route::Image(_)) => ServedBy::Pages,
