@@ -1,7 +1,7 @@
 //! What the limits promise in worlds as they are met: the figures of the table, and clients that
 //! obey headers.
 
-use shared::{meter::Change, tier::Tier};
+use shared::{meter::Change, policy::LimitOverrides, tier::Tier};
 use tests::sim::{
     Demand, Faults, Limiter, Outcome, Pace, Scenario, contended, costs, named, outages, priced, proxies, run,
     table,
@@ -150,6 +150,20 @@ fn reserve_that_is_not_stored_exceeds_the_limit_and_one_that_is_does_not() {
 
 /// Between the meter and the client of the far site lies up to a second and more: a call that were
 /// counted when the meter decides, and not when it may be let through, would exceed the limit here.
+/// An object is evicted from memory some seconds after the last call. What it had reserved counted as spent, for
+/// each pause, and the day of the key ended early.
+#[test]
+fn key_that_pauses_gets_its_whole_day() {
+    for tier in [Tier::Pro, Tier::Enterprise] {
+        let limits = LimitOverrides { day: 1_200.try_into().ok(), ..LimitOverrides::default() };
+        let scenario = Scenario::new("pauses", tier, 1.0, 8, &[10, 25, 60, 100]);
+        let scenario = Scenario { demand: Demand::Waves(4.0, 180.0), limits, length: 3_000_000, ..scenario };
+        let outcome = lease(&scenario, 1);
+        assert!(outcome.worst_day() <= 1.0, "{tier:?}: {:.4}", outcome.worst_day());
+        assert!(outcome.goodput() >= 0.98, "{tier:?}: {:.4}", outcome.goodput());
+    }
+}
+
 #[test]
 fn far_and_slow_site_admits_no_call_over_a_limit() {
     for tier in Tier::ALL {

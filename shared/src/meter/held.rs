@@ -33,6 +33,12 @@ use crate::time::UnixMillis;
 const RESERVE_MS: u64 = 30_000;
 /// The shortest reserve, in milliseconds: a shorter one has no room for a lease.
 const MIN_RESERVE_MS: u64 = TTL_MS + 2_000;
+/// The time after which a reserve is looked at, in milliseconds. The platform evicts an object from memory ten
+/// seconds after its last message or alarm, and what is left of a reserve would count as spent with each pause
+/// of a key.
+const LOOK_MS: u64 = 8_000;
+/// The time without calls after which a reserve ends at a look, in milliseconds.
+const IDLE_MS: u64 = 4_000;
 /// The smallest reserve. Storing fewer calls in advance saves nothing.
 const MIN_CALLS: u32 = 4;
 /// The mean gap between messages up to which calls are reserved, in milliseconds. A reserve costs a store
@@ -105,20 +111,22 @@ impl HeldMeter {
         stored
     }
 
-    /// Returns the milliseconds after which the reserve ends. Its shell then calls [`HeldMeter::end`].
-    pub fn ends_in(&self, now: UnixMillis) -> Option<u64> {
-        let clock = || self.meter.usage.clone().read_clock(now);
-        self.reserve.as_ref().map(|reserve| reserve.until.since(clock()))
+    /// Returns the milliseconds after which the shell calls [`HeldMeter::look`], if there is a reserve.
+    pub fn looks_in(&self, now: UnixMillis) -> Option<u64> {
+        self.reserve.as_ref().map(|reserve| reserve.until.since(self.clock(now)).min(LOOK_MS))
     }
 
-    /// Ends the reserve if it is due. Returns whether [`HeldMeter::row`] must be stored, so that what was not
-    /// used of it does not count as spent.
-    pub fn end(&mut self, now: UnixMillis) -> bool {
-        let is_due = self.ends_in(now) == Some(0);
-        if is_due {
-            self.reserve = None;
-        }
-        is_due
+    /// Ends the reserve if it is over, or if no call has come lately. Returns whether [`HeldMeter::row`] must be
+    /// stored, so that what was not used of it does not count as spent.
+    pub fn look(&mut self, now: UnixMillis) -> bool {
+        let clock = self.clock(now);
+        let is_idle = clock.since(self.asked) >= IDLE_MS;
+        let ended = self.reserve.take_if(|reserve| is_idle || reserve.until <= clock);
+        ended.is_some()
+    }
+
+    fn clock(&self, now: UnixMillis) -> UnixMillis {
+        self.meter.usage.clone().read_clock(now)
     }
 
     /// Takes calls from the reserve. Returns false if it has too few, or ends before they are let through.
@@ -263,14 +271,14 @@ mod tests {
     }
 
     #[test]
-    fn rest_of_a_reserve_is_free_at_its_end() {
+    fn rest_of_a_reserve_is_free_once_its_key_pauses() {
         let mut calls = Calls::of(Tier::Enterprise);
         calls.make(40);
-        let wait = calls.held.ends_in(calls.now).unwrap();
-        assert!(wait <= RESERVE_MS && !calls.held.end(calls.now));
+        let wait = calls.held.looks_in(calls.now).unwrap();
+        assert!(wait <= LOOK_MS && !calls.held.look(calls.now));
         let made = Calls::counted(calls.held.meter());
-        assert!(calls.held.end(calls.now.plus(wait)));
-        assert_eq!((calls.held.row(Calls::counted), calls.held.ends_in(calls.now)), (made, None));
+        assert!(calls.held.look(calls.now.plus(wait)));
+        assert_eq!((calls.held.row(Calls::counted), calls.held.looks_in(calls.now)), (made, None));
     }
 
     /// An object that was idle lost the last reports of a key: its lease counted as spent, and statuses were
@@ -290,12 +298,12 @@ mod tests {
     fn keys_that_would_lose_by_a_reserve_have_none() {
         let mut free = Calls::of(Tier::Free);
         free.make(10);
-        assert_eq!((free.stored, free.held.ends_in(free.now)), (10, None));
+        assert_eq!((free.stored, free.held.looks_in(free.now)), (10, None));
         let mut rare = Calls::of(Tier::Enterprise);
         for _ in 0..20 {
             rare.make(1);
             rare.now = rare.now.plus(6_000);
         }
-        assert_eq!((rare.stored, rare.held.ends_in(rare.now)), (20, None));
+        assert_eq!((rare.stored, rare.held.looks_in(rare.now)), (20, None));
     }
 }

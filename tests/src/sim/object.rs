@@ -37,11 +37,16 @@ pub(super) struct Object {
     pub(super) lost_units: u32,
     /// The rows that were written: those of the state, and one for each alarm.
     pub(super) rows: u32,
-    /// The alarms at the end of reserves.
+    /// The alarms that looked at reserves.
     pub(super) alarms: u32,
     /// The time of the alarm that is set.
     alarm: Option<u64>,
+    /// The time of the last message or alarm.
+    active: u64,
 }
+
+/// The time without a message or an alarm after which the platform evicts an object, in milliseconds.
+const EVICTED_AFTER_MS: u64 = 10_000;
 
 impl Object {
     pub(super) fn new(clock: MachineClock) -> Self {
@@ -58,6 +63,7 @@ impl Object {
             rows: 0,
             alarms: 0,
             alarm: None,
+            active: 0,
         }
     }
 
@@ -76,6 +82,7 @@ impl Object {
         rng: &mut Rng,
     ) -> (Reply, Fate) {
         self.fire(now);
+        self.evict(now);
         let machine = self.machine(now);
         let unseen = debts(&message);
         // An authority with replicas is not held: each of its askers reads the stored state.
@@ -114,23 +121,34 @@ impl Object {
         self.arm(now);
     }
 
-    /// Sets the alarm at the end of the reserve, if none is set.
+    /// Sets the alarm that looks at the reserve, if none is set.
     fn arm(&mut self, now: u64) {
         let machine = self.machine(now);
-        if let Some(wait) = self.meter.ends_in(machine).filter(|_| self.alarm.is_none()) {
+        if let Some(wait) = self.meter.looks_in(machine).filter(|_| self.alarm.is_none()) {
             self.alarm = Some(now + wait);
             self.rows += 1;
         }
     }
 
-    /// Runs the alarm if it was due by `now`. Nothing has happened to the object since.
+    /// Runs the alarms that were due by `now`. Nothing has happened to the object since.
     fn fire(&mut self, now: u64) {
-        let Some(due) = self.alarm.take_if(|due| *due <= now) else { return };
-        self.alarms += 1;
-        let machine = self.machine(due);
-        match self.meter.end(machine) {
-            true => self.store(due),
-            false => self.arm(due),
+        while let Some(due) = self.alarm.take_if(|due| *due <= now) {
+            self.evict(due);
+            self.alarms += 1;
+            let machine = self.machine(due);
+            match self.meter.look(machine) {
+                true => self.store(due),
+                false => self.arm(due),
+            }
+        }
+    }
+
+    /// Evicts the meter from memory if nothing has happened to it for long. It continues from its row. An authority
+    /// with replicas has nothing in memory.
+    fn evict(&mut self, now: u64) {
+        let idle = now.saturating_sub(std::mem::replace(&mut self.active, now));
+        if idle >= EVICTED_AFTER_MS {
+            self.meter = HeldMeter::new(self.row.clone());
         }
     }
 

@@ -60,7 +60,7 @@ pub struct Meter {
     is_stored: Cell<bool>,
     /// Whether the alarm is set to delete the object.
     is_expiry_armed: Cell<bool>,
-    /// Whether the alarm is set for the end of the reserve.
+    /// Whether the alarm is set to look at the reserve.
     is_reserve_armed: Cell<bool>,
     /// `None` until the first message and after a failed write: the row is then read again.
     /// Boxed, because a step takes it out and puts it back.
@@ -149,7 +149,7 @@ impl Meter {
             state.unstored().is_some()
                 || self.alerts.needs_alarm(state.next_alert_at())
                 || (expires && state.expires_in(clock::now()).is_some())
-                || (!self.is_reserve_armed.get() && held.ends_in(clock::now()).is_some())
+                || (!self.is_reserve_armed.get() && held.looks_in(clock::now()).is_some())
         })?)
     }
 
@@ -192,22 +192,23 @@ impl Meter {
         storage.set_alarm(i64::try_from(wait).unwrap_or(0)).await
     }
 
-    /// Sets the alarm for the end of the reserve, unless it is set for the end of an earlier one: it then runs
-    /// once for many messages, and arms again.
+    /// Sets the alarm for the next look at the reserve, unless it is set: it runs once for many messages, and arms
+    /// again.
     async fn arm_reserve(&self) -> Result<()> {
         if self.is_reserve_armed.get() {
             return Ok(());
         }
-        let Some(wait) = self.with_held(|held| held.ends_in(clock::now()))? else { return Ok(()) };
+        let Some(wait) = self.with_held(|held| held.looks_in(clock::now()))? else { return Ok(()) };
         self.is_reserve_armed.set(true);
         alarm::ensure(&self.object, clock::now().plus(wait)).await
     }
 
-    /// Stores the state without its reserve, if that has ended: what is left of it would count as spent.
+    /// Stores the state without its reserve, if that is over or the key pauses: what is left of it would count as
+    /// spent.
     fn end_reserve(&self) -> Result<()> {
         // A meter that was loaded for this alarm has no reserve in memory: what it had counts as spent.
         let Some(mut held) = self.state.borrow_mut().take() else { return Ok(()) };
-        if held.end(clock::now()) {
+        if held.look(clock::now()) {
             self.write(&mut held)?;
         }
         self.state.replace(Some(held));
