@@ -274,7 +274,8 @@ async fn respond(
         Route::CallTool(call) => return call_tool::handle(context, call, access).await,
         #[cfg(feature = "pages")]
         Route::Portal(PortalRoute::Mcp) => {
-            let Handled { outcome, called } = serve_mcp(context, query, access).await;
+            // Boxed, because a call over MCP is a request within a request.
+            let Handled { outcome, called } = Box::pin(serve_mcp(context, query, access)).await;
             return Handled { outcome: outcome.map_err(|problem| mcp::challenged(context, problem)), called };
         }
         #[cfg(feature = "pages")]
@@ -422,8 +423,7 @@ async fn respond_within(
     let head = Head::read(request.lines())?;
     let RequestContext { session, bindings, execution, .. } = *outer;
     let context = RequestContext { request, address, head, session, bindings, execution };
-    // Boxed, because a call over MCP is a request within a request.
-    let Handled { outcome, called } = Box::pin(respond(&context, &route, query, access)).await;
+    let Handled { outcome, called } = respond(&context, &route, query, access).await;
     Ok(Handled { outcome: outcome.map(|response| conditional(request, response)), called })
 }
 

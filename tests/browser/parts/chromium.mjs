@@ -28,7 +28,8 @@ export async function startDebuggedChromium(more = []) {
   const profile = mkdtempSync(path.join(tmpdir(), "chromium-"));
   const args = [...options(), "--headless=new", "--remote-debugging-port=0", `--user-data-dir=${profile}`, ...more, "about:blank"];
   const child = spawn(executable(), args, { stdio: ["ignore", "ignore", "pipe"] });
-  const ended = once(child, "exit");
+  // Not its exit: its processes write to the profile for a little longer, and have this pipe.
+  const ended = once(child, "close");
   const end = async () => {
     child.kill("SIGTERM");
     await ended;
