@@ -20,11 +20,23 @@ pub(crate) fn listen() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
+/// Keeps a port for who listens at it again later: no other program gets it meanwhile. Port 0 means a free one.
+pub(crate) fn keep_port(address: SocketAddr) -> (TcpSocket, SocketAddr) {
+    // It never listens, so that a connection is refused while nobody does.
+    let socket = bind(address);
+    let address = socket.local_addr().unwrap();
+    (socket, address)
+}
+
 /// Binds a listener that belongs to [`RUNTIME`].
 pub(crate) fn listen_at(address: SocketAddr) -> TcpListener {
     let _context = RUNTIME.enter();
+    bind(address).listen(1_024).unwrap()
+}
+
+fn bind(address: SocketAddr) -> TcpSocket {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_reuseaddr(true).unwrap();
     socket.bind(address).unwrap();
-    socket.listen(1_024).unwrap()
+    socket
 }

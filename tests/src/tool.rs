@@ -13,12 +13,12 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     sync::Notify,
     task::{JoinHandle, JoinSet},
 };
 
-use crate::runtime::{RUNTIME, listen_at};
+use crate::runtime::{RUNTIME, keep_port, listen_at};
 
 /// The behavior of a tool towards calls. [`FakeTool::set_healthy`] sets the response to probes.
 #[derive(Clone, Debug)]
@@ -47,6 +47,8 @@ pub struct FakeTool {
     pub address: SocketAddr,
     shared: Arc<Shared>,
     task: Mutex<Option<JoinHandle<()>>>,
+    /// Keeps the port while the tool is stopped.
+    _port: TcpSocket,
 }
 
 struct Shared {
@@ -74,8 +76,8 @@ impl FakeTool {
 
     /// Does the same at this address.
     pub fn start_at(address: SocketAddr, behavior: ToolBehavior) -> Self {
+        let (port, address) = keep_port(address);
         let listener = listen_at(address);
-        let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
             behavior: Mutex::new(behavior),
             healthy: AtomicBool::new(true),
@@ -90,7 +92,7 @@ impl FakeTool {
             stop: Notify::new(),
         });
         let task = RUNTIME.spawn(serve(listener, Arc::clone(&shared)));
-        Self { address, shared, task: Mutex::new(Some(task)) }
+        Self { address, shared, task: Mutex::new(Some(task)), _port: port }
     }
 
     pub fn set(&self, behavior: ToolBehavior) {

@@ -174,13 +174,15 @@ async fn slow_upload_does_not_use_up_the_answer_timeout() {
     let client = Http2Client::prior_knowledge(proxy.listen).await;
     let request = call("POST", "/v1/qr/generate").header("content-type", "application/json");
     let (response, mut body) = client.begin(&request).await;
+    // More than the 1,024 bytes a second that every upload needs.
+    let piece = "1".repeat(300);
     for _ in 0..10 {
         // Fault timing: the whole upload takes longer than `answer_timeout`.
         tokio::time::sleep(Duration::from_millis(100)).await;
-        body.send_data(Bytes::from_static(b"1"), false).unwrap();
+        body.send_data(Bytes::from(piece.clone()), false).unwrap();
     }
     body.send_data(Bytes::new(), true).unwrap();
-    assert_eq!(http2::read(response, false).await.unwrap().json()["body"], "1111111111");
+    assert_eq!(http2::read(response, false).await.unwrap().json()["body"], piece.repeat(10));
 }
 
 #[tokio::test]
