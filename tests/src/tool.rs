@@ -209,13 +209,12 @@ async fn serve_connection(mut stream: TcpStream, shared: Arc<Shared>) {
             ToolBehavior::RespondEarly(bytes) if !head.starts_with("GET /healthz ") => Some(bytes.clone()),
             _ => None,
         };
-        if let Some(bytes) = &early
-            && stream.write_all(bytes).await.is_err()
-        {
-            return;
-        }
-        if early.is_some() {
+        if let Some(bytes) = &early {
+            // Before the response: whoever has that looks immediately.
             shared.received.lock().push(head.clone());
+            if stream.write_all(bytes).await.is_err() {
+                return;
+            }
         }
         let Some(body) = read_body(&mut stream, &mut unread, &head).await else { return };
         if early.is_some() {
