@@ -53,7 +53,7 @@ impl ForwardPath {
     }
 }
 
-/// What is known of the call of a tool that a request is or stands for. Empty for any other request.
+/// The facts about the call of a tool that a request is or stands for. Empty for any other request.
 #[derive(Default)]
 pub(crate) struct Called {
     /// Whether the local budget admitted the call because the meter was unreachable.

@@ -510,7 +510,7 @@ impl Bindings {
     }
 }
 
-/// What pages need, and the base URL that they share with the reference.
+/// The bindings of pages, and the base URL that they share with the reference.
 #[cfg(feature = "pages")]
 struct PagesBindings {
     public_url: Option<String>,

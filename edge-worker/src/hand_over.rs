@@ -17,7 +17,7 @@ use crate::bindings::Bindings;
 use crate::runtime::client_request::ClientRequest;
 use crate::runtime::{calls, log, promise};
 
-/// What every name of the console's cookie ends with.
+/// The end of every name of the console's cookie.
 const COOKIE: &str = "utg_console=";
 /// The one path of keys whose webhooks are the other worker's.
 const ALERTS: &str = KeysEndpoint::ReadAlerts.path();

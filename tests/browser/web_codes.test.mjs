@@ -92,7 +92,7 @@ test("QR code of any design scans from every file it is saved as", async () => {
   await assertQuiet(window);
 });
 
-test("every icon that is offered for a QR code is drawn and scans", async () => {
+test("every icon that is offered for a QR code is shown and scans", async () => {
   const window = await openWeb(browser, edge, key, `/links/${made.id}`);
   const card = window.page.getByRole("article", { name: "Flyer" });
   await card.getByRole("button", { name: "Design" }).click();

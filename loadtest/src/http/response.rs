@@ -16,7 +16,7 @@ use super::event_clock::EventClock;
 use crate::record::{CallError, CallOutcome, CheckKind, StreamTiming};
 use crate::repr_digest::ReprDigest;
 
-/// What is kept of a response for its check.
+/// The part of a response that its check needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
     /// The bytes of the body.

@@ -102,8 +102,8 @@ async fn one_remaining_upstream_serves_all_calls() {
 async fn dripping_probe_times_out_and_delays_no_other() {
     let slow = FakeTool::start(ToolBehavior::Describe).await;
     let quick = FakeTool::start(ToolBehavior::Describe).await;
-    let config = ProxyConfig::new().short_probes();
-    let proxy = config.tool(Tool::Qr, &[&slow]).tool(Tool::Pdf, &[&quick]).ready().await;
+    let config = ProxyConfig::new().tool(Tool::Qr, &[&slow]).tool(Tool::Pdf, &[&quick]);
+    let proxy = config.pool_line(Tool::Qr, "probe.timeout = \"500ms\"").ready().await;
     slow.drip_probes(Duration::from_millis(100));
     until("the dripping tool is noticed", || async {
         proxy.upstream_health(Tool::Qr).await == ["unhealthy"]

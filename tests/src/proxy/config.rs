@@ -192,12 +192,6 @@ impl ProxyConfig {
             .line("clients", "header_timeout = \"300ms\"\nidle_timeout = \"1s\"")
     }
 
-    /// Sets a short timeout of all probes, for a test of servers that stop responding.
-    #[must_use]
-    pub fn short_probes(self) -> Self {
-        self.section("defaults.probe", "interval = \"100ms\"\ntimeout = \"500ms\"\n")
-    }
-
     /// Returns the text of the file, with its transport.
     pub fn text(&self) -> String {
         let replay = self

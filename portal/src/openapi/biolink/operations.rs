@@ -12,7 +12,7 @@ use super::events::envelope;
 use crate::asset::Asset;
 use crate::endpoint::Endpoint;
 
-/// What any operation may be refused with.
+/// The refusals of any operation.
 const ANYWHERE: [&str; 5] =
     ["MethodNotAllowed", "TargetTooLong", "ExpectationFailed", "HeadersTooLarge", "Internal"];
 const PUSH: [&str; 8] = [

@@ -112,7 +112,7 @@ export const PLATFORMS = [
   "tumblr",
   "website",
 ].filter((name) => name !== "whatsapp") as PageDocument["socials"][number]["platform"][];
-/** Those whose icon may be drawn: LinkedIn does not allow it. */
+/** Those whose icon may be shown: LinkedIn does not allow it. */
 export const DRAWN_PLATFORMS = PLATFORMS.filter((name) => name !== "linkedin");
 const OWN_WORDS: Record<string, string> = {
   tiktok: "TikTok",
