@@ -125,7 +125,7 @@ fn main() {
     // Scoped, so that a panic ends the workers too.
     let rows = thread::scope(|scope| {
         let groups = [STRANGERS, VISITORS, FREE_KEY].map(|kinds| scope.spawn(move || measure(kinds)));
-        groups.map(|group| group.join().unwrap()).concat()
+        joined(&groups.map(|group| group.join().unwrap()).concat())
     });
     println!("{HEAD}{rows}");
     let guide = root().join("docs/edge.md");
@@ -133,6 +133,19 @@ fn main() {
     let (before, rest) = text.split_once(BEGIN).unwrap();
     let (_, after) = rest.split_once(END).unwrap();
     fs::write(guide, [before, BEGIN, HEAD, &rows, END, after].concat()).unwrap();
+}
+
+/// Returns the rows with those that follow each other and cost the same as one.
+fn joined(rows: &str) -> String {
+    let mut all: Vec<(String, &str)> = Vec::new();
+    for row in rows.lines() {
+        let (name, cells) = row.trim_start_matches("| ").split_once(" | ").unwrap();
+        match all.last_mut() {
+            Some((names, last)) if *last == cells => *names = format!("{names}, {name}"),
+            _ => all.push((name.to_owned(), cells)),
+        }
+    }
+    all.iter().map(|(names, cells)| format!("| {names} | {cells}\n")).collect()
 }
 
 fn tool(key: &str) -> Request {
