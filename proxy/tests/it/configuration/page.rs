@@ -27,9 +27,10 @@ pub(super) fn rows() -> Vec<Row> {
             };
         }
         let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-        let (Some(section), [key, _unit, default, about]) = (&section, cells.as_slice()) else { continue };
+        let (Some(section), [key, default, about]) = (&section, cells.as_slice()) else { continue };
         let Some(key) = key.strip_prefix('`').and_then(|key| key.strip_suffix('`')) else { continue };
-        let default = default.strip_prefix('`').and_then(|default| default.strip_suffix('`'));
+        // Other values follow the default.
+        let default = default.strip_prefix('`').and_then(|values| values.split('`').next());
         for section in [section.clone(), section.replace("defaults.", "pools.{tool}.")] {
             let (default, about) = (default.map(str::to_owned), (*about).to_owned());
             rows.push(Row { path: format!("{section}{key}"), default, about });
