@@ -47,7 +47,7 @@ for query := (url.Values{"limit": {"10"}}); ; {
 	query.Set("cursor", *calls.Cursor)
 }
 
-// The log of events. Keep NextAfter, and go on from there later.
+// The log of events. Keep NextAfter, and continue from there later.
 var events struct {
 	Data      []struct{ ID string }
 	HasMore   bool `json:"has_more"`

@@ -22,7 +22,7 @@ for (let next = ""; ; ) {
   next = `&cursor=${encodeURIComponent(cursor)}`;
 }
 
-// The log of events. Keep `after`, and go on from there later.
+// The log of events. Keep `after`, and continue from there later.
 for (let after = 0; ; ) {
   const { data, has_more, next_after } = await get(`/events?after=${after}&limit=10`);
   for (const event of data) console.log(event.id);

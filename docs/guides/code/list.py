@@ -29,7 +29,7 @@ while True:
         break
     calls = get("/v1/usage/calls", limit=10, cursor=calls["cursor"])
 
-# The log of events. Keep `after`, and go on from there later.
+# The log of events. Keep `after`, and continue from there later.
 after, has_more = 0, True
 while has_more:
     events = get("/events", after=after, limit=10)

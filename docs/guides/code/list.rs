@@ -32,7 +32,7 @@ loop {
     next = vec![("cursor", cursor.to_owned())];
 }
 
-// The log of events. Keep `after`, and go on from there later.
+// The log of events. Keep `after`, and continue from there later.
 let mut after = "0".to_owned();
 loop {
     let events = get("/events", &[("after", after)])?;
