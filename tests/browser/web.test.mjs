@@ -303,6 +303,11 @@ const OPENED = [
     await page.getByRole("menuitem", { name: "Versions" }).click();
     await page.getByRole("dialog").getByRole("listitem").getByRole("button").last().click();
   }],
+  ["/pages/{page}", "menu", (page) => page.getByRole("button", { name: "More of this page" }).click()],
+  ["/pages", "palette", async (page) => {
+    await page.keyboard.press("Control+k");
+    await page.locator(".palette-item").last().waitFor();
+  }],
   ["/links/{page}", "design of a code", (page) => page.getByRole("button", { name: "Design" }).first().click()],
   ["/links/{page}", "new short link", (page) => page.getByRole("button", { name: "New short link" }).click()],
   ["/products", "new shop", (page) => page.getByRole("button", { name: "Connect a shop" }).first().click()],
