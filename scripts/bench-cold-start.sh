@@ -19,7 +19,7 @@ checkout_base() {
 
 cd "$ROOT"
 "$here/build-edge.sh"
-if [[ ! -s $CHECKOUT/edge-worker/build/index_bg.wasm ]]; then
+if [[ ! -s $CHECKOUT/edge-worker/build/gateway/index_bg.wasm ]]; then
   step "checking out $BASE" checkout_base
   CARGO_TARGET_DIR=$CHECKOUT/target "$CHECKOUT/scripts/build-edge.sh"
 fi

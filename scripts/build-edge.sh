@@ -1,33 +1,33 @@
 #!/usr/bin/env bash
-# Builds the worker: index.js, index_bg.wasm and its static assets (site), among them the web app of the console, in
-# edge-worker/build. wrangler calls this too (wrangler.toml, [build]).
+# Builds the edge: its two Workers, `gateway` and `pages`, each index.js and index_bg.wasm in a folder of edge-worker/build, and
+# beside them the static assets that both have (site), among them the web app of the console. wrangler calls this too (`build` of
+# wrangler.toml and wrangler.pages.toml).
+#   WORKER=gateway scripts/build-edge.sh       builds one of the two
 #   scripts/build-edge.sh tests/bench/floor    builds the worker of another folder
-#   WORKER=gateway scripts/build-edge.sh       builds one of the two Workers, `gateway` or `pages`, in a folder of edge-worker/build
 #   LOCAL=1 scripts/build-edge.sh              for a local run: soon built, large, and in target/local/worker
 #   PROGRAMS=FOLDER scripts/build-edge.sh      takes the programs that write bindings and assets from there
-#   COMPILE=only scripts/build-edge.sh         needs no such program: compiles the worker and packages nothing
+#   COMPILE=only scripts/build-edge.sh         needs no such program: compiles the Workers and packages nothing
 # cargo decides whether anything has changed. What follows it runs only if its product has.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source "$here/lib.sh"
 
-readonly CRATE=${1:-edge-worker} WORKER=${WORKER:-}
-FEATURES=()
-case $WORKER in
+readonly CRATE=${1:-edge-worker}
+# That of another folder has no name.
+WORKERS=("")
+if [[ $CRATE == edge-worker ]]; then WORKERS=(gateway pages); fi
+case ${WORKER:-} in
 "") ;;
-gateway | pages)
-  FEATURES=(--no-default-features --features "$WORKER")
-  # cargo names the library alike for all features, and would take one for the other.
-  EDGE_TARGET_DIR=$EDGE_TARGET_DIR/$WORKER
-  ;;
+gateway | pages) WORKERS=("$WORKER") ;;
 *) fail "WORKER is \`gateway\` or \`pages\`, not \`$WORKER\`" ;;
 esac
 if [[ -n ${LOCAL:-} ]]; then
-  PROFILE=local OUT=$TARGET_DIR/local/worker${WORKER:+/$WORKER}
+  PROFILE=local BUILD=$TARGET_DIR/local/worker
 else
-  PROFILE=edge OUT=$ROOT/$CRATE/build${WORKER:+/$WORKER}
+  PROFILE=edge BUILD=$ROOT/$CRATE/build
 fi
 name=$(basename "$CRATE")
+# That of the Worker which was compiled last.
 readonly LIBRARY=$EDGE_TARGET_DIR/wasm32-unknown-unknown/$PROFILE/${name//-/_}.wasm
 
 # wrangler may be the first to ask.
@@ -43,16 +43,20 @@ discard_what_another_std_built() {
   printf '%s\n' "$now" >"$stamp"
 }
 
-# The variable makes wasm-bindgen's macros use js-sys for promises, as the crate worker does. The argument is of the last crate
+# Both Workers share what is compiled of their dependencies. cargo's own file of a library has no hash in its name unless the
+# first variable is set (as rustc's own build sets it): of two with other features it would then take one for the other. The
+# second one makes wasm-bindgen's macros use js-sys for promises, as the crate worker does. The argument is of the last crate
 # alone, with which all others are optimized: docs/decisions/edge.md, "Functions with one caller stay functions".
 compile() {
+  local features=()
+  if [[ -n $1 ]]; then features=(--no-default-features --features "$1"); fi
   if [[ $(cat "$TOOLS/wasm-rust") == debian ]]; then
     export PATH=/usr/bin:$PATH CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld
   fi
   discard_what_another_std_built
-  CARGO_TARGET_DIR=$EDGE_TARGET_DIR WASM_BINDGEN_USE_JS_SYS=1 \
+  CARGO_TARGET_DIR=$EDGE_TARGET_DIR __CARGO_DEFAULT_LIB_METADATA=worker WASM_BINDGEN_USE_JS_SYS=1 \
     cargo rustc --locked --lib --profile "$PROFILE" --target wasm32-unknown-unknown \
-    ${FEATURES[@]+"${FEATURES[@]}"} -- -C llvm-args=-inline-instr-cost=50
+    ${features[@]+"${features[@]}"} -- -C llvm-args=-inline-instr-cost=50
 }
 build_programs() { cargo build --locked -p bindgen -p portal; }
 
@@ -79,22 +83,23 @@ write_entry() {
     printf '%s\n' "$line"
   done <entry.js >"$bindings/entry.js"
 }
+# package worker folder
 package() {
-  local bindings=$OUT/bindings
+  local bindings=$2/bindings
   rm -rf "$bindings"
   "$PROGRAMS/bindgen" "$LIBRARY" "$bindings"
   # workerd imports a compiled module without the phase.
   sed 's/^import source /import /' "$bindings/index.js" >"$bindings/bindings.js"
   write_entry "$bindings"
   # wasm-bindgen names the module runtime.js twice in one object.
-  "$ROOT/node_modules/.bin/esbuild" "$bindings/entry.js" --bundle --minify --format=esm --log-level=warning --outfile="$OUT/index.js" \
+  "$ROOT/node_modules/.bin/esbuild" "$bindings/entry.js" --bundle --minify --format=esm --log-level=warning --outfile="$2/index.js" \
     --alias:bindings="$bindings/bindings.js" --external:./index_bg.wasm --log-override:duplicate-object-key=silent
   if [[ -n ${LOCAL:-} ]]; then
-    mv "$bindings/index_bg.wasm" "$OUT"
+    mv "$bindings/index_bg.wasm" "$2"
   else
-    optimize "$bindings/index_bg.wasm" "$OUT/index_bg.wasm"
-    node "$here/wasm-names.mjs" "$OUT/index_bg.wasm"
-    if [[ -n $WORKER ]]; then node "$here/wasm-parts.mjs" "$WORKER" "$OUT/index_bg.names"; fi
+    optimize "$bindings/index_bg.wasm" "$2/index_bg.wasm"
+    node "$here/wasm-names.mjs" "$2/index_bg.wasm"
+    if [[ -n $1 ]]; then node "$here/wasm-parts.mjs" "$1" "$2/index_bg.names"; fi
   fi
   rm -r "$bindings"
 }
@@ -102,39 +107,43 @@ package() {
 # that the same commit gives the same files.
 write_assets() {
   export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$ROOT" log -1 --format=%ct 2>/dev/null)}
-  rm -rf "$OUT/site.new"
-  "$PROGRAMS/portal" assets "$OUT/site.new"
-  mkdir "$OUT/site.new/console"
-  (cd "$ROOT/portal/web/dist" && cp -R -- * "$OUT/site.new/console")
-  if diff -r "$OUT/site.new" "$OUT/site" >/dev/null 2>&1; then
-    rm -r "$OUT/site.new"
+  rm -rf "$BUILD/site.new"
+  "$PROGRAMS/portal" assets "$BUILD/site.new"
+  mkdir "$BUILD/site.new/console"
+  (cd "$ROOT/portal/web/dist" && cp -R -- * "$BUILD/site.new/console")
+  if diff -r "$BUILD/site.new" "$BUILD/site" >/dev/null 2>&1; then
+    rm -r "$BUILD/site.new"
   else
-    rm -rf "$OUT/site"
-    mv "$OUT/site.new" "$OUT/site"
+    rm -rf "$BUILD/site"
+    mv "$BUILD/site.new" "$BUILD/site"
   fi
 }
 fingerprint() {
   sha256 "$LIBRARY" entry.js "$here/build-edge.sh" "$here"/wasm-{names,parts}.mjs "$ROOT/package-lock.json" "$PROGRAMS/bindgen" | cut -c 1-64
 }
+# build worker: the next one is compiled into the same file.
+build() {
+  local out=$BUILD${1:+/$1} what=$CRATE${1:+, $1}
+  step "compiling $what" compile "$1"
+  if [[ -n ${COMPILE:-} ]]; then return; fi
+  mkdir -p "$out"
+  if [[ -s $out/index.js && -s $out/index_bg.wasm && $(fingerprint) == "$(cat "$out/fingerprint" 2>/dev/null)" ]]; then
+    ok "$what: nothing has changed"
+  else
+    step "packaging $what: wasm-bindgen, wasm-opt, esbuild" package "$1" "$out"
+    fingerprint >"$out/fingerprint"
+  fi
+  if [[ -n $1 && -z ${LOCAL:-} ]]; then "$here/wasm-size.sh" "$1"; fi
+}
 
 cd "$ROOT/$CRATE"
-step "compiling $CRATE" compile
-if [[ -n ${COMPILE:-} ]]; then exit; fi
-if [[ -z ${PROGRAMS:-} ]]; then
+if [[ -z ${COMPILE:-} && -z ${PROGRAMS:-} ]]; then
   build_programs
   PROGRAMS=$TARGET_DIR/debug
 fi
-mkdir -p "$OUT"
-if [[ -s $OUT/index.js && -s $OUT/index_bg.wasm && $(fingerprint) == "$(cat "$OUT/fingerprint" 2>/dev/null)" ]]; then
-  ok "worker: nothing has changed"
-else
-  step "packaging $CRATE: wasm-bindgen, wasm-opt, esbuild" package
-  fingerprint >"$OUT/fingerprint"
-fi
-# Both Workers have the assets of the combined one.
+for worker in "${WORKERS[@]}"; do build "$worker"; done
+if [[ -n ${COMPILE:-} ]]; then exit; fi
 if [[ $CRATE == edge-worker ]]; then
-  OUT=${OUT%/"$WORKER"}
   PROGRAMS=$PROGRAMS "$here/build-web.sh"
   step "writing the static assets" write_assets
 fi
-if [[ $OUT == "$ROOT/edge-worker/build" ]]; then "$here/wasm-size.sh" "$WORKER"; fi

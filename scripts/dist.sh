@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make dist`: a release in target/dist: a tarball, a Debian package, the Worker, and their checksums.
+# `make dist`: a release in target/dist: a tarball, a Debian package, the Workers, and their checksums.
 # SIGNING_KEY=FILE signs the checksums with that SSH key (docs/operating/install.md, "Packages"). It may be a public key whose private
 # half an agent has. PROGRAMS=FOLDER takes the programs from there instead of building them, and OUT=FOLDER is where the release
 # goes, for the tests.
@@ -9,7 +9,7 @@ source "$here/lib.sh"
 
 readonly OUT=${OUT:-$ROOT/target/dist}
 # The Debian package names its files below this folder (proxy/Cargo.toml).
-readonly STAGE=$ROOT/target/dist-stage WORKER=$ROOT/target/dist-worker
+readonly STAGE=$ROOT/target/dist-stage WORKERS=$ROOT/target/dist-worker
 VERSION=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' "$ROOT/Cargo.toml")
 HOST=$(rustc -vV | sed -n 's/^host: //p')
 readonly VERSION HOST NAME=unified-tool-gateway-$VERSION-$HOST
@@ -71,19 +71,20 @@ stage_debian_changelog() {
     >"$STAGE/debian-changelog"
 }
 
-# The Worker with the layout of the checkout, and the configuration without the command that builds it.
-stage_worker() {
-  local part to
-  rm -rf "$WORKER"
-  for part in "" gateway pages; do
-    env WORKER="$part" "$here/build-edge.sh"
-    to=$WORKER/edge-worker/build/$part
-    mkdir -p "$to"
-    cp "$ROOT/edge-worker/build/$part"/index{.js,_bg.wasm} "$to"
+# The Workers with the layout of the checkout, and their files of wrangler without the command that builds them.
+stage_workers() {
+  local part config
+  rm -rf "$WORKERS"
+  "$here/build-edge.sh"
+  for part in gateway pages; do
+    mkdir -p "$WORKERS/edge-worker/build/$part"
+    cp "$ROOT/edge-worker/build/$part"/index{.js,_bg.wasm} "$WORKERS/edge-worker/build/$part"
   done
-  cp -r "$ROOT/edge-worker/build/site" "$WORKER/edge-worker/build"
-  awk '/^\[/ { of_build = /^\[(env\.[a-z-]+\.)?build\]/ } !of_build' "$ROOT/wrangler.toml" >"$WORKER/wrangler.toml"
-  cp "$ROOT"/LICENSE-* "$WORKER"
+  cp -r "$ROOT/edge-worker/build/site" "$WORKERS/edge-worker/build"
+  for config in wrangler.toml wrangler.pages.toml; do
+    awk '/^\[/ { of_build = /^\[build\]/ } !of_build' "$ROOT/$config" >"$WORKERS/$config"
+  done
+  cp "$ROOT"/LICENSE-* "$WORKERS"
 }
 
 # pack folder name option…
@@ -92,7 +93,7 @@ pack() {
     --transform="s#^\.#${2%%.t*}#" "${@:3}" . | gzip --no-name >"$OUT/$2"
 }
 pack_tarball() { pack "$STAGE" "$NAME.tar.gz" --exclude='./utg-proxy@.service' --exclude='./debian-changelog'; }
-pack_worker() { pack "$WORKER" "unified-tool-gateway-worker-$VERSION.tgz"; }
+pack_workers() { pack "$WORKERS" "unified-tool-gateway-worker-$VERSION.tgz"; }
 
 # Programs of a test are packed in a fifth of the time, and a fifth larger.
 pack_debian() {
@@ -114,8 +115,8 @@ stage_programs
 step "listing what is linked (SBOM)" stage_sbom
 step "collecting license texts" stage_texts
 step "packing the tarball" pack_tarball
-step "building the Worker" stage_worker
-step "packing the Worker" pack_worker
+step "building the Workers" stage_workers
+step "packing the Workers" pack_workers
 if command -v dpkg-shlibdeps >/dev/null; then
   stage_debian_changelog
   step "packing the Debian package" pack_debian

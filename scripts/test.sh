@@ -225,7 +225,7 @@ kinds_of() {
     # What only tools say of themselves.
     shared/src/catalog*) echo unit property doc contract proxy edge end-to-end openapi mcp clients browser ;;
     proxy/*) echo unit doc contract proxy proxy-pingora end-to-end chaos load package openapi schemathesis clients ;;
-    edge-worker/* | wrangler.toml) echo unit doc contract edge end-to-end chaos load openapi schemathesis mcp clients browser lighthouse ;;
+    edge-worker/* | wrangler*.toml) echo unit doc contract edge end-to-end chaos load openapi schemathesis mcp clients browser lighthouse ;;
     loadtest/*) echo unit doc contract tools edge end-to-end load package ;;
     docs/* | *.md | conf/* | packaging/*) echo contract tools proxy edge end-to-end package ;;
     fuzz/*) echo fuzz ;;
@@ -362,12 +362,6 @@ run_test() {
   node --test --test-name-pattern="^$pattern" "$3" | tee "$LOGS/again.out" && grep -q '^# pass [1-9]' "$LOGS/again.out"
 }
 
-# The combined worker, and the two that each have a part of it.
-build_workers() {
-  local worker
-  for worker in "" gateway pages; do WORKER=$worker "$here/build-edge.sh" || return; done
-}
-
 prepare_tools() {
   if needs npm; then "$here/npm.sh"; fi
   if needs browser; then "$here/browser.sh"; fi
@@ -391,11 +385,11 @@ if needs servers; then "$here/system-packages.sh" servers; fi
 # The worker's last steps have one thread, and the tools are downloaded.
 status=0
 beside prepare_tools
-if needs worker; then COMPILE=only beside build_workers; fi
+if needs worker; then COMPILE=only beside "$here/build-edge.sh"; fi
 step "building the programs and their tests" build_tests || status=1
 join_beside || status=1
 ((status == 0)) || fail "nothing was tested"
-if needs worker; then PROGRAMS=$TARGET_DIR/debug build_workers; fi
+if needs worker; then PROGRAMS=$TARGET_DIR/debug "$here/build-edge.sh"; fi
 if needs documents; then write_documents "$TARGET_DIR/debug"; fi
 
 if ((AT_ONCE > 1)); then

@@ -3,6 +3,8 @@
 //   node scripts/wasm-names.mjs --resolve FILE.wasm < trace
 // What weighs how much, by module, as a table of what has more than 5 KiB of code:
 //   node scripts/wasm-names.mjs --weigh FILE.wasm
+// The functions with their sizes, a line each: number, bytes of the body, name:
+//   node scripts/wasm-names.mjs --list FILE.wasm
 import { readFileSync, writeFileSync } from "node:fs";
 import { argv } from "node:process";
 
@@ -112,23 +114,30 @@ function moduleOf(name) {
   return /^[a-z]/.test(part) ? `${crate}::${part}` : crate;
 }
 
-/** The weight of each module: KiB of code, and functions. */
-function weights(module, names) {
+/** The functions of a module: number, bytes of the body, name. */
+function* functions(module, names) {
   const named = new Map(names.split("\n").map((line) => [line.split(" ", 1)[0], line.slice(line.indexOf(" ") + 1)]));
-  const found = new Map();
   let number = 0;
   for (const [id, content] of sections(module)) {
     if (id === IMPORT_SECTION) number = importedFunctions(content);
     if (id !== CODE_SECTION) continue;
-    for (let left = content.number(); left > 0; left--) {
-      const of = moduleOf(named.get(String(number++)) ?? "unnamed");
-      const [bytes, functions] = found.get(of) ?? [0, 0];
-      found.set(of, [bytes + content.sized().length, functions + 1]);
-    }
+    for (let left = content.number(); left > 0; left--, number++) yield [number, content.sized().length, named.get(String(number)) ?? "unnamed"];
+  }
+}
+
+/** The weight of each module: KiB of code, and functions. */
+function weights(module, names) {
+  const found = new Map();
+  let number = 0;
+  for (const [place, size, name] of functions(module, names)) {
+    const of = moduleOf(name);
+    const [bytes, count] = found.get(of) ?? [0, 0];
+    found.set(of, [bytes + size, count + 1]);
+    number = place + 1;
   }
   const rows = [...found].filter(([, [bytes]]) => bytes > 5 * 1024).sort(([, [a]], [, [b]]) => b - a);
   const all = [...found.values()].reduce((sum, [bytes]) => sum + bytes, 0);
-  const row = (of, bytes, functions) => `| ${of} | ${(bytes / 1024).toFixed(0)} | ${functions} |\n`;
+  const row = (of, bytes, count) => `| ${of} | ${(bytes / 1024).toFixed(0)} | ${count} |\n`;
   return `| module | KiB | functions |\n|---|---|---|\n${row("all code", all, number)}${rows.map(([of, weight]) => row(`\`${of}\``, ...weight)).join("")}`;
 }
 
@@ -137,6 +146,8 @@ const file = argv[mode ? 3 : 2];
 const namesFile = file.replace(/\.wasm$/, ".names");
 if (mode === "--weigh") {
   process.stdout.write(weights(readFileSync(file), readFileSync(namesFile, "utf8")));
+} else if (mode === "--list") {
+  for (const line of functions(readFileSync(file), readFileSync(namesFile, "utf8"))) process.stdout.write(`${line.join(" ")}\n`);
 } else if (mode === "--resolve") {
   process.stdout.write(resolve(readFileSync(0, "utf8"), readFileSync(namesFile, "utf8")));
 } else {

@@ -1,21 +1,18 @@
 #!/usr/bin/env bash
-# Prints the size of a built worker, the combined one or `gateway` or `pages`; fails over its limit, which is what it may weigh on
-# the wire. Why the worker is this small: docs/decisions/edge.md, "The worker is built for size".
+# Prints the size of a built Worker, `gateway` or `pages`; fails over its limit, which is what it may weigh on the wire. Why the worker is this small: docs/decisions/edge.md, "The worker is built for size".
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 
-readonly WORKER=${1:-}
+readonly WORKER=$1
 # KiB, gzipped.
 case $WORKER in
-"") LIMIT=1280 ;;
 gateway) LIMIT=490 ;;
 pages) LIMIT=1145 ;;
 *) fail "there is no worker \`$WORKER\`" ;;
 esac
-wasm=$ROOT/edge-worker/build/${WORKER:+$WORKER/}index_bg.wasm
+wasm=$ROOT/edge-worker/build/$WORKER/index_bg.wasm
 raw=$(wc -c <"$wasm")
 packed=$(gzip -9 -c "$wasm" | wc -c)
 kib() { awk -v n="$1" 'BEGIN { printf "%.1f KiB", n / 1024 }'; }
-readonly NAME=${WORKER:+$WORKER }worker
-((packed <= LIMIT * 1024)) || fail "$NAME wasm: $(kib "$packed") gzipped is over $LIMIT KiB"
-ok "$NAME wasm: $(kib "$raw"), $(kib "$packed") gzipped (limit $LIMIT KiB)"
+((packed <= LIMIT * 1024)) || fail "$WORKER wasm: $(kib "$packed") gzipped is over $LIMIT KiB"
+ok "$WORKER wasm: $(kib "$raw"), $(kib "$packed") gzipped (limit $LIMIT KiB)"

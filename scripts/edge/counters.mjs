@@ -3,7 +3,8 @@
 import path from "node:path";
 
 /**
- * The module that stands before the worker. Worker and objects share an isolate of workerd, and so these counters.
+ * The module that stands before each worker. A worker and its objects share an isolate of workerd, and so these counters. The
+ * gateway adds up both, and leaves it to the other worker to count what it hands over: that is one request of the platform.
  * Requests with the header `Load-Test: outside` are not counted as responses: they prepare a run or look at it.
  */
 const COUNTING = ({ kv, queues, classes }) => `
@@ -48,6 +49,15 @@ const FETCHER = methods({
     return real.fetch(...args);
   },
 });
+/** Requests that were handed over. */
+const handedOver = new WeakSet();
+const PAGES = methods({
+  fetch: (real, args) => {
+    handedOver.add(args[0]);
+    operations.worker_requests -= 1;
+    return real.fetch(...args);
+  },
+});
 /** SQL that reads before it writes has its rows counted once it has run, as all of ours has after \`exec\`. */
 const sqlMethods = (cursors) => methods({
   exec: (real, args) => {
@@ -69,6 +79,7 @@ function countedEnv(env) {
     const bindings = Object.entries(env).map(([name, binding]) => {
       if (KV.has(name)) return [name, wrapped(binding, NAMESPACE)];
       if (QUEUES.has(name)) return [name, wrapped(binding, QUEUE)];
+      if (name === "PAGES_WORKER") return [name, wrapped(binding, PAGES)];
       return [name, name === "ORIGIN_CERT" ? wrapped(binding, FETCHER) : binding];
     });
     countedEnvs.set(env, Object.fromEntries(bindings));
@@ -132,7 +143,8 @@ export default {
     origins ??= env.ORIGIN_URLS.split(",").map((url) => new URL(url.trim()).origin);
     operations.worker_requests += 1;
     const response = await Worker.fetch(request, countedEnv(env), ctx);
-    return request.headers.get("load-test") === "outside" ? response : countResponse(response);
+    const isCounted = handedOver.has(request) || request.headers.get("load-test") === "outside";
+    return isCounted ? response : countResponse(response);
   },
   queue(batch, env, ctx) {
     // A message is read and deleted.
@@ -141,23 +153,43 @@ export default {
   },
 };
 
-/** The counters, at an address of their own. */
+const sum = (one, other) => {
+  const both = { ...one };
+  for (const [name, count] of Object.entries(other)) both[name] = (both[name] ?? 0) + count;
+  return both;
+};
+
+/** The counters, at an address of their own: the sum of both workers. */
 export class Counters extends WorkerEntrypoint {
-  fetch() { return Response.json({ operations, responses, problems, origin_requests: originRequests }); }
+  async fetch() {
+    const own = { operations, responses, problems, origin_requests: originRequests };
+    const { PAGES_COUNTERS: pages } = this.env;
+    if (!pages) return Response.json(own);
+    const other = await (await pages.fetch("http://pages/")).json();
+    const origins = own.origin_requests + other.origin_requests;
+    const [all, answered, refused] = ["operations", "responses", "problems"].map((part) => sum(own[part], other[part]));
+    return Response.json({ operations: all, responses: answered, problems: refused, origin_requests: origins });
+  }
 }
 `;
 
-/** The options of a Miniflare whose worker counts, with the counters at `port` of its host. */
-export function withCounters(edge, port) {
-  const classes = [...new Set(Object.values(edge.durableObjects).map(({ className }) => className))];
+/** The workers, which count, with the counters at an address of the gateway. */
+export function withCounters([gateway, pages], { host, port }) {
+  const counting = counted(gateway);
+  return [
+    {
+      ...counting,
+      serviceBindings: { ...counting.serviceBindings, PAGES_COUNTERS: { name: pages.name, entrypoint: "Counters" } },
+      unsafeDirectSockets: [{ host, port, entrypoint: "Counters" }],
+    },
+    counted(pages),
+  ];
+}
+
+function counted(worker) {
+  const classes = [...new Set(Object.values(worker.durableObjects).map(({ className }) => className))];
   const names = (bindings) => Object.keys(bindings ?? {});
-  const contents = COUNTING({ kv: names(edge.kvNamespaces), queues: names(edge.queueProducers), classes });
-  return {
-    ...edge,
-    modules: [
-      { type: "ESModule", path: path.join(edge.modulesRoot, "counting.js"), contents },
-      ...edge.modules,
-    ],
-    unsafeDirectSockets: [{ host: edge.host, port, entrypoint: "Counters" }],
-  };
+  const contents = COUNTING({ kv: names(worker.kvNamespaces), queues: names(worker.queueProducers), classes });
+  const module = { type: "ESModule", path: path.join(worker.modulesRoot, "counting.js"), contents };
+  return { ...worker, modules: [module, ...worker.modules] };
 }

@@ -1,4 +1,4 @@
-// An edge: the built worker in workerd, with the bindings of wrangler.toml.
+// An edge: the built Workers in one workerd, with the bindings of their files of wrangler.
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -11,6 +11,7 @@ import { workerOptions } from "./options.mjs";
 const { Log, LogLevel, Miniflare } = createRequire(import.meta.url)("miniflare");
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
+const HOST_NAME = /^[a-z\d.-]+$/i;
 const SECRETS = ["ADMIN_SECRET", "KEY_SIGNING_SECRET", "GRANT_SECRET", "WEBHOOK_ENCRYPTION_SECRET"];
 
 const OPTIONS = {
@@ -19,7 +20,6 @@ const OPTIONS = {
   state: { type: "string", default: path.join(ROOT, ".data/edge") },
   worker: { type: "string", default: path.join(ROOT, "edge-worker/build") },
   env: { type: "string" },
-  pages: { type: "string" },
   origin: { type: "string", default: `http://127.0.0.1:${process.env.PROXY_PORT || 8080}` },
   var: { type: "string", multiple: true, default: [] },
   without: { type: "string", multiple: true, default: [] },
@@ -41,7 +41,7 @@ function secrets() {
 }
 
 /** The kinds of bindings that a test can leave out. */
-const KINDS = ["kvNamespaces", "durableObjects", "queueProducers", "r2Buckets"];
+const KINDS = ["kvNamespaces", "durableObjects", "queueProducers", "r2Buckets", "serviceBindings"];
 const without = (missing, bindings) =>
   bindings && Object.fromEntries(Object.entries(bindings).filter(([name]) => !missing.includes(name)));
 
@@ -63,41 +63,42 @@ function originCert(options) {
 }
 
 /**
- * The worker's static assets. An environment has Cloudflare's own workers for them, as a deployment does. Elsewhere a folder
- * stands for those, because one of them would be in front of ours at every request. So it does behind faults.
+ * The static assets. An environment has Cloudflare's own workers for them, as a deployment does. Elsewhere a folder stands for
+ * those, because one of them would be in front of ours at every request. So it does behind faults.
  */
 const assetsOf = ({ env, faults }, assets) =>
   env && !faults
     ? { assets }
     : { assets: undefined, folder: { [assets.binding]: { disk: { path: assets.directory, writable: false } } } };
 
-/** The names of objects' owners in wrangler.toml are those of deployments. Here each worker owns what the other does not. */
-function withOwner(options, other, bindings) {
+/** Without the binding to the Worker of pages there is none, and the gateway lacks the objects that it owns. */
+const isAlone = (options) => options.without.includes("PAGES_WORKER");
+
+/** The names of Workers in the files are those of deployments. Here each one's `script_name` is the other. */
+function objectsOf(options, other, bindings) {
   const named = Object.entries(bindings).map(([name, { className, scriptName }]) => {
-    // Wrangler does not say of a class that was transferred that it has SQL, as all of ours do.
-    return [name, { className, useSQLite: true, ...(scriptName && { scriptName: other }) }];
+    // Wrangler does not say of a class that was transferred that it has SQL, as all of ours do. The key is the folder of what an
+    // object stores.
+    const stored = { useSQLite: true, unsafeUniqueKey: `edge-${className}` };
+    return [name, { className, ...stored, ...(scriptName && { scriptName: other }) }];
   });
-  return Object.fromEntries(named.filter(([, { scriptName }]) => !scriptName || options.pages));
+  return Object.fromEntries(named.filter(([, { scriptName }]) => !scriptName || !isAlone(options)));
 }
 
-/** The bindings to other workers, as they are named here. A worker that runs alone has none. */
-const servicesOf = (options, { PAGES_WORKER, ...others } = {}) =>
-  PAGES_WORKER && options.pages ? { ...others, PAGES_WORKER: "pages" } : others;
-
-/**
- * A worker with the bindings of an environment. The objects that it does not own are those of `other`. `part` is the folder of its
- * file, if it is one of two.
- */
-function workerOf(options, name, environment, other, part = "") {
+/** A Worker with its file, and the bindings that the file of wrangler has. The objects that it does not own are those of `other`. */
+function workerOf(options, { name, config, other }) {
   const built = path.resolve(options.worker);
-  const folder = path.join(built, part);
+  const folder = path.join(built, name);
   const main = path.join(folder, "index.js");
-  if (!existsSync(main)) throw new Error(`the worker is not built: run ${part && `WORKER=${part} `}scripts/build-edge.sh`);
-  const configured = workerOptions(environment, path.join(built, "site"));
+  if (!existsSync(main)) throw new Error("the worker is not built: run scripts/build-edge.sh");
+  const configured = workerOptions(config, options.env, path.join(built, "site"));
   const { assets, folder: assetsFolder } = assetsOf(options, configured.assets);
-  return {
+  const service = configured.serviceBindings?.PAGES_WORKER && { PAGES_WORKER: other };
+  const worker = {
     ...configured,
-    durableObjects: withOwner(options, other, configured.durableObjects),
+    durableObjects: objectsOf(options, other, configured.durableObjects),
+    // Those that a migration names and the other Worker owns.
+    additionalUnboundDurableObjects: [],
     name,
     // Named, since miniflare would parse the whole script for them.
     modules: [
@@ -115,57 +116,49 @@ function workerOf(options, name, environment, other, part = "") {
       ...Object.fromEntries(options.var.map(pair)),
     },
     assets,
-    serviceBindings: { ...servicesOf(options, configured.serviceBindings), ...originCert(options), ...assetsFolder },
+    serviceBindings: { ...service, ...originCert(options), ...assetsFolder },
   };
+  return { ...worker, ...Object.fromEntries(KINDS.map((kind) => [kind, without(options.without, worker[kind])])) };
 }
 
-function miniflareOptions(options) {
-  const edge = workerOf(options, "edge", options.env, "pages", options.pages && "gateway");
+/** The Workers: the gateway, which gets every request, and the one of pages, which gets those for PAGES_HOST itself. */
+function workersOf(options) {
+  const gateway = workerOf(options, { name: "gateway", config: "wrangler.toml", other: "pages" });
+  if (isAlone(options)) return [gateway];
+  const pages = workerOf(options, { name: "pages", config: "wrangler.pages.toml", other: "gateway" });
+  const [host] = (pages.bindings.PAGES_HOST ?? "").split(":");
+  return [gateway, HOST_NAME.test(host) ? { ...pages, routes: [`${host}/*`] } : pages];
+}
+
+/** The Workers, with the test's hand on the bindings and the stores where it asks for that. */
+async function handledWorkers(options) {
+  const workers = workersOf(options);
+  if (options["account-store"]) {
+    const { withStoredAccount } = await import("../../tests/edge/stored_account.mjs");
+    return withStoredAccount(workers, options["account-store"]);
+  }
+  if (options.counters) {
+    if (options.faults) throw new Error("--counters and --faults exclude each other");
+    const { withCounters } = await import("./counters.mjs");
+    return withCounters(workers, { host: options.host, port: Number(options.counters) });
+  }
+  if (!options.faults) return workers;
+  const { withFaults } = await import("../../tests/edge/faults.mjs");
+  const faulty = withFaults(workers, options.faults);
+  if (!options.home) return faulty;
+  const { withHome } = await import("../../tests/edge/home.mjs");
+  return withHome(faulty, options.home);
+}
+
+async function miniflareOptions(options) {
   return {
-    ...edge,
-    ...Object.fromEntries(KINDS.map((kind) => [kind, without(options.without, edge[kind])])),
     host: options.host,
     port: Number(options.port),
     // Without a country: miniflare would say that every visitor is in the USA.
     cf: {},
     ...(options.state === "memory" ? {} : { defaultPersistRoot: options.state }),
+    workers: await handledWorkers(options),
   };
-}
-
-/** The worker of the pages' host. */
-function pagesWorker(options) {
-  const pages = workerOf(options, "pages", options.pages, "edge", "pages");
-  const { PAGES_HOST } = pages.bindings;
-  if (!PAGES_HOST) throw new Error("--pages needs --var PAGES_HOST=NAME");
-  return { ...pages, routes: [`${PAGES_HOST.split(":")[0]}/*`] };
-}
-
-/** Adds the second worker. */
-function withPages({ host, port, cf, defaultPersistRoot, workers, ...edge }, pages) {
-  const shared = { host, port, cf, ...(defaultPersistRoot ? { defaultPersistRoot } : {}) };
-  return { ...shared, workers: [...(workers ?? [edge]), pages] };
-}
-
-/** The options, with the test's hand on the bindings and the stores where it asks for that. */
-async function finalOptions(options) {
-  const made = miniflareOptions(options);
-  if (options["account-store"]) {
-    const { withStoredAccount } = await import("../../tests/edge/stored_account.mjs");
-    return withStoredAccount(made, options["account-store"]);
-  }
-  if (options.counters) {
-    if (options.faults) throw new Error("--counters and --faults exclude each other");
-    const { withCounters } = await import("./counters.mjs");
-    return withCounters(made, Number(options.counters));
-  }
-  if (!options.faults) return options.pages ? withPages(made, pagesWorker(options)) : made;
-  const { restartable, withFaults } = await import("../../tests/edge/faults.mjs");
-  const faulty = withFaults(made, options.faults);
-  if (options.home) {
-    const { withHome } = await import("../../tests/edge/home.mjs");
-    return withHome(faulty, options.home);
-  }
-  return options.pages ? withPages(faulty, restartable(pagesWorker(options))) : faulty;
 }
 
 /** Where Miniflare's own messages go, and what the worker logs. */
@@ -181,7 +174,7 @@ function outputOptions(output) {
 
 async function announce(edge, options, output) {
   const url = await edge.ready;
-  if (options.counters) output.log(`edge counters on ${(await edge.unsafeGetDirectURL("edge", "Counters")).origin}`);
+  if (options.counters) output.log(`edge counters on ${(await edge.unsafeGetDirectURL("gateway", "Counters")).origin}`);
   output.log(`edge listening on ${url.origin}`);
 }
 
@@ -191,6 +184,6 @@ async function announce(edge, options, output) {
  */
 export async function startEdge(args, output) {
   const { values: options } = parseArgs({ args, options: OPTIONS });
-  const edge = new Miniflare({ ...(await finalOptions(options)), ...outputOptions(output) });
+  const edge = new Miniflare({ ...(await miniflareOptions(options)), ...outputOptions(output) });
   return { edge, listening: announce(edge, options, output) };
 }

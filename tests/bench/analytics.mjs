@@ -8,8 +8,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
-import { Log, LogLevel, Miniflare } from "miniflare";
-import { unstable_getMiniflareWorkerOptions as workerOptionsOf } from "wrangler";
+import { startEdge } from "../../scripts/edge/start.mjs";
 import { SECRETS, cpuMicros } from "./worker.mjs";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
@@ -24,24 +23,12 @@ const { values: options } = parseArgs({
 const [events, calls] = [Number(options.events), Number(options.calls)];
 if (!(events >= 1) || !(calls >= 1)) throw new Error("usage: analytics.mjs [--events N] [--calls N]");
 
-/** The worker with its state in a folder. */
+/** The edge with its state in a folder. */
 async function start(folder) {
-  const { workerOptions, main } = workerOptionsOf(path.join(ROOT, "wrangler.toml"));
-  const edge = new Miniflare({
-    ...workerOptions,
-    name: "edge",
-    modules: true,
-    scriptPath: main,
-    modulesRoot: path.dirname(main),
-    bindings: { ...workerOptions.bindings, ...SECRETS, ORIGIN_URLS: "http://127.0.0.1:9", ALLOW_PRIVATE_FETCH: "1" },
-    port: 0,
-    cf: false,
-    log: new Log(LogLevel.ERROR),
-    // The worker's own log.
-    handleRuntimeStdio: (stdout) => stdout.resume(),
-    defaultPersistRoot: folder,
-  });
-  await edge.ready;
+  Object.assign(process.env, SECRETS);
+  const silent = { log: () => {}, error: () => {} };
+  const { edge, listening } = await startEdge(["--port", "0", "--state", folder, "--origin", "http://127.0.0.1:9"], silent);
+  await listening;
   return edge;
 }
 
@@ -65,7 +52,7 @@ async function prepare(edge) {
     await call(edge, "POST", "/pages", headers, { title: "Bench", slug: "bench", status: "published" }),
     await call(edge, "POST", "/pages", headers, { title: "Quiet", slug: "quiet", status: "published" }),
   ];
-  const stats = await edge.getDurableObjectNamespace("STATS");
+  const stats = await edge.getDurableObjectNamespace("STATS", "pages");
   const store = stats.get(stats.idFromName(page.id));
   const program = spawn(
     "cargo", ["run", "--quiet", "--locked", "--bin", "events", "--", key.id, page.id, String(events), String(Date.now())],

@@ -1,7 +1,7 @@
-// Measures how long a worker takes from the start of its process (workerd) to its first response. Several builds of the
-// worker are measured in one run, in turns, so that whatever else the machine does falls on all of them.
+// Measures how long the gateway takes from the start of its process (workerd) to its first response. Several builds of it
+// are measured in one run, in turns, so that whatever else the machine does falls on all of them.
 //   node tests/bench/cold_start.mjs --rounds 41 before=FOLDER after=FOLDER
-// A folder is a checkout with wrangler.toml and a built worker in edge-worker/build. scripts/bench-cold-start.sh makes them.
+// A folder is a checkout with wrangler.toml and the worker that it names as built. scripts/bench-cold-start.sh makes them.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -40,6 +40,7 @@ function configure({ name, folder }) {
   for (const file of ["index.js", "index_bg.wasm"]) copyFileSync(path.join(path.dirname(main), file), path.join(temporary, `${name}-${file}`));
   const secrets = ["ADMIN_SECRET", "KEY_SIGNING_SECRET", "GRANT_SECRET", "WEBHOOK_ENCRYPTION_SECRET"];
   const texts = { ORIGIN_URLS: "https://origin.example", ...bindings, ...Object.fromEntries(secrets.map((secret) => [secret, `${secret}-of-a-measurement-0123456789`])) };
+  // Those of another worker belong to this one here.
   const classes = [...new Set(Object.values(durableObjects).map(({ className }) => className))];
   const file = path.join(temporary, `${name}.capnp`);
   writeFileSync(file, `using Workerd = import "/workerd/workerd.capnp";

@@ -10,7 +10,7 @@ import { measureCosts, printCosts } from "./costs.mjs";
 import { isCertain, median, printRatios } from "./figures.mjs";
 import { startOrigin } from "./origin.mjs";
 import { prepare } from "./scenarios.mjs";
-import { Client, Workerd, gateway, javascript, wasm } from "./workerd.mjs";
+import { Client, Workerd, alone, gateway, javascript, wasm } from "./workerd.mjs";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 const FLOOR = path.join(import.meta.dirname, "floor/build");
@@ -61,7 +61,7 @@ async function repeat(client, work, times, inFlight = CONNECTIONS) {
   let left = times;
   const next = async () => {
     while (left-- > 0) {
-      const { status, body } = await client.send(work.visit?.() ?? work);
+      const { status, body } = await (work.client ?? client).send(work.visit?.() ?? work);
       if (status !== work.expected) throw new Error(`${work.path}: ${status} instead of ${work.expected}: ${body}`);
     }
   };
@@ -80,7 +80,10 @@ async function start(worker, origin) {
   const workerd = await new Workerd(worker, origin).start();
   workerd.pin(0);
   const client = new Client(workerd.port, CONNECTIONS);
-  return { name: worker.name, workerd, client, works: await prepare(worker.name, client, READERS), micros: {} };
+  const works = await prepare(worker, client, READERS);
+  // What the way through the gateway costs.
+  if (workerd.pagesPort) works["page at its own worker"] = { ...works.page, client: new Client(workerd.pagesPort, CONNECTIONS) };
+  return { name: worker.name, workerd, client, works, micros: {} };
 }
 
 /** Measures every kind of call of every worker, in turns. */
@@ -107,18 +110,20 @@ async function measureCpu(origin) {
 
 /** Measures new processes: to their first response, over the first calls, and their memory. */
 async function measureStarts(origin) {
-  const peers = workers.map((worker) => ({ name: worker.name, worker, starts: {} }));
+  // On the platform each worker of the edge starts alone.
+  const started = workers.flatMap((worker) => (worker.pages ? [alone(worker), { ...worker, name: `${worker.name}, both workers` }] : [worker]));
+  const peers = started.map((worker) => ({ name: worker.name, worker, starts: {} }));
   const add = (peer, name, value) => (peer.starts[name] ??= []).push(value);
   for (let round = -1; round < STARTS; round += 1) {
     for (const peer of round % 2 ? [...peers].reverse() : peers) {
       const workerd = new Workerd(peer.worker, origin);
-      const started = performance.now();
+      const begun = performance.now();
       await workerd.start();
       const client = new Client(workerd.port);
       await repeat(client, HEALTH, 1, 1);
-      const elapsed = performance.now() - started;
+      const elapsed = performance.now() - begun;
       const cpu = workerd.cpuMicros();
-      const { GET: get } = await prepare(peer.name, client);
+      const { GET: get } = await prepare(peer.worker, client);
       const each = await cpuOf({ workerd, client }, get, FIRST_CALLS, 1);
       if (round >= 0) {
         add(peer, "start to first response, ms", elapsed);

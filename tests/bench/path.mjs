@@ -150,7 +150,7 @@ async function startPath(worker, origin) {
   const workerd = await new Workerd(worker, origin.url).start();
   workerd.pin(0);
   const client = new Client(workerd.port, CONNECTIONS);
-  return { name: `${worker.name} + ${origin.name}`, workerd, origin, client, works: await prepare(worker.name, client), values: {} };
+  return { name: `${worker.name} + ${origin.name}`, workerd, origin, client, works: await prepare(worker, client), values: {} };
 }
 
 async function callOnce(peer, work) {

@@ -3,7 +3,6 @@ import { SECRETS } from "./worker.mjs";
 
 const TOOL = "/v1/qr/x";
 const FORWARDS_ONLY = /^forward/;
-const JAVASCRIPT = /\.js$/;
 /** Visitors of the page. One sends at most 60 events a minute that count. */
 const VISITORS = 5000;
 const MINUTE = 500_000;
@@ -24,7 +23,7 @@ function forged(key) {
 }
 
 /** The calls by name. As many keys read their usage in turn: one may do so 1,000 times a minute. */
-export async function prepare(name, client, readers = 1) {
+export async function prepare({ name, hasPages }, client, readers = 1) {
   const json = { "content-type": "application/json" };
   const body = JSON.stringify({ text: "x".repeat(1000) });
   if (FORWARDS_ONLY.test(name)) {
@@ -46,7 +45,7 @@ export async function prepare(name, client, readers = 1) {
     "401, forged key": { expected: 401, path: TOOL, headers: { "x-api-key": forged(headers["x-api-key"]) } },
     "429, over the limit": { expected: 429, path: TOOL, headers: spent.headers },
     "keys/me": { expected: 200, path: "/v1/keys/me", visit: () => ({ path: "/v1/keys/me", headers: reading[reads++ % readers].headers }) },
-    ...(JAVASCRIPT.test(name) ? {} : await visits(client, headers)),
+    ...(hasPages ? await visits(client, headers) : {}),
   };
 }
 

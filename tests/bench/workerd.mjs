@@ -1,6 +1,6 @@
 // Runs a worker in a workerd of its own, without miniflare's own workers around it: its CPU time is that of the worker and
-// the runtime alone. Our worker has the bindings of its wrangler.toml. The JavaScript workers beside it have the same
-// compatibility date, KV and a class of objects.
+// the runtime alone. Ours are the gateway and the worker of pages, with the bindings of their files of wrangler. The JavaScript
+// workers beside them have the same compatibility date, KV and a class of objects.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -26,15 +26,26 @@ process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 const quoted = (text) => JSON.stringify(text);
 const platform = workerOptionsOf(path.join(ROOT, "wrangler.toml")).workerOptions;
 
-/** Our worker as it is built in a checkout. */
-export function gateway(name, folder = ROOT) {
-  const { workerOptions, main } = workerOptionsOf(path.join(folder, "wrangler.toml"));
+/** One of our workers as it is built in a checkout. An object of a class that has an owner is another worker's. */
+function built(file) {
+  const { workerOptions, main } = workerOptionsOf(file);
   const { kvNamespaces, durableObjects, queueProducers = {}, bindings } = workerOptions;
-  const classes = Object.fromEntries(Object.entries(durableObjects).map(([binding, { className }]) => [binding, className]));
-  const parts = readdirSync(path.dirname(main)).filter((file) => /\.(js|wasm)$/.test(file));
-  const modules = parts.map((file) => [file, path.join(path.dirname(main), file)]);
-  return { name, main: path.basename(main), modules, classes, kv: Object.keys(kvNamespaces), queues: Object.keys(queueProducers), bindings };
+  const objects = Object.entries(durableObjects);
+  const classes = Object.fromEntries(objects.map(([binding, { className }]) => [binding, className]));
+  const foreign = objects.filter(([, { scriptName }]) => scriptName).map(([binding]) => binding);
+  const parts = readdirSync(path.dirname(main)).filter((part) => /\.(js|wasm)$/.test(part));
+  const modules = parts.map((part) => [part, path.join(path.dirname(main), part)]);
+  return { main: path.basename(main), modules, classes, foreign, kv: Object.keys(kvNamespaces), queues: Object.keys(queueProducers), bindings };
 }
+
+/** Our edge as it is built in a checkout: the gateway, with the worker of pages unless the checkout has one worker for all. */
+export function gateway(name, folder = ROOT) {
+  const pages = path.join(folder, "wrangler.pages.toml");
+  return { name, hasPages: true, ...built(path.join(folder, "wrangler.toml")), pages: existsSync(pages) ? built(pages) : undefined };
+}
+
+/** The gateway without the worker of pages. */
+export const alone = (worker) => ({ ...worker, hasPages: false, pages: undefined });
 
 /** One of the JavaScript workers of this folder. */
 export function javascript(name, file, classes = { METER: "Meter" }) {
@@ -61,6 +72,7 @@ export class Workerd {
     this.folder = mkdtempSync(path.join(existsSync(MEMORY) ? MEMORY : tmpdir(), "bench-workerd-"));
     this.file = path.join(this.folder, "config.bin");
     writeFileSync(this.file, compiled(configuration(worker, this.folder, origin, isolates, flags), this.folder));
+    this.sockets = isolates + (worker.pages ? 1 : 0);
     this.listens = flags.length > 0;
     this.log = "";
     this.isolates = isolates;
@@ -71,8 +83,10 @@ export class Workerd {
     this.child = spawn(WORKERD, ["serve", "--binary", this.file, "--control-fd=3"], { stdio: ["ignore", this.listens ? "pipe" : "ignore", "ignore", "pipe"] });
     running.add(this.child);
     this.child.stdout?.on("data", (text) => (this.log += text));
-    this.ports = await listening(this.child, this.isolates);
+    const ports = await listening(this.child, this.sockets);
+    this.ports = Array.from({ length: this.isolates }, (_, place) => ports.get(service(place)));
     [this.port] = this.ports;
+    this.pagesPort = ports.get("pages");
     return this;
   }
 
@@ -106,51 +120,73 @@ export class Workerd {
   }
 }
 
-function configuration({ main, modules, classes, kv, queues, bindings }, folder, origin = "http://127.0.0.1:9", isolates = 1, flags = []) {
-  const copied = modules.map(([name, file]) => {
-    writeFileSync(path.join(folder, name), readFileSync(file));
-    return [name, name.endsWith(".wasm") ? "wasm" : "esModule"];
+/** The service of an isolate of the gateway. */
+const service = (place) => (place ? `edge${place}` : "edge");
+
+/** The modules of a worker, in the folder, the main one first. */
+function embedded({ main, modules }, name, folder) {
+  const first = modules.filter(([module]) => module === main);
+  const files = [...first, ...modules.filter(([module]) => module !== main)];
+  return files.map(([module, file]) => {
+    const copy = `${name}-${module}`;
+    writeFileSync(path.join(folder, copy), readFileSync(file));
+    return `(name = ${quoted(module)}, ${module.endsWith(".wasm") ? "wasm" : "esModule"} = embed ${quoted(copy)})`;
   });
-  const first = copied.filter(([name]) => name === main);
-  const files = [...first, ...copied.filter(([name]) => name !== main)];
-  writeFileSync(path.join(folder, "kv-service.js"), readFileSync(path.join(WORKERS, "kv.js")));
+}
+
+/** A worker as a service. Its own objects are those of the service `owner`, and the others are those of `other`. */
+function serviceOf(worker, modules, { name, owner, other, origin }) {
+  const { classes, foreign = [], kv, queues, bindings } = worker;
   const texts = { ...bindings, ...SECRETS, ORIGIN_URLS: origin, ALLOW_PRIVATE_FETCH: "1" };
-  const names = [...new Set(Object.values(classes))];
-  const date = `compatibilityDate = ${quoted(platform.compatibilityDate)}`;
-  const services = Array.from({ length: isolates }, (_, place) => (place ? `edge${place}` : "edge"));
-  const objectBinding = (service) => ([binding, name]) => {
-    const elsewhere = service === "edge" ? quoted(name) : `(className = ${quoted(name)}, serviceName = "edge")`;
-    return `(name = ${quoted(binding)}, durableObjectNamespace = ${elsewhere})`;
-  };
-  const worker = (service) => `const ${service} :Workerd.Worker = (
-  modules = [${files.map(([name, kind]) => `(name = ${quoted(name)}, ${kind} = embed ${quoted(name)})`).join(", ")}],
-  ${date},
+  const own = Object.entries(classes).filter(([binding]) => !foreign.includes(binding));
+  const objects = (of, all) => all.map(([binding, className]) => {
+    const object = of === name ? quoted(className) : `(className = ${quoted(className)}, serviceName = ${quoted(of)})`;
+    return `(name = ${quoted(binding)}, durableObjectNamespace = ${object})`;
+  });
+  const stored = [...new Set(own.map(([, className]) => className))];
+  return `const ${name} :Workerd.Worker = (
+  modules = [${modules}],
+  compatibilityDate = ${quoted(platform.compatibilityDate)},
   compatibilityFlags = [${platform.compatibilityFlags.map(quoted)}],
   globalOutbound = "internet",
   bindings = [
     ${[
       ...kv.map((binding) => `(name = ${quoted(binding)}, kvNamespace = "kv")`),
-      ...Object.entries(classes).map(objectBinding(service)),
+      ...objects(owner, own),
+      ...(other ? objects(other, foreign.map((binding) => [binding, classes[binding]])) : []),
+      ...(other === "pages" ? [`(name = "PAGES_WORKER", service = "pages")`] : []),
       ...queues.map((binding) => `(name = ${quoted(binding)}, queue = "kv")`),
       ...Object.entries(texts).map(([binding, text]) => `(name = ${quoted(binding)}, text = ${quoted(String(text))})`),
     ].join(",\n    ")}
   ],
-  ${service === "edge" ? `durableObjectNamespaces = [${names.map((name) => `(className = ${quoted(name)}, uniqueKey = ${quoted(name)}, enableSql = true)`)}],
+  ${name === owner ? `durableObjectNamespaces = [${stored.map((className) => `(className = ${quoted(className)}, uniqueKey = ${quoted(className)}, enableSql = true)`)}],
   durableObjectStorage = (localDisk = "objects"),` : ""}
 );`;
+}
+
+function configuration(worker, folder, origin = "http://127.0.0.1:9", isolates = 1, flags = []) {
+  writeFileSync(path.join(folder, "kv-service.js"), readFileSync(path.join(WORKERS, "kv.js")));
+  const names = Array.from({ length: isolates }, (_, place) => service(place));
+  const modules = embedded(worker, "edge", folder);
+  const workers = names.map((name) => serviceOf(worker, modules, { name, owner: "edge", other: worker.pages && "pages", origin }));
+  if (worker.pages) {
+    const pages = embedded(worker.pages, "pages", folder);
+    workers.push(serviceOf(worker.pages, pages, { name: "pages", owner: "pages", other: "edge", origin }));
+    names.push("pages");
+  }
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   v8Flags = [${flags.map(quoted)}],
   services = [
-    ${services.map((service) => `(name = ${quoted(service)}, worker = .${service}),`).join("\n    ")}
+    ${names.map((name) => `(name = ${quoted(name)}, worker = .${name}),`).join("\n    ")}
     (name = "kv", worker = .kv),
     (name = "objects", disk = (path = ${quoted(folder)}, writable = true)),
     (name = "internet", network = (allow = ["public", "private", "local"])),
   ],
-  sockets = [${services.map((service) => `(name = ${quoted(service)}, address = "127.0.0.1:0", http = (), service = ${quoted(service)})`)}],
+  sockets = [${names.map((name) => `(name = ${quoted(name)}, address = "127.0.0.1:0", http = (), service = ${quoted(name)})`)}],
 );
-${services.map(worker).join("\n")}
-const kv :Workerd.Worker = (modules = [(name = "kv.js", esModule = embed "kv-service.js")], ${date});
+${workers.join("\n")}
+const kv :Workerd.Worker = (modules = [(name = "kv.js", esModule = embed "kv-service.js")], compatibilityDate = ${quoted(platform.compatibilityDate)});
 `;
 }
 
@@ -163,13 +199,13 @@ function compiled(text, folder) {
   return stdout;
 }
 
-/** Resolves to the ports of the isolates, in their order. */
-async function listening(child, isolates) {
+/** Resolves to the ports by socket, once so many listen. */
+async function listening(child, count) {
   const ports = new Map();
   for await (const line of createInterface({ input: child.stdio[3] })) {
     const { event, socket, port } = JSON.parse(line);
-    if (event === "listen") ports.set(Number(socket.slice("edge".length)), port);
-    if (ports.size === isolates) return Array.from({ length: isolates }, (_, place) => ports.get(place));
+    if (event === "listen") ports.set(socket, port);
+    if (ports.size === count) return ports;
   }
   throw new Error("workerd ended before it listened");
 }

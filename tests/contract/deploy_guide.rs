@@ -76,22 +76,51 @@ fn every_block_is_of_its_language() {
     }
     let tables: Vec<_> =
         blocks(&guide, "toml").iter().map(|block| block.parse::<toml::Table>().unwrap()).collect();
-    assert_eq!(tables.len(), 6);
+    assert_eq!(tables.len(), 5);
+}
+
+/// The very first deployment leaves the lines out that name the other worker, which does not exist yet.
+#[test]
+fn first_deployment_names_no_worker_of_pages() {
+    let guide = guide();
+    let command = guide.lines().find(|line| line.starts_with("grep ")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(Path::new(ROOT).join("wrangler.toml"), folder.path().join("wrangler.toml")).unwrap();
+    let ran = Command::new("bash").args(["-ec", command]).current_dir(folder.path()).status().unwrap();
+    assert!(ran.success(), "{command}");
+    let [whole, first]: [toml::Table; 2] = ["wrangler.toml", "wrangler.first.toml"]
+        .map(|file| fs::read_to_string(folder.path().join(file)).unwrap().parse().unwrap());
+    let production = &first["env"]["production"];
+    for section in [&toml::Value::from(first.clone()), production, &first["env"]["staging"]] {
+        assert!(section.get("services").is_none());
+        let objects = section["durable_objects"]["bindings"].as_array().unwrap();
+        assert_eq!(objects.len(), 3, "{objects:?}");
+        assert!(objects.iter().all(|object| object.get("script_name").is_none()), "{objects:?}");
+    }
+    assert_eq!((&first["migrations"], &first["main"]), (&whole["migrations"], &whole["main"]));
+    let then = guide.split(command).nth(1).unwrap().trim_start();
+    assert!(
+        then.starts_with("npx wrangler deploy --config wrangler.first.toml --env production\n"),
+        "{then}"
+    );
 }
 
 /// A name that differs would delete another queue, or nothing.
 #[test]
-fn names_are_those_of_wrangler_toml() {
+fn names_are_those_of_the_files() {
     let guide = guide();
-    let config: toml::Table =
-        fs::read_to_string(Path::new(ROOT).join("wrangler.toml")).unwrap().parse().unwrap();
+    let [config, pages]: [toml::Table; 2] = ["wrangler.toml", "wrangler.pages.toml"]
+        .map(|file| fs::read_to_string(Path::new(ROOT).join(file)).unwrap().parse().unwrap());
     let worker = format!("{}-production", config["name"].as_str().unwrap());
-    let queue = config["env"]["production"]["queues"]["producers"][0]["queue"].as_str().unwrap();
+    let pages_worker = pages["env"]["production"]["name"].as_str().unwrap();
+    let queue = pages["env"]["production"]["queues"]["producers"][0]["queue"].as_str().unwrap();
     for command in [
         format!("npx wrangler queues create {queue} "),
         format!("npx wrangler queues create {queue}-dead "),
+        // That of one Worker, and the end.
         format!("npx wrangler queues consumer remove {queue} {worker}\n"),
-        format!("npx wrangler delete {worker}\n"),
+        format!("npx wrangler queues consumer remove {queue} {pages_worker}\n"),
+        format!("npx wrangler delete {worker}\nnpx wrangler delete {pages_worker}\n"),
         format!("npx wrangler queues delete {queue}\n"),
         format!("npx wrangler queues delete {queue}-dead\n"),
     ] {

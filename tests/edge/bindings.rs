@@ -1,15 +1,16 @@
-//! The table of faults: each binding of `wrangler.toml` has each fault of its kind.
+//! The table of faults: each binding of both workers has each fault of its kind.
 
-use std::fs;
+use std::{collections::BTreeSet, fs};
 
 use tests::{
     faults::{Fate, Faults},
     http::{Request, Response},
+    process::root,
     stack::{Edge, NOWHERE},
 };
 use toml::{Table, Value};
 
-/// Returns each binding of a worker with its kind: the key of `wrangler.toml` that it stands under.
+/// Returns each binding of a worker with its kind: the key of its file that it stands under.
 fn bindings(kind: &str, value: &Value) -> Vec<(String, String)> {
     match value {
         Value::Array(all) => all.iter().flat_map(|one| bindings(kind, one)).collect(),
@@ -31,17 +32,23 @@ fn operations(kind: &str) -> &'static [&'static str] {
         "r2_buckets" => &["get", "head", "put", "delete"],
         "producers" => &["send"],
         // Those of `durable_objects`.
-        "bindings" | "assets" => &["fetch"],
+        "bindings" | "assets" | "services" => &["fetch"],
         _ => panic!("tests/edge/faults.mjs has no faults for a binding of the kind {kind}"),
     }
 }
 
 #[test]
-fn every_binding_of_wrangler_toml_has_every_fault() {
-    let config: Table = toml::from_str(&fs::read_to_string("../wrangler.toml").unwrap()).unwrap();
+fn every_binding_of_a_worker_has_every_fault() {
     let faults = Faults::start();
     let edge = Edge::start_with_faults(NOWHERE, &faults);
-    let all = bindings("", &config.into());
+    // The gateway's are its own. Those that it lacks are the other worker's.
+    let all: BTreeSet<_> = ["wrangler.toml", "wrangler.pages.toml"]
+        .iter()
+        .flat_map(|file| {
+            let config: Table = fs::read_to_string(root().join(file)).unwrap().parse().unwrap();
+            bindings("", &config.into())
+        })
+        .collect();
     assert!(all.len() > 10, "{all:?}");
     for (kind, name) in &all {
         for operation in operations(kind) {

@@ -32,6 +32,8 @@ fn start(fault: &str) -> Edge {
 fn start_and_wait(fault: &str) -> Edge {
     let edge = start(fault);
     assert_eq!(Request::get("/healthz").send(edge.addr).status, 200, "{fault}");
+    // The first request that the other worker serves: it reads its bindings now.
+    Request::get("/robots.txt").send(edge.addr);
     let name = fault.split('=').next().unwrap();
     wait_for(PROBE_BOUND, || {
         let output = edge.output();
@@ -144,7 +146,7 @@ fn missing_part_of_calls_is_500_and_logged_once() {
 /// What the gateway is if the worker of the pages' host does not exist: without its objects.
 #[test]
 fn missing_pages_worker_stops_biolink_alone() {
-    let edge = Edge::start_in("production-gateway", &shared_origin(), &[]);
+    let edge = Edge::start_without(&shared_origin(), "PAGES_WORKER");
     let key = assert_tools_are_served(&edge, "one of two");
     for (method, path) in BIOLINK {
         assert_not_configured(&send(&edge, method, path, &key), path);

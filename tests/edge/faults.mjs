@@ -1,4 +1,4 @@
-// Stands between the worker and its bindings, so that a test decides what becomes of each operation and counts them.
+// Stands between the workers and their bindings, so that a test decides what becomes of each operation and counts them.
 // What passes goes to the real KV and the real objects; nothing is played.
 
 import path from "node:path";
@@ -109,8 +109,8 @@ globalThis.AbortController = class extends AbortController {
 `;
 
 /**
- * The worker as it was built, with objects that can be restarted: the object is gone and its memory with it. Routes of its
- * own pass by the faults:
+ * A worker as it was built, with objects that can be restarted: the object is gone and its memory with it. Routes of its own
+ * pass by the faults. Those of bindings that the gateway lacks are the other worker's:
  *   GET /test/trap                      a request that traps within wasm, as a panic does
  *   GET /test/controllers               how many abort controllers the worker has made
  *   POST /test/queue                    a batch of messages `[{id, timestamp, body}]`; shows which come again
@@ -157,50 +157,59 @@ const use = async (binding, operation) => {
   return new Response(used instanceof Response ? await used.text() : "");
 };
 
+/** The binding that a route is about, of which the gateway has some and the other worker the rest. */
+const bindingOf = (env, binding, name) => (binding === "queue" ? env.TEST_QUEUE : env[binding === "use" ? name : binding]);
+
 export default class extends WorkerEntrypoint {
   async fetch(request) {
     const [, test, binding, name, step = ""] = new URL(request.url).pathname.split("/");
     if (test === "test" && binding === "trap") trap();
     if (test !== "test" || binding === "trap") return Worker.fetch(request, faulty(this.env), this.ctx);
     if (binding === "controllers") return new Response(controllers());
+    if (!bindingOf(this.env, binding, name)) return this.env.PAGES_WORKER.fetch(request);
     if (binding === "use") return use(faulty(this.env)[name], step);
     if (binding !== "queue") return this.env[binding].getByName(name).fetch(new Request("http://object/" + step, request));
     const messages = (await request.json()).map((message) => ({ ...message, timestamp: new Date(message.timestamp), attempts: 1 }));
-    return Response.json(await this.env.TEST_EDGE.queue("events", messages));
+    return Response.json(await this.env.TEST_QUEUE.queue("events", messages));
   }
   queue(batch) { return Worker.queue(batch, faulty(this.env), this.ctx); }
 }
 `;
 
-/**
- * The options of a Miniflare whose worker `edge` has its bindings behind the control server at `url`. Messages of the queue
- * arrive without delay.
- */
-export function withFaults(edge, url) {
-  const { kvNamespaces, durableObjects, queueProducers, r2Buckets, serviceBindings, compatibilityFlags } = edge;
-  const kinds = { kvNamespaces, durableObjects, queueProducers, r2Buckets, fetchers: { ASSETS: serviceBindings.ASSETS } };
-  const names = Object.entries(kinds).map(([kind, bindings]) => [kind, Object.keys(bindings)]);
+/** The workers with their bindings behind the control server at `url`. Messages of the queue arrive without delay. */
+export function withFaults(workers, url) {
+  return workers.map((worker) => withFaultsOf(worker, { external: { address: new URL(url).host, http: {} } }));
+}
+
+function withFaultsOf(worker, control) {
+  const { name, kvNamespaces, durableObjects, queueProducers, r2Buckets, serviceBindings } = worker;
+  const consumes = Object.keys(worker.queueConsumers ?? {}).length > 0;
+  const { ASSETS, PAGES_WORKER } = serviceBindings;
+  const fetchers = { ASSETS, ...(PAGES_WORKER && { PAGES_WORKER }) };
+  const kinds = { kvNamespaces, durableObjects, queueProducers, r2Buckets, fetchers };
+  const names = Object.fromEntries(Object.entries(kinds).map(([kind, bindings]) => [kind, Object.keys(bindings ?? {})]));
   return {
-    ...restartable(edge, Object.fromEntries(names)),
-    compatibilityFlags: [...compatibilityFlags, "service_binding_extra_handlers"],
-    serviceBindings: { ...serviceBindings, TEST_EDGE: edge.name, CONTROL: { external: { address: new URL(url).host, http: {} } } },
+    ...restartable(worker, names),
+    compatibilityFlags: [...worker.compatibilityFlags, "service_binding_extra_handlers"],
+    // To call the consumer of the queue as the platform does.
+    serviceBindings: { ...serviceBindings, ...(consumes && { TEST_QUEUE: name }), CONTROL: control },
   };
 }
 
-/** The options of a worker with routes and objects for tests. `kinds` has the names of those bindings that have faults. */
-export function restartable(edge, kinds = {}) {
-  const folder = edge.modulesRoot;
-  const classes = Object.values(edge.durableObjects).map(({ className }) => className);
+/** A worker with routes and objects for tests. `kinds` has the names of those bindings that have faults. */
+function restartable(worker, kinds) {
+  const folder = worker.modulesRoot;
+  const classes = Object.values(worker.durableObjects).map(({ className }) => className);
   const hasty = ([name, options]) => [name, { ...options, maxBatchTimeout: 0 }];
   return {
-    ...edge,
-    queueConsumers: Object.fromEntries(Object.entries(edge.queueConsumers).map(hasty)),
+    ...worker,
+    queueConsumers: Object.fromEntries(Object.entries(worker.queueConsumers ?? {}).map(hasty)),
     modules: [
       { type: "ESModule", path: path.join(folder, "restartable.js"), contents: RESTARTABLE(classes) },
       { type: "ESModule", path: path.join(folder, "controllers.js"), contents: CONTROLLERS },
       { type: "ESModule", path: path.join(folder, "faults.js"), contents: FAULTS(kinds) },
       { type: "ESModule", path: path.join(folder, "trap.js"), contents: TRAP },
-      ...edge.modules,
+      ...worker.modules,
     ],
   };
 }

@@ -1,19 +1,20 @@
-// Brings the worker's requests to some hosts back to it, as Cloudflare does with hosts of its zone. Other requests go out.
+// Brings the workers' requests to some hosts back to the gateway, as Cloudflare does with hosts of its zone. Other requests go out.
 
 const HOME = (hosts) => `
 const hosts = ${JSON.stringify(hosts)};
 export default {
-  fetch: (request, env) => (hosts.includes(new URL(request.url).hostname) ? env.EDGE.fetch(request) : fetch(request)),
+  fetch: (request, env) => (hosts.includes(new URL(request.url).hostname) ? env.GATEWAY.fetch(request) : fetch(request)),
 };
 `;
 
-/** The options of a Miniflare whose one worker serves these hosts, and reaches itself by them. */
-export function withHome({ host, port, cf, ...edge }, hosts) {
+/** The workers, of which the first serves these hosts, and which reach it by them. */
+export function withHome(workers, hosts) {
+  const [{ name, compatibilityDate }] = workers;
   const home = {
     name: "home",
     modules: [{ type: "ESModule", path: "home.js", contents: HOME(hosts) }],
-    compatibilityDate: edge.compatibilityDate,
-    serviceBindings: { EDGE: edge.name },
+    compatibilityDate,
+    serviceBindings: { GATEWAY: name },
   };
-  return { host, port, cf, workers: [{ ...edge, outboundService: home.name }, home] };
+  return [...workers.map((worker) => ({ ...worker, outboundService: home.name })), home];
 }

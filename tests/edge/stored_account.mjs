@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 
 /**
- * The worker as it was built, whose object of one account begins with the store of an earlier version: the statements in a
+ * The worker of pages as it was built, whose object of one account begins with the store of an earlier version: the statements in a
  * file. The name of the account is in the file's first line. `GET /test/account-store?account=…` shows an account's tables.
  */
 const wrapper = (account, statements) => `
@@ -38,16 +38,14 @@ export default class extends WorkerEntrypoint {
 }
 `;
 
-/** The options of a Miniflare whose worker has the store that `file` describes. */
-export function withStoredAccount(edge, file) {
+/** The workers, with the store that `file` describes. The gateway hands over the path that it does not know. */
+export function withStoredAccount([gateway, pages], file) {
   const text = readFileSync(file, "utf8");
   const [, account] = text.match(/^-- account (\S+)\n/);
   const statements = text.replaceAll(/^--.*\n/gm, "");
-  return {
-    ...edge,
-    modules: [
-      { type: "ESModule", path: path.join(edge.modulesRoot, "stored_account.js"), contents: wrapper(account, statements) },
-      ...edge.modules,
-    ],
-  };
+  const modules = [
+    { type: "ESModule", path: path.join(pages.modulesRoot, "stored_account.js"), contents: wrapper(account, statements) },
+    ...pages.modules,
+  ];
+  return [gateway, { ...pages, modules }];
 }

@@ -1,4 +1,4 @@
-//! Two workers, each with a file of its own: the gateway, and the one of the pages' host, which owns the
+//! The two workers of the edge, with a host for pages: the gateway, and the one of that host, which owns the
 //! objects of bio-link, and to which the gateway hands over what it does not serve. What happens to the latter
 //! must not reach calls of tools.
 //!
@@ -14,7 +14,7 @@ use biolink::{
 use serde_json::{Value, json};
 use shared::{key::KeyId, time::UnixMillis};
 use tests::{
-    faults::{Faults, METER},
+    faults::{Fate, Faults, METER},
     http::{Request, Response},
     keys,
     objects::Object,
@@ -39,7 +39,8 @@ struct Pair {
 impl Pair {
     fn start() -> Self {
         let faults = Faults::start();
-        let gateway = Edge::start_two_with_faults(&shared_origin(), &faults);
+        let options = ["--var", &format!("PAGES_HOST={PAGES_HOST}"), "--faults", &faults.url()];
+        let gateway = Edge::start_with_options(&shared_origin(), &options);
         Self { gateway, faults }
     }
 
@@ -172,6 +173,28 @@ fn session_of_the_console_reads_its_key_at_the_gateways_address() {
         request.header("sec-fetch-dest", "empty").send(pair.gateway.addr).status
     };
     assert_eq!((read("/v1/keys/me"), read("/v1/usage"), read("/v1/idea/generate")), (200, 200, 401));
+}
+
+/// What is handed over fails with the worker that serves it. Calls do not.
+#[test]
+fn unreachable_pages_worker_is_500_and_logged_and_stops_no_call() {
+    let pair = Pair::start();
+    let (key, _) = pair.gateway.issue("free");
+    pair.faults.set("/PAGES_WORKER/fetch", Fate::Fail);
+    for path in ["/pages", "/ada", "/console"] {
+        let response = Request::get(path).key(&key).send(pair.gateway.addr);
+        assert_eq!(
+            (response.status, response.header("x-gateway-problem")),
+            (500, Some("internal")),
+            "{path}"
+        );
+    }
+    wait_for(Duration::from_secs(10), || {
+        pair.gateway.output().contains("pages worker unreachable").then_some(())
+    });
+    pair.call(&key);
+    assert_eq!(Request::get("/v1/keys/me").key(&key).send(pair.gateway.addr).status, 200);
+    assert_eq!(pair.visit("/robots.txt").status, 200, "its own host does not pass the gateway");
 }
 
 /// A trap ends the wasm instance of an isolate, and with it the leases that the instance has.

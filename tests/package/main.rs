@@ -116,22 +116,24 @@ fn tarball_has_stripped_programs_that_run() {
     }
 }
 
-/// The Worker is deployed by wrangler in a folder that has nothing but the artifact.
+/// The Workers are deployed by wrangler in a folder that has nothing but the artifact.
 #[test]
-fn worker_is_deployed_without_a_checkout() {
+fn workers_are_deployed_without_a_checkout() {
     let folder = tempfile::tempdir().unwrap();
     let packed = file_of(RELEASE.folder.path(), ".tgz");
     run(Command::new("tar").args(["--strip-components=1", "-xzf"]).arg(&packed).arg("-C").arg(folder.path()));
-    let parts = [("production-gateway", "gateway/"), ("production-pages", "pages/")];
-    for (environment, part) in [("staging", ""), ("production", "")].into_iter().chain(parts) {
-        let mut wrangler = Command::new(root().join("node_modules/.bin/wrangler"));
-        wrangler.args(["deploy", "--dry-run", "--strict", "--env", environment, "--outdir", "out", "--cwd"]);
-        let output = run(wrangler.arg(folder.path()).env("WRANGLER_SEND_METRICS", "false"));
-        assert!(output.contains("env.METER") && output.contains("--dry-run: exiting now"), "{output}");
-        let wasm = file_of(&folder.path().join("out"), ".wasm");
-        let built = fs::read(root().join(format!("edge-worker/build/{part}index_bg.wasm"))).unwrap();
-        assert!(fs::read(wasm).unwrap() == built, "{environment}: the module of the build");
-        fs::remove_dir_all(folder.path().join("out")).unwrap();
+    for (config, part) in [("wrangler.toml", "gateway"), ("wrangler.pages.toml", "pages")] {
+        for environment in ["staging", "production"] {
+            let mut wrangler = Command::new(root().join("node_modules/.bin/wrangler"));
+            wrangler.args(["deploy", "--dry-run", "--strict", "--config", config, "--env", environment]);
+            wrangler.args(["--outdir", "out", "--cwd"]).arg(folder.path());
+            let output = run(wrangler.env("WRANGLER_SEND_METRICS", "false"));
+            assert!(output.contains("env.METER") && output.contains("--dry-run: exiting now"), "{output}");
+            let wasm = file_of(&folder.path().join("out"), ".wasm");
+            let built = fs::read(root().join(format!("edge-worker/build/{part}/index_bg.wasm"))).unwrap();
+            assert!(fs::read(wasm).unwrap() == built, "{config} {environment}: the module of the build");
+            fs::remove_dir_all(folder.path().join("out")).unwrap();
+        }
     }
 }
 

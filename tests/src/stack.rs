@@ -28,7 +28,7 @@ pub struct Tools {
     ports: Value,
 }
 
-/// The built worker in workerd.
+/// The built workers in one workerd: the gateway, which gets the requests, and the one of pages.
 pub struct Edge {
     hosted: HostedEdge,
     pub addr: SocketAddr,
@@ -142,7 +142,7 @@ impl Edge {
         output.lines().find_map(|line| line.strip_prefix("edge counters on ")).unwrap().to_owned()
     }
 
-    /// Starts the worker without one of its bindings.
+    /// Starts the workers without a binding. Without `PAGES_WORKER` the gateway is alone.
     pub fn start_without(origins: &str, binding: &str) -> Self {
         Self::launch(origins, None, &["--without", binding])
     }
@@ -152,7 +152,7 @@ impl Edge {
         Self::run(origins, None, variables)
     }
 
-    /// Starts the worker with the bindings and variables of an environment of `wrangler.toml`, and
+    /// Starts the workers with the bindings and variables that an environment of their files has, and
     /// with variables of a test.
     pub fn start_in(environment: &str, origins: &str, variables: &[&str]) -> Self {
         let variables = variables.iter().flat_map(|variable| ["--var", variable]);
@@ -162,14 +162,6 @@ impl Edge {
     /// Starts the worker with options of `scripts/edge.mjs`.
     pub fn start_with_options(origins: &str, options: &[&str]) -> Self {
         Self::launch(origins, None, options)
-    }
-
-    /// Starts two workers, with fault injection into the bindings of the gateway: `edge`, and the one
-    /// of the host `pages.example`, which owns the objects of bio-link.
-    pub fn start_two_with_faults(origins: &str, faults: &Faults) -> Self {
-        let environments = ["--env", "production-gateway", "--pages", "production-pages"];
-        let options = ["--var", "PAGES_HOST=pages.example", "--faults", &faults.url()];
-        Self::launch(origins, None, &[&environments[..], &options[..]].concat())
     }
 
     /// Starts the worker with a client certificate for origins. It trusts origins with a
