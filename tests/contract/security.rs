@@ -8,7 +8,7 @@ use tests::process::root;
 fn test_that_the_security_model_names_exists() {
     let page = fs::read_to_string(root().join("docs/security.md")).unwrap();
     let rows = page.lines().filter(|line| {
-        line.starts_with("| `") && ["rs", "mjs"].iter().any(|kind| line.contains(&format!(".{kind}` |")))
+        line.starts_with("- `") && ["rs", "mjs"].iter().any(|kind| line.contains(&format!(".{kind}`: `")))
     });
     let mut found = 0;
     for row in rows {

@@ -81,20 +81,23 @@ fn concrete(path: &str) -> String {
     path
 }
 
-/// Returns what `docs/security.md` says that each operation needs, with a row for each tool.
+/// Returns what `docs/security.md` says that each operation needs, with an entry for each tool.
 fn documented() -> BTreeMap<String, String> {
     let page = fs::read_to_string(root().join("docs/security.md")).unwrap();
-    let table = page.split_once("| operation | needs |").unwrap().1.split("\n\n").next().unwrap();
-    let row = |line: &str| -> Option<Vec<(String, String)>> {
-        let (id, needs) = line.strip_prefix("| `")?.strip_suffix(" |")?.split_once("` | ")?;
-        Some(match id.contains("{tool}") {
+    let table = page.split_once("| needs | operations |").unwrap().1.split("\n\n").next().unwrap();
+    let operation = |id: &str, needs: &str| -> Vec<(String, String)> {
+        match id.contains("{tool}") {
             true => Tool::ALL
                 .map(|tool| (id.replace("{tool}", tool.as_str()), needs.replace("{tool}", tool.as_str())))
                 .into(),
             false => vec![(id.to_owned(), needs.to_owned())],
-        })
+        }
     };
-    table.lines().filter_map(row).flatten().collect()
+    let rows =
+        table.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "));
+    rows.flat_map(|(needs, ids)| ids.split('`').skip(1).step_by(2).map(move |id| (id, needs)))
+        .flat_map(|(id, needs)| operation(id, needs))
+        .collect()
 }
 
 /// A key with its secrets, in the order of [`SECRETS`].
