@@ -10,8 +10,6 @@ use biolink::fetch_url::FetchPolicy;
 #[cfg(feature = "pages")]
 use biolink::route::{KnownHosts, PagesHost};
 #[cfg(feature = "pages")]
-use biolink::webhooks::EncryptionKeys;
-#[cfg(feature = "pages")]
 use portal::site::SecurityContact;
 use shared::key::KeyEnv;
 use shared::origin::Origins;
@@ -21,15 +19,31 @@ use shared::request::MAX_BODY_BYTES;
 use shared::sampling::Sampling;
 use shared::secret::{AdminSecret, MacKeys};
 use shared::url::Address;
-use worker::{Env, ObjectNamespace, Queue};
+use worker::{Env, ObjectNamespace};
 
 use crate::runtime::bucket::Bucket;
 use crate::runtime::calls::FetchBinding;
 use crate::runtime::kv::KvStore;
 
+mod alone;
+#[cfg(feature = "pages")]
+mod biolink_bindings;
 mod reader;
 
-use reader::{Reader, variable};
+use alone::is_private_fetch_allowed;
+#[cfg(feature = "pages")]
+pub(crate) use alone::{
+    accounts, dns_url, domain_store, fetch_policy, images, pages, product_sources, slugs, stats,
+    webhook_encryption,
+};
+pub(crate) use alone::{key_changes, key_store, max_body, sampling, webhooks};
+#[cfg(feature = "pages")]
+pub(crate) use biolink_bindings::BiolinkBindings;
+#[cfg(feature = "pages")]
+use biolink_bindings::PagesBindings;
+#[cfg(not(feature = "pages"))]
+use reader::{PUBLIC_URL_FORM, read_public_url, variable};
+use reader::{Reader, read_switch};
 
 /// The bindings of the worker, parsed and checked. Calls of tools need those that are not optional,
 /// and nothing else.
@@ -100,32 +114,6 @@ pub(crate) struct Bindings {
     pub(crate) sampling: Sampling,
 }
 
-/// The bindings of bio-link pages.
-#[cfg(feature = "pages")]
-pub(crate) struct BiolinkBindings {
-    /// KV namespace `PAGES`: published snapshots of pages.
-    pub(crate) pages: KvStore,
-    /// Durable Objects `ACCOUNT`, one per bio-link account, named by its id.
-    pub(crate) accounts: ObjectNamespace,
-    /// Durable Objects `SLUG`, one per slug, named by it.
-    pub(crate) slugs: ObjectNamespace,
-    /// Durable Object `REPORTS`, one for all pages: reports of abuse.
-    pub(crate) reports: ObjectNamespace,
-    /// Durable Objects `STATS`, one per page, named by its id: events.
-    pub(crate) stats: ObjectNamespace,
-    /// Durable Object `SALT`, one for all pages: the salt of visitors' numbers.
-    pub(crate) salt: ObjectNamespace,
-    /// Durable Objects `PRODUCT_SOURCE`, one per product source, named by its id.
-    pub(crate) product_sources: ObjectNamespace,
-    /// Durable Objects `WEBHOOKS`, one per bio-link account, named by its id: endpoints, events and
-    /// deliveries.
-    pub(crate) webhooks: ObjectNamespace,
-    /// Secret `WEBHOOK_ENCRYPTION_SECRET`: encrypts the secrets of customers.
-    pub(crate) webhook_encryption: EncryptionKeys,
-    /// Queue `EVENTS`: batches of events.
-    pub(crate) events: Queue,
-}
-
 thread_local! {
     /// `None` until the first request, and `Some(None)` if calls cannot be served.
     static OF_ISOLATE: RefCell<Option<Option<Rc<Bindings>>>> = const { RefCell::new(None) };
@@ -155,151 +143,6 @@ const DOMAINS_TARGET: &str = "DOMAINS_TARGET";
 const DNS_URL: &str = "DNS_URL";
 const PRICES: &str = "PRICES";
 const ALLOW_PRIVATE_FETCH: &str = "ALLOW_PRIVATE_FETCH";
-
-/// Returns the KV namespace alone, for the Durable Objects.
-///
-/// # Errors
-/// If it is not bound.
-pub(crate) fn key_store(env: &Env) -> worker::Result<KvStore> {
-    KvStore::bound(env, KEYS)
-}
-
-/// Returns the key-change feed alone, for the Durable Objects.
-///
-/// # Errors
-/// If it is not bound.
-pub(crate) fn key_changes(env: &Env) -> worker::Result<ObjectNamespace> {
-    env.durable_object(KEY_CHANGES)
-}
-
-/// Returns the KV namespace of pages alone, for the Durable Objects.
-///
-/// # Errors
-/// If it is not bound.
-#[cfg(feature = "pages")]
-pub(crate) fn pages(env: &Env) -> worker::Result<KvStore> {
-    KvStore::bound(env, PAGES)
-}
-
-/// Returns the slugs alone, for the Durable Objects.
-///
-/// # Errors
-/// If they are not bound.
-#[cfg(feature = "pages")]
-pub(crate) fn slugs(env: &Env) -> worker::Result<ObjectNamespace> {
-    env.durable_object(SLUG)
-}
-
-/// Returns the stores of events alone, for the consumer of the queue and the Durable Objects.
-///
-/// # Errors
-/// If they are not bound.
-#[cfg(feature = "pages")]
-pub(crate) fn stats(env: &Env) -> worker::Result<ObjectNamespace> {
-    env.durable_object(STATS)
-}
-
-/// Returns the accounts alone, for the Durable Objects.
-///
-/// # Errors
-/// If they are not bound.
-#[cfg(feature = "pages")]
-pub(crate) fn accounts(env: &Env) -> worker::Result<ObjectNamespace> {
-    env.durable_object(ACCOUNT)
-}
-
-/// Returns the keys that encrypt the secrets of webhooks, for the Durable Objects: the secret
-/// `WEBHOOK_ENCRYPTION_SECRET`.
-///
-/// # Errors
-/// If it is not set, or too short.
-#[cfg(feature = "pages")]
-pub(crate) fn webhook_encryption(env: &Env) -> worker::Result<EncryptionKeys> {
-    let text = env.secret(ENCRYPTION)?.to_string();
-    EncryptionKeys::parse(&text).map_err(|reason| format!("{ENCRYPTION} {reason}").into())
-}
-
-/// Returns the product sources alone, for the Durable Objects.
-///
-/// # Errors
-/// If they are not bound.
-#[cfg(feature = "pages")]
-pub(crate) fn product_sources(env: &Env) -> worker::Result<ObjectNamespace> {
-    env.durable_object(PRODUCT_SOURCE)
-}
-
-/// Returns the bucket of images alone, for the Durable Objects.
-///
-/// # Errors
-/// If it is not bound.
-#[cfg(feature = "pages")]
-pub(crate) fn images(env: &Env) -> worker::Result<Bucket> {
-    Bucket::bound(env, IMAGES)
-}
-
-/// Returns the webhooks alone, for the Durable Objects.
-///
-/// # Errors
-/// If they are not bound.
-pub(crate) fn webhooks(env: &Env) -> worker::Result<ObjectNamespace> {
-    env.durable_object(WEBHOOKS)
-}
-
-/// Returns the sampling of the access log: the variable `ACCESS_LOG_SAMPLE`. An invalid value keeps
-/// every line.
-pub(crate) fn sampling(env: &Env) -> Sampling {
-    if let Some(Some(sampling)) =
-        OF_ISOLATE.with_borrow(|bindings| bindings.as_ref().map(|all| all.as_ref().map(|all| all.sampling)))
-    {
-        return sampling;
-    }
-    let text = env.var(SAMPLE).ok().map(|value| value.to_string());
-    text.and_then(|text| Sampling::parse(&text)).unwrap_or(Sampling::ALL)
-}
-
-/// Returns the body limit alone, for requests that are refused before the other bindings are read.
-pub(crate) fn max_body(env: &Env) -> u64 {
-    let text = env.var(MAX_BODY).ok().map(|value| value.to_string());
-    text.and_then(|text| text.trim().parse().ok()).unwrap_or(MAX_BODY_BYTES)
-}
-
-/// Returns which URLs of customers may be called, for the Durable Objects: none of the gateway's own hosts.
-#[cfg(feature = "pages")]
-pub(crate) fn fetch_policy(env: &Env) -> FetchPolicy {
-    let (own, target) = (own_hosts(env), [variable(env, DOMAINS_TARGET)]);
-    FetchPolicy::new(hosts_of(&own).chain(hosts_of(&target)), is_private_fetch_allowed(env))
-}
-
-/// Returns the store that says which hosts accounts have; `None` if accounts have no domains.
-#[cfg(feature = "pages")]
-pub(crate) fn domain_store(env: &Env) -> Option<KvStore> {
-    // Without domains, a read of KV for each URL of a customer would find nothing.
-    variable(env, DOMAINS_TARGET).and_then(|_| pages(env).ok())
-}
-
-/// Returns the resolver that looks up the proof of domains.
-#[cfg(feature = "pages")]
-pub(crate) fn dns_url(env: &Env) -> String {
-    variable(env, DNS_URL).unwrap_or_else(|| biolink::domains::DNS_URL.to_owned())
-}
-
-/// Returns the variables that have hosts of the service itself.
-#[cfg(feature = "pages")]
-fn own_hosts(env: &Env) -> [Option<String>; 3] {
-    [PUBLIC_URL, PAGES_HOST, ORIGIN_URLS].map(|name| variable(env, name))
-}
-
-/// Returns the hosts in these variables, each as a host or a URL.
-#[cfg(feature = "pages")]
-fn hosts_of(variables: &[Option<String>]) -> impl Iterator<Item = &str> {
-    let hosts = variables.iter().flatten().flat_map(|hosts| hosts.split(','));
-    // An origin may have a name: `a=https://…`.
-    hosts.map(|host| host.split_once('=').map_or(host, |(_, url)| url).trim())
-}
-
-fn is_private_fetch_allowed(env: &Env) -> bool {
-    variable(env, ALLOW_PRIVATE_FETCH).is_some_and(|value| value.trim() == "1")
-}
 
 impl Bindings {
     /// Returns all of them, read and checked once for each isolate: they change with a deployment
@@ -428,7 +271,6 @@ impl Bindings {
     }
 
     /// Returns `None` if a binding is missing or bad that calls of tools need.
-    #[inline(never)]
     fn from_env(env: &Env) -> Option<Self> {
         let private_allowed = is_private_fetch_allowed(env);
         let mut calls = Reader::new(env, "all requests are refused");
@@ -510,36 +352,9 @@ impl Bindings {
     }
 }
 
-/// The bindings of pages, and the base URL that they share with the reference.
-#[cfg(feature = "pages")]
-struct PagesBindings {
-    public_url: Option<String>,
-    pages_host: Option<PagesHost>,
-    domain_hosts: Option<DomainHosts>,
-    biolink: Option<BiolinkBindings>,
-}
-
-#[cfg(feature = "pages")]
-impl PagesBindings {
-    fn read(env: &Env) -> Self {
-        let mut reader = pages_reader(env);
-        let public_url = reader.optional(PUBLIC_URL, PUBLIC_URL_FORM, read_public_url);
-        let host = "a host name such as pages.example, and not that of PUBLIC_URL";
-        let pages_host =
-            reader.optional(PAGES_HOST, host, |text| PagesHost::parse(text, public_url.as_deref()));
-        let domain_hosts = read_domain_hosts(&mut reader, env);
-        let biolink = BiolinkBindings::read(&mut reader);
-        let is_complete = reader.finish();
-        // A bad variable turns pages off too: with a wrong host they would be shown where nobody
-        // expects them.
-        Self { public_url, pages_host, domain_hosts, biolink: biolink.filter(|_| is_complete) }
-    }
-}
-
 #[cfg(feature = "pages")]
 const SECURITY_CONTACT_FORM: &str =
     "a URI such as mailto:security@example.com or https://example.com/security";
-const PUBLIC_URL_FORM: &str = "a URL without query, such as https://api.example.com";
 
 fn pages_reader(env: &Env) -> Reader<'_> {
     let mut reader = Reader::new(env, "no route of bio-link pages is served");
@@ -577,71 +392,12 @@ fn read_administration(env: &Env) -> (Option<AdminSecret>, Option<KeyEnv>) {
     (admin, key_env)
 }
 
-#[cfg(feature = "pages")]
-impl BiolinkBindings {
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let pages = reader.binding(PAGES, pages);
-        let accounts = reader.binding(ACCOUNT, accounts);
-        let slugs = reader.binding(SLUG, slugs);
-        let reports = reader.binding(REPORTS, |env| env.durable_object(REPORTS));
-        let stats = reader.binding(STATS, stats);
-        let salt = reader.binding(SALT, |env| env.durable_object(SALT));
-        let product_sources = reader.binding(PRODUCT_SOURCE, product_sources);
-        let webhooks = reader.binding(WEBHOOKS, webhooks);
-        let webhook_encryption = reader.secret(ENCRYPTION, EncryptionKeys::parse);
-        let events = reader.binding(EVENTS, |env| env.queue(EVENTS));
-        Some(Self {
-            pages: pages?,
-            accounts: accounts?,
-            slugs: slugs?,
-            reports: reports?,
-            stats: stats?,
-            salt: salt?,
-            product_sources: product_sources?,
-            webhooks: webhooks?,
-            webhook_encryption: webhook_encryption?,
-            events: events?,
-        })
-    }
-}
-
-/// Reads the variables of domains of accounts.
-#[cfg(feature = "pages")]
-fn read_domain_hosts(reader: &mut Reader<'_>, env: &Env) -> Option<DomainHosts> {
-    let https = "a URL of DNS over HTTPS with JSON, such as https://cloudflare-dns.com/dns-query";
-    reader.optional(DNS_URL, https, |text| Address::parse(text).map(drop));
-    let target = "a host name such as customers.example.net, together with PUBLIC_URL or PAGES_HOST";
-    let own = own_hosts(env);
-    reader.optional(DOMAINS_TARGET, target, |text| match own {
-        // The service would take requests for itself for those of a customer.
-        [None, None, _] => None,
-        _ => DomainHosts::new(text, hosts_of(&own)),
-    })
-}
-
 fn not_configured(detail: &'static str) -> Problem {
     Problem::new(codes::NOT_CONFIGURED, detail)
-}
-
-/// Returns a base URL without its last slash, or `None` if it is none or has a character that would
-/// have to be escaped in HTML or JSON.
-fn read_public_url(text: &str) -> Option<String> {
-    let address = Address::parse(text).filter(Address::is_plain)?;
-    // The URL goes into HTML and JSON as it is.
-    let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.' | b'-' | b'_' | b'~');
-    address.target.bytes().all(is_plain).then(|| text.trim_end_matches('/').to_owned())
 }
 
 /// Returns the host of a base URL, with its port.
 #[cfg(not(feature = "pages"))]
 fn authority(base: &str) -> &str {
     base.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default())
-}
-
-fn read_switch(text: &str) -> Option<bool> {
-    match text {
-        "1" => Some(true),
-        "0" => Some(false),
-        _ => None,
-    }
 }

@@ -3,6 +3,7 @@
 use shared::origin::{Origins, OriginsError};
 use shared::prices::{PriceError, Prices};
 use shared::secret::SecretError;
+use shared::url::Address;
 use wasm_bindgen::JsCast;
 use worker::Env;
 use worker::js_sys::Reflect;
@@ -149,4 +150,23 @@ impl<'a> Reader<'a> {
 pub(super) fn variable(env: &Env, name: &str) -> Option<String> {
     // An empty variable is how deployments often say that there is none.
     env.var(name).ok().map(|value| value.to_string()).filter(|text| !text.trim().is_empty())
+}
+
+pub(super) const PUBLIC_URL_FORM: &str = "a URL without query, such as https://api.example.com";
+
+/// Returns a base URL without its last slash, or `None` if it is none or has a character that would
+/// have to be escaped in HTML or JSON.
+pub(super) fn read_public_url(text: &str) -> Option<String> {
+    let address = Address::parse(text).filter(Address::is_plain)?;
+    // The URL goes into HTML and JSON as it is.
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.' | b'-' | b'_' | b'~');
+    address.target.bytes().all(is_plain).then(|| text.trim_end_matches('/').to_owned())
+}
+
+pub(super) fn read_switch(text: &str) -> Option<bool> {
+    match text {
+        "1" => Some(true),
+        "0" => Some(false),
+        _ => None,
+    }
 }
