@@ -1,4 +1,4 @@
-//! What agents and the console call: the Model Context Protocol, OAuth, and sessions.
+//! The interfaces of agents and of the console: the Model Context Protocol, OAuth, and sessions.
 
 pub(crate) mod mcp;
 pub(crate) mod oauth;

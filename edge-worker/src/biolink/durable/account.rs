@@ -80,6 +80,13 @@ impl Store for State {
     }
 }
 
+/// A reply to come. Replies have one type: the future of a call would make what handles any message as large.
+fn coming<'a>(
+    reply: impl Future<Output = Result<String>> + 'a,
+) -> Pin<Box<dyn Future<Output = Result<String>> + 'a>> {
+    Box::pin(reply)
+}
+
 impl DurableObject for Account {
     fn new(object: ObjectState, env: Env) -> Self {
         let sql = object.storage().sql();
@@ -89,26 +96,25 @@ impl DurableObject for Account {
     async fn fetch(&self, mut request: Request) -> Result<Response> {
         let text = request.text().await?;
         let message = parse(&text)?;
-        // One type of them: the future of a call would make this one as large.
-        let handled: Pin<Box<dyn Future<Output = Result<String>> + '_>> = match message {
-            AccountMessage::Call(call) => Box::pin(self.call(call)),
-            AccountMessage::ImageStored(image) => Box::pin(self.image_stored(image)),
+        let handled = match message {
+            AccountMessage::Call(call) => coming(self.call(call)),
+            AccountMessage::ImageStored(image) => coming(self.image_stored(image)),
             AccountMessage::Subscribe { account, subscriptions } => {
-                Box::pin(self.subscribe(account, subscriptions))
+                coming(self.subscribe(account, subscriptions))
             }
-            AccountMessage::Serve { account, slug } => Box::pin(ready(self.serve(account, &slug))),
+            AccountMessage::Serve { account, slug } => coming(ready(self.serve(account, &slug))),
             AccountMessage::Suspended => {
                 let suspended = self.state.read(|state| Ok(state.suspended_pages().as_str().to_owned()));
-                Box::pin(ready(suspended))
+                coming(ready(suspended))
             }
             AccountMessage::ServeDomain { account, host } => {
                 let domain =
                     self.state.read(|state| Ok(json::to_string(&state.domain_snapshot(account, &host))?));
-                Box::pin(ready(domain))
+                coming(ready(domain))
             }
-            AccountMessage::Names => Box::pin(ready(self.names())),
-            AccountMessage::Card { page, base } => Box::pin(ready(self.card(&page, &base))),
-            AccountMessage::Export { after, base } => Box::pin(ready(self.export(after, &base))),
+            AccountMessage::Names => coming(ready(self.names())),
+            AccountMessage::Card { page, base } => coming(ready(self.card(&page, &base))),
+            AccountMessage::Export { after, base } => coming(ready(self.export(after, &base))),
         };
         match handled.await {
             Ok(reply) => Response::ok(reply),
