@@ -1,4 +1,6 @@
 //! One product of a feed.
+//!
+//! Why: docs/decisions/products.md, "Products and endpoints have a struct for each form".
 
 use serde::{Deserialize, Serialize};
 use shared::time::UnixMillis;

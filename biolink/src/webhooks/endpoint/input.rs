@@ -1,4 +1,6 @@
 //! The endpoint that an owner writes.
+//!
+//! Why: docs/decisions/products.md, "Products and endpoints have a struct for each form".
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,6 @@
 //! Rendering of QR codes as an SVG path or as PNG pixels.
+//!
+//! Why: docs/decisions/pages.md, "The demo tool draws its own QR codes".
 
 use std::fmt::Write as _;
 
