@@ -8,10 +8,11 @@ use portal::endpoint::Endpoint;
 use portal::route::Route;
 use serde::Serialize;
 use shared::json;
-use shared::key::{KeyId, SecretId, VerifiedKey};
+use shared::key::{KeyId, SecretId};
 use shared::meter::LoggedCall;
 use shared::method::Method;
 use shared::problem::Code;
+use shared::route::ToolCall;
 use shared::sampling::Sampling;
 use shared::tier::Tier;
 use shared::time::UnixMillis;
@@ -19,6 +20,8 @@ use shared::tool::Tool;
 use shared::trace::{Span, SpanContext, SpanId, TRACEPARENT, TraceId};
 use worker::console_log;
 
+use crate::caller::Caller;
+use crate::context::RequestContext;
 use crate::runtime::client_request::ClientRequest;
 
 /// The way of a call to the origins, whatever its outcome.
@@ -56,6 +59,10 @@ impl ForwardPath {
 /// The facts about the call of a tool that a request is or stands for. Empty for any other request.
 #[derive(Default)]
 pub(crate) struct Called {
+    /// The tool that is called.
+    pub(crate) tool: Option<Tool>,
+    /// The action of the tool, or the tool of MCP.
+    pub(crate) action: Option<String>,
     /// Whether the local budget admitted the call because the meter was unreachable.
     pub(crate) degraded: bool,
     /// The units that the call costs, if it has a price and is not refunded.
@@ -66,24 +73,6 @@ pub(crate) struct Called {
     pub(crate) is_logged: bool,
     /// The result of the call that a message of MCP stands for. The message itself has 200.
     pub(crate) result: Option<CallResult>,
-}
-
-/// The log record of one request: who sent it and what it asks for. Handlers only write it.
-#[derive(Default)]
-pub(crate) struct AccessRecord {
-    endpoint: Option<Endpoint>,
-    /// The tool that is called.
-    tool: Option<Tool>,
-    /// The action of the tool, or the tool of MCP.
-    action: Option<String>,
-    key_id: Option<KeyId>,
-    /// The named secret of the key that the request was authenticated with.
-    secret_id: Option<SecretId>,
-    /// The key that the request was authenticated with.
-    key: Option<VerifiedKey>,
-    tier: Option<Tier>,
-    /// The data center whose proxy sent the request.
-    asking: Option<String>,
 }
 
 /// The end of a request, for its line.
@@ -111,131 +100,91 @@ pub(crate) struct CallResult {
     pub(crate) code: Option<Code>,
 }
 
-impl AccessRecord {
-    /// Records the endpoint, and what a request calls if it calls a tool.
-    pub(crate) fn record_route(&mut self, route: &Route<'_>) {
-        self.record_endpoint(Endpoint::of(route));
-        self.record_call(route);
+impl Called {
+    /// Returns the facts that a call of a tool begins with.
+    pub(crate) fn of(call: &ToolCall<'_>) -> Self {
+        let action = Some(call.action.as_str().to_owned());
+        Self { tool: Some(call.tool), action, ..Self::default() }
     }
 
-    /// Records the endpoint.
-    pub(crate) const fn record_endpoint(&mut self, endpoint: Endpoint) {
-        self.endpoint = Some(endpoint);
-    }
-
-    /// Records what a request calls, if it calls a tool.
-    pub(crate) fn record_call(&mut self, route: &Route<'_>) {
-        if let Route::CallTool(call) = route {
-            self.tool = Some(call.tool);
-            self.action = Some(call.action.as_str().to_owned());
+    /// Returns the facts that a request begins with, whatever its route.
+    pub(crate) fn of_route(route: &Route<'_>) -> Self {
+        match route {
+            Route::CallTool(call) => Self::of(call),
+            _ => Self::default(),
         }
     }
 
-    /// Records the tool of MCP that is called.
-    pub(crate) fn record_tool_of_mcp(&mut self, name: String) {
-        self.action = Some(name);
-    }
-
-    /// Records the key that the request was authenticated with.
-    pub(crate) const fn record_key(&mut self, key: &VerifiedKey) {
-        self.key_id = Some(key.id);
-        self.key = Some(*key);
-    }
-
-    /// Records the key that the request is about.
-    pub(crate) const fn record_key_id(&mut self, id: KeyId) {
-        self.key_id = Some(id);
-    }
-
-    /// Records the tier of the key, if it is known.
-    pub(crate) const fn record_tier(&mut self, tier: Option<Tier>) {
-        self.tier = tier;
-    }
-
-    /// Records the named secret of the key, if the request was authenticated with one.
-    pub(crate) const fn record_secret(&mut self, id: Option<SecretId>) {
-        self.secret_id = id;
-    }
-
-    /// Records the data center whose proxy sent the request.
-    pub(crate) fn record_asking(&mut self, data_center: String) {
-        self.asking = Some(data_center);
-    }
-
-    /// Returns the key that the request was authenticated with, whose log is written too.
-    pub(crate) const fn key(&self) -> Option<VerifiedKey> {
-        self.key
-    }
-
-    /// Returns the entry of the log of the key.
-    pub(crate) fn logged_call(
+    /// Returns the entry of the log of the key. `secret_id` is the named secret of the key that the request has.
+    pub(crate) fn logged(
         &self,
-        request: &ClientRequest,
-        (path, request_bytes): (&ForwardPath, Option<u64>),
+        context: &RequestContext<'_>,
+        (endpoint, secret_id): (Option<Endpoint>, Option<SecretId>),
         ended: &CallEnded<'_>,
         now: UnixMillis,
     ) -> LoggedCall {
-        let (edge_ms, tool_ms) = path.durations(request, now);
-        // Tool and action already say the path of a tool call.
-        let path = self.endpoint.filter(|_| self.tool.is_none()).map(Endpoint::path);
+        let request = context.request;
+        let (edge_ms, tool_ms) = self.path.durations(request, now);
         LoggedCall {
             tool: self.tool.map(|tool| tool.as_str().to_owned()),
             action: self.action.clone(),
-            path,
+            // Tool and action already say the path of a tool call.
+            path: endpoint.filter(|_| self.tool.is_none()).map(Endpoint::path),
             code: ended.code.map(str::to_owned),
-            secret_id: self.secret_id,
+            secret_id,
             tool_ms,
             edge_ms: Some(edge_ms),
-            request_bytes,
+            request_bytes: context.head.body_length(),
             response_bytes: ended.response_bytes,
             ..LoggedCall::new(request.id, request.now, ended.status)
         }
     }
+}
 
-    /// Writes the line, unless the sampling leaves it out.
-    pub(crate) fn write(
-        &self,
-        request: &ClientRequest,
-        &Ended { status, code, called: &Called { degraded, units, ref path, .. } }: &Ended<'_>,
-        sampling: Sampling,
-        now: UnixMillis,
-    ) {
-        // A degraded call is rare and may exceed a budget: sampling must never hide one.
-        if !degraded && !sampling.keeps(&request.id, status) {
-            return;
-        }
-        let (overhead_ms, origin_ms) = path.durations(request, now);
-        let caller = request.header(TRACEPARENT).and_then(SpanContext::parse);
-        let trace = path.span.map(|span| span.context).or(caller);
-        let line = Line {
-            time: request.now.to_rfc3339(),
-            request_id: request.id.to_string(),
-            trace_id: trace.map(|trace| trace.trace_id),
-            span_id: path.span.map(|span| span.context.span_id),
-            parent_span_id: caller.map(|caller| caller.span_id),
-            // An unknown method is arbitrary text of the client.
-            method: request.method.parse::<Method>().map_or("other", Method::as_str),
-            route: self.endpoint.map(Endpoint::path),
-            tool: self.tool,
-            action: self.action.as_deref(),
-            key_id: self.key_id,
-            secret_id: self.secret_id,
-            tier: self.tier,
-            status,
-            code: code.map(Code::as_str),
-            origin: path.origin.as_deref().or(self.asking.as_deref()),
-            tried: &path.tried,
-            duration_ms: now.since(request.now),
-            overhead_ms,
-            origin_ms,
-            units,
-            degraded: degraded.then_some(true),
-            // Only a line that could have been left out stands for others that were.
-            sample: (sampling != Sampling::ALL && status < 400 && !degraded).then(|| sampling.share()),
-        };
-        if let Ok(line) = json::to_string(&line) {
-            console_log!("{line}");
-        }
+/// Writes the line of a request, unless the sampling leaves it out.
+pub(crate) fn write(
+    request: &ClientRequest,
+    (endpoint, caller): (Option<Endpoint>, &Caller),
+    &Ended { status, code, called }: &Ended<'_>,
+    sampling: Sampling,
+    now: UnixMillis,
+) {
+    let &Called { degraded, units, ref path, .. } = called;
+    // A degraded call is rare and may exceed a budget: sampling must never hide one.
+    if !degraded && !sampling.keeps(&request.id, status) {
+        return;
+    }
+    let (overhead_ms, origin_ms) = path.durations(request, now);
+    let from = request.header(TRACEPARENT).and_then(SpanContext::parse);
+    let trace = path.span.map(|span| span.context).or(from);
+    let line = Line {
+        time: request.now.to_rfc3339(),
+        request_id: request.id.to_string(),
+        trace_id: trace.map(|trace| trace.trace_id),
+        span_id: path.span.map(|span| span.context.span_id),
+        parent_span_id: from.map(|from| from.span_id),
+        // An unknown method is arbitrary text of the client.
+        method: request.method.parse::<Method>().map_or("other", Method::as_str),
+        route: endpoint.map(Endpoint::path),
+        tool: called.tool,
+        action: called.action.as_deref(),
+        key_id: caller.key_id,
+        secret_id: caller.secret_id,
+        tier: caller.tier,
+        status,
+        code: code.map(Code::as_str),
+        origin: path.origin.as_deref().or(caller.data_center.as_deref()),
+        tried: &path.tried,
+        duration_ms: now.since(request.now),
+        overhead_ms,
+        origin_ms,
+        units,
+        degraded: degraded.then_some(true),
+        // Only a line that could have been left out stands for others that were.
+        sample: (sampling != Sampling::ALL && status < 400 && !degraded).then(|| sampling.share()),
+    };
+    if let Ok(line) = json::to_string(&line) {
+        console_log!("{line}");
     }
 }
 

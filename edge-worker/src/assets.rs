@@ -62,7 +62,7 @@ pub(crate) async fn console(
 ) -> Result<ClientResponse, Problem> {
     let ConsoleFile::Part { name, media_type } = file else {
         let html = text_of_file(context, console::PAGE).await?;
-        return Ok(ClientResponse::Own(console::page(html).into_bytes()));
+        return Ok(console::page(html).into());
     };
     let path = format!("console/{name}");
     let response = match read(context, &path, calls::open_asset).await {

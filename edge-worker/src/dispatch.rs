@@ -66,7 +66,7 @@ use shared::route::{KeysRoute, SecretCall, ServiceRoute, Target};
 use shared::url::Address;
 use worker::{Context, Env};
 
-use crate::access_log::{AccessRecord, CallEnded, Called};
+use crate::access_log::{CallEnded, Called};
 use crate::assets;
 use crate::bindings::Bindings;
 #[cfg(feature = "pages")]
@@ -77,6 +77,7 @@ use crate::biolink::handlers::visit::{self, VisitHost};
 use crate::biolink::handlers::{
     administer_pages, alerts, images, pages_api, preview, push_products, webhooks,
 };
+use crate::caller::{Answer, Found};
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::handlers::{call_tool, change_key, read_own_key, secrets, tools};
@@ -97,9 +98,8 @@ pub(crate) async fn dispatch(
     (request, address): (&ClientRequest, Option<Address<'_>>),
     env: &Env,
     execution: &Context,
-    access: &mut AccessRecord,
 ) -> (Option<Endpoint>, Handled) {
-    let Some(address) = address else { return (None, Err(malformed_url()).into()) };
+    let Some(address) = address else { return (None, malformed_url().into()) };
     let bindings = Bindings::of_isolate(env);
     // Before the routes of the service: no host of a customer may serve an API or the console.
     #[cfg(feature = "pages")]
@@ -108,10 +108,10 @@ pub(crate) async fn dispatch(
             Ok(None) => {}
             Ok(Some(host)) => {
                 let (endpoint, outcome) =
-                    respond_on_domain((request, address), &host, (bindings, execution), access).await;
+                    respond_on_domain((request, address), &host, (bindings, execution)).await;
                 return (Some(endpoint), outcome.into());
             }
-            Err(problem) => return (None, Err(problem).into()),
+            Err(problem) => return (None, problem.into()),
         }
     }
     let (route, Target { query, .. }) = match read_route(request, address.target) {
@@ -120,17 +120,16 @@ pub(crate) async fn dispatch(
             #[cfg(feature = "pages")]
             let refused: Handled = redirect_to_page(request, &address, None).ok_or(problem).into();
             #[cfg(not(feature = "pages"))]
-            let refused: Handled = Err(problem).into();
+            let refused: Handled = problem.into();
             if let Ok(bindings) = &bindings {
-                log_without_route(request, address, (bindings, execution), &refused, access);
+                log_without_route(request, address, (bindings, execution), &refused);
             }
             return (None, refused);
         }
     };
-    access.record_route(&route);
-    let endpoint = Endpoint::of(&route);
-    let handled = respond_on_host((request, address), route, query, (bindings, execution), access).await;
-    (Some(endpoint), handled.unwrap_or_else(|problem| Err(problem).into()))
+    let handled = respond_on_host((request, address), &route, query, (bindings, execution)).await;
+    let refused = |problem: Problem| Handled { called: Called::of_route(&route), ..problem.into() };
+    (Some(Endpoint::of(&route)), handled.unwrap_or_else(refused))
 }
 
 /// Handles a request to the service's own host.
@@ -139,10 +138,9 @@ pub(crate) async fn dispatch(
 /// Returns the problem of a request that reaches no handler.
 async fn respond_on_host(
     (request, address): (&ClientRequest, Address<'_>),
-    route: Route<'_>,
+    route: &Route<'_>,
     query: Option<&str>,
     (bindings, execution): (Result<Rc<Bindings>, Problem>, &Context),
-    access: &mut AccessRecord,
 ) -> Result<Handled, Problem> {
     let head = Head::read(request.lines())?;
     // Not earlier, so that a mistake in the path is told even if the gateway is not configured.
@@ -151,10 +149,11 @@ async fn respond_on_host(
     if let Some(host) = &bindings.pages_host
         && let Some(url) = host.redirect(&address, route.served_by())?
     {
-        return Ok(Ok(ClientResponse::Own(Response::redirect(308, url).into_bytes())).into());
+        let redirect = Ok(Response::redirect(308, url));
+        return Ok(Handled { called: Called::of_route(route), ..redirect.into() });
     }
     #[cfg(feature = "pages")]
-    let kept = session_of((request, address), &head, &route, &bindings)?;
+    let kept = session_of((request, address), &head, route, &bindings)?;
     // Whoever is signed in at the console is handed over.
     #[cfg(not(feature = "pages"))]
     let kept: Option<KeptSession> = None;
@@ -162,14 +161,10 @@ async fn respond_on_host(
         RequestContext { request, address, head, session: kept.as_ref(), bindings: &bindings, execution };
     let context = &context;
     let handled = match route {
-        Route::CallTool(call) => call_tool::handle(context, &call, access).await,
-        route => {
-            let Handled { outcome, called } = respond(context, &route, query, access).await;
-            let outcome = outcome.map(|response| conditional(request, response));
-            Handled { outcome, called }
-        }
+        Route::CallTool(call) => call_tool::handle(context, call).await,
+        route => respond_conditionally(context, route, query).await,
     };
-    log_refusal(context, &handled, access);
+    log_refusal(context, &handled, Some(Endpoint::of(route)));
     Ok(handled)
 }
 
@@ -179,11 +174,9 @@ async fn respond_on_domain(
     (request, address): (&ClientRequest, Address<'_>),
     host: &HostName,
     (bindings, execution): (&Bindings, &Context),
-    access: &mut AccessRecord,
 ) -> (Endpoint, Result<ClientResponse, Problem>) {
     // Whatever is wrong is shown as a page.
     let page = Endpoint::Visit(VisitEndpoint::Page);
-    access.record_endpoint(page);
     let head = match Head::read(request.lines()) {
         Ok(head) => head,
         Err(problem) => return (page, Err(problem)),
@@ -203,14 +196,12 @@ async fn respond_on_domain(
         }
     };
     let endpoint = Endpoint::of(&route);
-    access.record_endpoint(endpoint);
     let response = match route {
         Route::Biolink(BiolinkRoute::Visit(visit)) => {
-            let response = visit::handle(context, &visit, query, VisitHost::Own).await;
-            response.map(ClientResponse::Own)
+            visit::handle(context, &visit, query, VisitHost::Own).await.map(ClientResponse::Own)
         }
         Route::Biolink(BiolinkRoute::Image(_)) | Route::Site(_) | Route::Preflight(_) => {
-            respond(context, &route, query, access).await.outcome
+            respond(context, &route, query).await.outcome
         }
         _ => Err(page_not_found()),
     };
@@ -257,69 +248,95 @@ fn redirect_to_page(
 ) -> Option<ClientResponse> {
     let is_read = matches!(request.method.as_str(), "GET" | "HEAD");
     let to = corrected(address.target, slug).filter(|_| is_read)?;
-    Some(ClientResponse::Own(Response::redirect(301, to).into_bytes()))
+    Some(Response::redirect(301, to).into())
 }
 
-/// A response to come. A table of routes has one type of them: a future of each would make the table as large as all.
-type Coming<'a> = Pin<Box<dyn Future<Output = Result<Response, Problem>> + 'a>>;
+/// An answer to come. A table of routes has one type of them: a future of each would make the table as large as all.
+enum Coming<'a> {
+    /// From a handler that looks for its caller.
+    Found(Pin<Box<dyn Future<Output = Answer> + 'a>>),
+    /// From a handler that answers all callers alike.
+    Plain(Pin<Box<dyn Future<Output = Result<Response, Problem>> + 'a>>),
+}
+
+impl<'a> Coming<'a> {
+    fn found(answer: impl Future<Output = Answer> + 'a) -> Self {
+        Self::Found(Box::pin(answer))
+    }
+
+    fn plain(answer: impl Future<Output = Result<Response, Problem>> + 'a) -> Self {
+        Self::Plain(Box::pin(answer))
+    }
+
+    fn ready(answer: Result<Response, Problem>) -> Self {
+        Self::plain(ready(answer))
+    }
+}
 
 /// Handles a request, whatever its route.
-async fn respond(
-    context: &RequestContext<'_>,
-    route: &Route<'_>,
-    query: Option<&str>,
-    access: &mut AccessRecord,
-) -> Handled {
-    let response: Coming<'_> = match route {
-        Route::CallTool(call) => return call_tool::handle(context, call, access).await,
+async fn respond(context: &RequestContext<'_>, route: &Route<'_>, query: Option<&str>) -> Handled {
+    let coming = match route {
+        Route::CallTool(call) => return call_tool::handle(context, call).await,
         #[cfg(feature = "pages")]
         Route::Portal(PortalRoute::Mcp) => {
             // Boxed, because a call over MCP is a request within a request.
-            let Handled { outcome, called } = Box::pin(serve_mcp(context, query, access)).await;
-            return Handled { outcome: outcome.map_err(|problem| mcp::challenged(context, problem)), called };
+            let handled = Box::pin(serve_mcp(context, query)).await;
+            let outcome = handled.outcome.map_err(|problem| mcp::challenged(context, problem));
+            return Handled { outcome, ..handled };
         }
         #[cfg(feature = "pages")]
         Route::Console(file) => return assets::console(context, *file).await.into(),
         #[cfg(feature = "pages")]
-        Route::Biolink(route) => return respond_biolink(context, route, query, access).await.into(),
-        Route::Keys(route) => respond_keys(context, route, query, access),
+        Route::Biolink(route) => return respond_biolink(context, route, query).await,
+        Route::Keys(route) => respond_keys(context, route, query),
         Route::Asset(asset) => {
             let asset = asset.accepted(context.request.header("accept"));
-            Box::pin(assets::respond(context, asset))
+            Coming::plain(assets::respond(context, asset))
         }
         #[cfg(feature = "pages")]
-        Route::Session(call, named) => Box::pin(session::respond(context, *call, *named, access)),
+        Route::Session(call, named) => Coming::found(session::respond(context, *call, *named)),
         #[cfg(feature = "gateway")]
-        Route::Service(ServiceRoute::Health) => Box::pin(ready(Ok(Response::health()))),
+        Route::Service(ServiceRoute::Health) => Coming::ready(Ok(Response::health())),
         #[cfg(feature = "gateway")]
-        Route::Service(ServiceRoute::Status) => Box::pin(status::tools(context)),
+        Route::Service(ServiceRoute::Status) => Coming::plain(status::tools(context)),
         #[cfg(feature = "gateway")]
-        Route::Service(ServiceRoute::KeyChanges) => {
-            Box::pin(direct_mode::key_changes(context, query, access))
-        }
+        Route::Service(ServiceRoute::KeyChanges) => Coming::found(direct_mode::key_changes(context, query)),
         #[cfg(feature = "gateway")]
-        Route::Service(ServiceRoute::Meters) => Box::pin(direct_mode::meters(context, access)),
+        Route::Service(ServiceRoute::Meters) => Coming::found(direct_mode::meters(context)),
         #[cfg(feature = "gateway")]
-        Route::Portal(PortalRoute::StatusPage) => Box::pin(status::page(context)),
+        Route::Portal(PortalRoute::StatusPage) => Coming::plain(status::page(context)),
         #[cfg(feature = "gateway")]
-        Route::StatusHistory(route) => Box::pin(incidents::handle(context, *route)),
-        Route::Tools(route) => Box::pin(tools::read(context, *route)),
-        Route::Portal(PortalRoute::ToolsPage) => Box::pin(tools::page(context)),
-        Route::Preflight(methods) => Box::pin(ready(Ok(Response::preflight(*methods)))),
+        Route::StatusHistory(route) => Coming::plain(incidents::handle(context, *route)),
+        Route::Tools(route) => Coming::plain(tools::read(context, *route)),
+        Route::Portal(PortalRoute::ToolsPage) => Coming::plain(tools::page(context)),
+        Route::Preflight(methods) => Coming::ready(Ok(Response::preflight(*methods))),
         #[cfg(feature = "pages")]
-        Route::OAuth(route) => Box::pin(oauth::respond(context, *route, query, access)),
+        Route::OAuth(route) => Coming::found(oauth::respond(context, *route, query)),
         #[cfg(feature = "pages")]
         Route::Site(route) => {
             let contact = context.bindings.security_contact.as_ref();
-            let response = site::respond(*route, context.address.base, contact, context.request.now);
-            Box::pin(ready(response))
+            Coming::ready(site::respond(*route, context.address.base, contact, context.request.now))
         }
         #[cfg(feature = "pages")]
-        Route::Portal(PortalRoute::Preview) => Box::pin(preview::handle(context, access)),
+        Route::Portal(PortalRoute::Preview) => Coming::found(preview::handle(context)),
         #[cfg(not(all(feature = "gateway", feature = "pages")))]
-        _ => Box::pin(ready(Err(of_the_other_worker()))),
+        _ => Coming::ready(Err(of_the_other_worker())),
     };
-    response.await.map(|response| ClientResponse::Own(response.into_bytes())).into()
+    match coming {
+        Coming::Found(answer) => answer.await.into(),
+        Coming::Plain(answer) => answer.await.into(),
+    }
+}
+
+/// Handles a request as [`respond`], with regard to the conditions that it has.
+async fn respond_conditionally(
+    context: &RequestContext<'_>,
+    route: &Route<'_>,
+    query: Option<&str>,
+) -> Handled {
+    let handled = respond(context, route, query).await;
+    let outcome = handled.outcome.map(|response| conditional(context.request, response));
+    Handled { outcome, ..handled }
 }
 
 /// Handles a request for bio-link, which needs its stores.
@@ -328,20 +345,18 @@ async fn respond_biolink(
     context: &RequestContext<'_>,
     route: &BiolinkRoute<'_>,
     query: Option<&str>,
-    access: &mut AccessRecord,
-) -> Result<ClientResponse, Problem> {
-    context.biolink()?;
-    let response = match route {
-        BiolinkRoute::Visit(visit) => {
-            return visit::handle(context, visit, query, VisitHost::Shared).await.map(ClientResponse::Own);
-        }
-        BiolinkRoute::Image(id) => return images::serve(context, id).await,
-        BiolinkRoute::Pages(call) => return pages_api::handle(context, call, query, access).await,
-        BiolinkRoute::Admin(call) => administer_pages::handle(context, call, query, access).await,
-        BiolinkRoute::PushProducts(id) => push_products::handle(context, id).await,
-        BiolinkRoute::Webhooks(call) => webhooks::handle(context, call, query, access).await,
-    };
-    response.map(|response| ClientResponse::Own(response.into_bytes()))
+) -> Handled {
+    if let Err(problem) = context.biolink() {
+        return problem.into();
+    }
+    match route {
+        BiolinkRoute::Visit(visit) => visit::handle(context, visit, query, VisitHost::Shared).await.into(),
+        BiolinkRoute::Image(id) => images::serve(context, id).await.into(),
+        BiolinkRoute::Pages(call) => pages_api::handle(context, call, query).await.into(),
+        BiolinkRoute::Admin(call) => administer_pages::handle(context, call, query).await.into(),
+        BiolinkRoute::PushProducts(id) => push_products::handle(context, id).await.into(),
+        BiolinkRoute::Webhooks(call) => webhooks::handle(context, call, query).await.into(),
+    }
 }
 
 /// Logs the refusal of a request that has no route, for the holder of the key that it has.
@@ -350,24 +365,25 @@ fn log_without_route(
     address: Address<'_>,
     (bindings, execution): (&Bindings, &Context),
     handled: &Handled,
-    access: &AccessRecord,
 ) {
     let Ok(head) = Head::read(request.lines()) else { return };
     let context = RequestContext { request, address, head, session: None, bindings, execution };
-    log_refusal(&context, handled, access);
+    log_refusal(&context, handled, None);
 }
 
 /// Logs a refusal for the holder of the key, whoever has refused. A call that was admitted has been
 /// logged with its outcome. What was refused before anyone asked for the key is logged if it has a valid one.
-fn log_refusal(context: &RequestContext<'_>, Handled { outcome, called }: &Handled, access: &AccessRecord) {
+fn log_refusal(context: &RequestContext<'_>, handled: &Handled, endpoint: Option<Endpoint>) {
+    let Handled { outcome, called, caller } = handled;
     // A second line would count the call twice for the holder.
     if called.is_logged {
         return;
     }
     if let Some(code) = problem_of(outcome).or_else(|| called.result?.code) {
-        let Some(key) = &access.key().or_else(|| key_of(context)) else { return };
+        let Some(key) = &caller.key.or_else(|| key_of(context)) else { return };
         let ended = CallEnded { status: code.status(), code: Some(code.as_str()), response_bytes: None };
-        meter_client::log_call(context, key, &called.path, &ended, access);
+        let call = |now| called.logged(context, (endpoint, caller.secret_id), &ended, now);
+        meter_client::log_call(context, key, ended.status, call);
     }
 }
 
@@ -386,45 +402,47 @@ fn key_of(context: &RequestContext<'_>) -> Option<VerifiedKey> {
 /// Handles a message of the Model Context Protocol. A call of a tool is a request of its own, which
 /// is handled as if a client had sent it.
 #[cfg(feature = "pages")]
-async fn serve_mcp(context: &RequestContext<'_>, query: Option<&str>, access: &mut AccessRecord) -> Handled {
+async fn serve_mcp(context: &RequestContext<'_>, query: Option<&str>) -> Handled {
     let RequestContext { request, address, session, bindings, execution, .. } = *context;
     let head = mcp::head(context);
     let context = &RequestContext { request, address, head, session, bindings, execution };
-    let (responder, call) = match mcp::read(context, query, access).await {
-        Ok(Step::Call { responder, call }) => (responder, call),
-        Ok(Step::Respond(response)) => return Ok(ClientResponse::Own(response.into_bytes())).into(),
-        Err(problem) => return Err(problem).into(),
+    let (responder, call, name, caller) = match mcp::read(context, query).await {
+        Ok(Found { value: Step::Call { responder, call, name }, caller }) => (responder, call, name, caller),
+        Ok(Found { value: Step::Respond(response), caller }) => return caller.answer(Ok(response)).into(),
+        Err(Found { value: problem, caller }) => return Handled { caller, ..problem.into() },
     };
     let request = match mcp::request(context, &call) {
         Ok(request) => request,
-        Err(problem) => return Err(problem).into(),
+        Err(problem) => {
+            let called = Called { action: Some(name), ..Called::default() };
+            return Handled { called, caller, ..problem.into() };
+        }
     };
-    let handled = respond_within(&request, context, access).await;
-    let Handled { outcome, called } = handled.unwrap_or_else(|problem| Err(problem).into());
-    match mcp::respond(&request, &responder, outcome).await {
+    let inner = respond_within(&request, context).await.unwrap_or_else(Handled::from);
+    let caller = inner.caller.within(caller);
+    let called = Called { action: inner.called.action.or(Some(name)), ..inner.called };
+    match mcp::respond(&request, &responder, inner.outcome).await {
         Ok((response, result)) => Handled {
-            outcome: Ok(ClientResponse::Own(response.into_bytes())),
+            outcome: Ok(response.into()),
             called: Called { result: Some(result), ..called },
+            caller,
         },
-        Err(problem) => Handled { outcome: Err(problem), called },
+        Err(problem) => Handled { outcome: Err(problem), called, caller },
     }
 }
 
 /// Handles a request that another one stands for.
 #[cfg(feature = "pages")]
-async fn respond_within(
-    request: &ClientRequest,
-    outer: &RequestContext<'_>,
-    access: &mut AccessRecord,
-) -> Result<Handled, Problem> {
+async fn respond_within(request: &ClientRequest, outer: &RequestContext<'_>) -> Result<Handled, Problem> {
     let address = Address::parse(&request.url).ok_or_else(malformed_url)?;
     let (route, Target { query, .. }) = Route::read(&request.method, address.target)?;
-    access.record_call(&route);
-    let head = Head::read(request.lines())?;
+    let head = match Head::read(request.lines()) {
+        Ok(head) => head,
+        Err(problem) => return Ok(Handled { called: Called::of_route(&route), ..problem.into() }),
+    };
     let RequestContext { session, bindings, execution, .. } = *outer;
     let context = RequestContext { request, address, head, session, bindings, execution };
-    let Handled { outcome, called } = respond(&context, &route, query, access).await;
-    Ok(Handled { outcome: outcome.map(|response| conditional(request, response)), called })
+    Ok(respond_conditionally(&context, &route, query).await)
 }
 
 /// Handles a request of the keys API.
@@ -432,39 +450,38 @@ fn respond_keys<'a>(
     context: &'a RequestContext<'_>,
     route: &'a KeysRoute,
     query: Option<&'a str>,
-    access: &'a mut AccessRecord,
 ) -> Coming<'a> {
     match route {
         #[cfg(feature = "gateway")]
-        KeysRoute::Issue => Box::pin(issue_key::handle(context, access)),
-        KeysRoute::ReadOwn => Box::pin(read_own_key::handle(context, access)),
-        KeysRoute::ReadHistory => Box::pin(read_own_key::history(context, query, access)),
-        KeysRoute::ReadCalls => Box::pin(read_own_key::calls(context, query, access)),
+        KeysRoute::Issue => Coming::found(issue_key::handle(context)),
+        KeysRoute::ReadOwn => Coming::found(read_own_key::handle(context)),
+        KeysRoute::ReadHistory => Coming::found(read_own_key::history(context, query)),
+        KeysRoute::ReadCalls => Coming::found(read_own_key::calls(context, query)),
         #[cfg(feature = "pages")]
-        KeysRoute::ReadAlerts => Box::pin(alerts::handle(context, access)),
-        KeysRoute::RotateOwn => Box::pin(change_key::rotate_own(context, access)),
-        KeysRoute::RevokeOwn => Box::pin(change_key::revoke_own(context, access)),
-        KeysRoute::ListSecrets => Box::pin(secrets::list(context, access)),
-        KeysRoute::CreateSecret => Box::pin(secrets::change(context, SecretCall::Create, access)),
-        KeysRoute::ChangeSecret(id) => Box::pin(secrets::change(context, SecretCall::Change(*id), access)),
-        KeysRoute::RevokeSecret(id) => Box::pin(secrets::change(context, SecretCall::Revoke(*id), access)),
-        KeysRoute::RotateSecret(id) => Box::pin(secrets::change(context, SecretCall::Rotate(*id), access)),
+        KeysRoute::ReadAlerts => Coming::found(alerts::handle(context)),
+        KeysRoute::RotateOwn => Coming::found(change_key::rotate_own(context)),
+        KeysRoute::RevokeOwn => Coming::found(change_key::revoke_own(context)),
+        KeysRoute::ListSecrets => Coming::found(secrets::list(context)),
+        KeysRoute::CreateSecret => Coming::found(secrets::change(context, SecretCall::Create)),
+        KeysRoute::ChangeSecret(id) => Coming::found(secrets::change(context, SecretCall::Change(*id))),
+        KeysRoute::RevokeSecret(id) => Coming::found(secrets::change(context, SecretCall::Revoke(*id))),
+        KeysRoute::RotateSecret(id) => Coming::found(secrets::change(context, SecretCall::Rotate(*id))),
         #[cfg(feature = "gateway")]
-        KeysRoute::List => Box::pin(change_key::list(context, query)),
+        KeysRoute::List => Coming::plain(change_key::list(context, query)),
         #[cfg(feature = "gateway")]
-        KeysRoute::Read(id) => Box::pin(change_key::read(context, id, query, access)),
+        KeysRoute::Read(id) => Coming::found(change_key::read(context, id, query)),
         #[cfg(feature = "gateway")]
-        KeysRoute::Change(id) => Box::pin(change_key::patch(context, id, access)),
+        KeysRoute::Change(id) => Coming::found(change_key::patch(context, id)),
         #[cfg(feature = "gateway")]
-        KeysRoute::Revoke(id) => Box::pin(change_key::revoke(context, id, access)),
+        KeysRoute::Revoke(id) => Coming::found(change_key::revoke(context, id)),
         #[cfg(feature = "gateway")]
-        KeysRoute::Rotate(id) => Box::pin(change_key::rotate(context, id, access)),
+        KeysRoute::Rotate(id) => Coming::found(change_key::rotate(context, id)),
         #[cfg(feature = "gateway")]
         KeysRoute::RevokeSecretOf(id, secret) => {
-            Box::pin(change_key::revoke_secret(context, id, *secret, access))
+            Coming::found(change_key::revoke_secret(context, id, *secret))
         }
         #[cfg(not(all(feature = "gateway", feature = "pages")))]
-        _ => Box::pin(ready(Err(of_the_other_worker()))),
+        _ => Coming::ready(Err(of_the_other_worker())),
     }
 }
 

@@ -22,6 +22,7 @@ mod assets;
 mod bindings;
 #[cfg(feature = "pages")]
 mod biolink;
+mod caller;
 mod context;
 mod dispatch;
 mod gateway;
@@ -41,7 +42,6 @@ use worker::{Context, Env, console_error, web_sys, worker_sys};
 #[cfg(feature = "pages")]
 use worker::{MessageBatch, event};
 
-use crate::access_log::AccessRecord;
 #[cfg(feature = "pages")]
 use crate::biolink::event_queue;
 use crate::respond::Handled;
@@ -65,19 +65,18 @@ pub fn handle(head: String, request: web_sys::Request, env: Env, ctx: worker_sys
 async fn fetch(head: String, request: web_sys::Request, env: Env, ctx: Context) -> worker::Result<JsValue> {
     let request = Rc::new(ClientRequest::new(head, request, clock::now())?);
     let address = Address::parse(&request.url);
-    let mut access = AccessRecord::default();
     #[cfg(not(feature = "pages"))]
     let handled = match hand_over::read((&request, address), &env) {
         // The other worker logs the request, and its response is ready for the client.
         Some(bindings) => match hand_over::to_pages(&bindings, &request).await {
             Ok(response) => return Ok(response),
-            Err(problem) => (None, Err(problem).into()),
+            Err(problem) => (None, problem.into()),
         },
-        None => dispatch::dispatch((&request, address), &env, &ctx, &mut access).await,
+        None => dispatch::dispatch((&request, address), &env, &ctx).await,
     };
     #[cfg(feature = "pages")]
-    let handled = dispatch::dispatch((&request, address), &env, &ctx, &mut access).await;
-    let (endpoint, Handled { outcome, called }) = handled;
+    let handled = dispatch::dispatch((&request, address), &env, &ctx).await;
+    let (endpoint, Handled { outcome, called, caller }) = handled;
     let mut drained = None;
     if let Some(unread) = body::unread(&request) {
         let (drained_request, max_body) = (Rc::clone(&request), bindings::max_body(&env));
@@ -91,7 +90,7 @@ async fn fetch(head: String, request: web_sys::Request, env: Env, ctx: Context) 
     }
     let rendered = respond::render((outcome, &called), endpoint, (&request, address), drained.as_ref());
     let (response, ended) = rendered?;
-    access.write(&request, &ended, bindings::sampling(&env), clock::now());
+    access_log::write(&request, (endpoint, &caller), &ended, bindings::sampling(&env), clock::now());
     Ok(response.into())
 }
 

@@ -20,6 +20,7 @@ use worker::js_sys::Promise;
 use worker::web_sys;
 
 use crate::access_log::{Called, Ended};
+use crate::caller::{Answer, Caller};
 use crate::runtime::client_request::ClientRequest;
 use crate::runtime::streamed_response::StreamedResponse;
 use crate::runtime::{calls, clock};
@@ -32,15 +33,44 @@ pub(crate) enum ClientResponse {
     Streamed { response: StreamedResponse, headers: Vec<Header> },
 }
 
-/// A handled request: its outcome, and what is known of the call that it is or stands for.
+/// A handled request: its outcome, and what is known of the call that it is or stands for, and of who sends it.
 pub(crate) struct Handled {
     pub(crate) outcome: Result<ClientResponse, Problem>,
     pub(crate) called: Called,
+    pub(crate) caller: Caller,
 }
 
-impl From<Result<ClientResponse, Problem>> for Handled {
-    fn from(outcome: Result<ClientResponse, Problem>) -> Self {
-        Self { outcome, called: Called::default() }
+impl<T: Into<ClientResponse>> From<Result<T, Problem>> for Handled {
+    fn from(outcome: Result<T, Problem>) -> Self {
+        Caller::default().answer(outcome).into()
+    }
+}
+
+impl<T: Into<ClientResponse>> From<Answer<T>> for Handled {
+    fn from(answer: Answer<T>) -> Self {
+        let (outcome, caller) = match answer {
+            Ok(found) => (Ok(found.value.into()), found.caller),
+            Err(found) => (Err(found.value), found.caller),
+        };
+        Self { outcome, called: Called::default(), caller }
+    }
+}
+
+impl From<Problem> for Handled {
+    fn from(problem: Problem) -> Self {
+        Self { outcome: Err(problem), called: Called::default(), caller: Caller::default() }
+    }
+}
+
+impl From<Response<Vec<u8>>> for ClientResponse {
+    fn from(response: Response<Vec<u8>>) -> Self {
+        Self::Own(response)
+    }
+}
+
+impl From<Response> for ClientResponse {
+    fn from(response: Response) -> Self {
+        Self::Own(response.into_bytes())
     }
 }
 
@@ -105,7 +135,7 @@ pub(crate) fn render<'a>(
         // Without pages, no problem is shown as one, whatever the endpoint.
         #[cfg(not(feature = "pages"))]
         let (rendered, _) = (problem.render(&request.id), endpoint);
-        ClientResponse::Own(rendered.into_bytes())
+        rendered.into()
     });
     let timing = server_timing(request, called);
     let (status, response) = match response {

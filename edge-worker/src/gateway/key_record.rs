@@ -1,47 +1,27 @@
 //! The record of the caller's key, for calls that need a scope and that no quota counts.
 
 use portal::endpoint::Endpoint;
-use shared::key::{KeyRecord, SecretId, VerifiedKey};
+use shared::key::{KeyRecord, VerifiedKey};
 use shared::meter::MeterSnapshot;
 use shared::problem::Problem;
 
-use crate::access_log::AccessRecord;
+use crate::caller::{Answer, Caller, Found};
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::key_store;
 use crate::gateway::meter_client::{self, SnapshotPart};
 
-/// Authenticates the request for what an endpoint requires. Returns the record of its key, which the access
-/// log gets to know.
+/// Authenticates the request for what an endpoint requires. Returns the record of its key.
 ///
 /// # Errors
 /// Those of the key, `scope-missing`, `meter-unavailable`, or `key-store-unavailable`.
-pub(crate) async fn read(
-    context: &RequestContext<'_>,
-    endpoint: Endpoint,
-    access: &mut AccessRecord,
-) -> Result<KeyRecord, Problem> {
-    Ok(read_caller(context, endpoint, access).await?.0)
-}
-
-/// Reads the record as [`read`]. Returns it with the id of the secret that the caller has of the key.
-///
-/// # Errors
-/// As [`read`].
-pub(crate) async fn read_caller(
-    context: &RequestContext<'_>,
-    endpoint: Endpoint,
-    access: &mut AccessRecord,
-) -> Result<(KeyRecord, Option<SecretId>), Problem> {
+pub(crate) async fn read(context: &RequestContext<'_>, endpoint: Endpoint) -> Answer<KeyRecord> {
     let key = authenticate(context)?;
-    access.record_key(&key);
-    let (record, _) = read_with(context, &key, SnapshotPart::State, endpoint, access).await?;
-    let secret = record.secret_id(&key);
-    Ok((record, secret))
+    let found = read_with(context, &key, SnapshotPart::State, endpoint).await?;
+    Ok(found.map(|(record, _)| record))
 }
 
-/// Reads the record of a verified key, with a part of its meter's snapshot, for what an endpoint requires. The access
-/// log gets to know the record.
+/// Reads the record of a verified key, with a part of its meter's snapshot, for what an endpoint requires.
 ///
 /// # Errors
 /// As [`read`].
@@ -50,13 +30,13 @@ pub(crate) async fn read_with(
     key: &VerifiedKey,
     part: SnapshotPart<'_>,
     endpoint: Endpoint,
-    access: &mut AccessRecord,
-) -> Result<(KeyRecord, MeterSnapshot), Problem> {
-    let mut snapshot = meter_client::read(context, key, part).await?;
-    let record = snapshot.record.take().ok_or_else(key_store::unavailable)?;
-    access.record_tier(Some(record.tier));
-    access.record_secret(record.secret_id(key));
+) -> Answer<(KeyRecord, MeterSnapshot)> {
+    let caller = Caller::of(key);
+    let mut snapshot = caller.check(meter_client::read(context, key, part).await)?;
+    let record = caller.check(snapshot.record.take().ok_or_else(key_store::unavailable))?;
+    let caller = caller.with_record(&record, key);
     // Last, so that the access log says who was refused.
-    record.permit(key, endpoint.requires().scope(), context.request.now)?;
-    Ok((record, snapshot))
+    let permitted = record.permit(key, endpoint.requires().scope(), context.request.now);
+    caller.check(permitted.map_err(Problem::from))?;
+    Ok(Found { value: (record, snapshot), caller })
 }

@@ -13,13 +13,14 @@ use portal::oauth::challenge;
 use shared::caller::bearer_token;
 use shared::catalog::Catalog;
 use shared::headers::API_KEY;
-use shared::key::KeyRecord;
+use shared::key::{KeyRecord, VerifiedKey};
 use shared::problem::{Code, Problem, codes};
 use shared::request::Head;
 use shared::response::Response;
 
-use crate::access_log::{AccessRecord, CallResult};
+use crate::access_log::CallResult;
 use crate::assets;
+use crate::caller::{Answer, Caller};
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::handlers::tools;
@@ -32,8 +33,8 @@ use crate::runtime::{body, calls, log};
 pub(crate) enum Step {
     /// The response is known.
     Respond(Response),
-    /// The request of the message calls a tool.
-    Call { responder: Responder, call: ToolRequest },
+    /// The request of the message calls a tool of this name.
+    Call { responder: Responder, call: ToolRequest, name: String },
 }
 
 /// Headers of the message that are not those of the request that it stands for.
@@ -75,20 +76,17 @@ pub(crate) fn challenged(context: &RequestContext<'_>, problem: Problem) -> Prob
 ///
 /// # Errors
 /// `https-required`, or the problem of the key, of the query or of the body.
-pub(crate) async fn read(
-    context: &RequestContext<'_>,
-    query: Option<&str>,
-    access: &mut AccessRecord,
-) -> Result<Step, Problem> {
+pub(crate) async fn read(context: &RequestContext<'_>, query: Option<&str>) -> Answer<Step> {
     if let Err(foreign) = check_origin(&context.address, context.request.header("origin")) {
-        return Ok(Step::Respond(foreign.response()));
+        return Ok(Step::Respond(foreign.response()).into());
     }
     // Before the key: a name that a stranger has led to this machine is 403, whatever it sends.
     context.address.check_confidential(context.bindings.http_allowed)?;
     let key = authenticate(context)?;
-    access.record_key(&key);
-    let toolsets = Toolsets::parse(query)?;
-    let text = body::read_as(context.request, &context.head, &["application/json"], MAX_MESSAGE).await?;
+    let caller = Caller::of(&key);
+    let toolsets = caller.check(Toolsets::parse(query))?;
+    let text = body::read_as(context.request, &context.head, &["application/json"], MAX_MESSAGE).await;
+    let text = caller.check(text)?;
     let header = |name| context.request.header(name);
     let headers = MessageHeaders {
         revision: header(REVISION_HEADER),
@@ -101,10 +99,11 @@ pub(crate) async fn read(
             Method::Discover => responder.discovered(),
             Method::Ping => responder.pong(),
             Method::ListTools(cursor) => {
-                return list(context, &responder, &toolsets, cursor, access).await.map(Step::Respond);
+                let listed = list(context, (&key, caller), &responder, &toolsets, cursor).await?;
+                return Ok(listed.map(Step::Respond));
             }
             Method::CallTool { name, arguments } => {
-                let requests = assets::text(context, Asset::McpRequests).await?;
+                let requests = caller.check(assets::text(context, Asset::McpRequests).await)?;
                 let call = match ToolRequest::new(&requests, &toolsets, &name, &arguments) {
                     None => catalog(context)
                         .await
@@ -113,8 +112,7 @@ pub(crate) async fn read(
                 };
                 match call {
                     Some(Ok(call)) => {
-                        access.record_tool_of_mcp(name);
-                        return Ok(Step::Call { responder, call });
+                        return caller.answer(Ok(Step::Call { responder, call, name }));
                     }
                     Some(Err(error)) => responder.failed(&error.to_string()),
                     None => responder.unknown_tool(&name),
@@ -125,35 +123,36 @@ pub(crate) async fn read(
         Err(error) => error.response(),
     };
     // After the message: a malformed one is refused in the words of the protocol, with any key.
-    usable(context, access).await?;
-    Ok(Step::Respond(response))
+    let record = caller.check(usable(context, &key).await)?;
+    caller.with_tier(record.as_ref()).answer(Ok(Step::Respond(response)))
 }
 
 /// Returns a page of the list of tools that the secret may call. Without the key's record it has every tool: a call asks
 /// for plan and scope.
 async fn list(
     context: &RequestContext<'_>,
+    (key, caller): (&VerifiedKey, Caller),
     responder: &Responder,
     toolsets: &Toolsets,
     cursor: Option<ListCursor>,
-    access: &mut AccessRecord,
-) -> Result<Response, Problem> {
-    let record = usable(context, access).await?;
-    let key = authenticate(context)?;
+) -> Answer {
+    let record = caller.check(usable(context, key).await)?;
+    let caller = caller.with_tier(record.as_ref());
     let permitted = record.map_or(Permitted::ALL, |record| Permitted {
         has_plan: plan_required(record.biolink_plan).is_ok(),
-        scopes: record.scopes(&key, context.request.now),
+        scopes: record.scopes(key, context.request.now),
     });
     // The gateway's own tools are on the first page.
     let table = match cursor {
-        None => assets::text(context, Asset::McpTools).await?,
+        None => caller.check(assets::text(context, Asset::McpTools).await)?,
         Some(_) => String::new(),
     };
     let page = catalog(context)
         .await
         .map(|catalog| action_page(&catalog, toolsets, permitted.scopes, cursor.as_ref()));
     let page = page.unwrap_or_default();
-    Ok(responder.listed(&select(&table, toolsets, permitted, &page.tools), page.next.as_deref()))
+    let tools = select(&table, toolsets, permitted, &page.tools);
+    caller.answer(Ok(responder.listed(&tools, page.next.as_deref())))
 }
 
 /// Returns what the tools say of themselves, or `None` if no origin responds: `call_tool` calls them all
@@ -197,15 +196,9 @@ pub(crate) fn request(context: &RequestContext<'_>, call: &ToolRequest) -> Resul
 ///
 /// # Errors
 /// The problem of the key.
-async fn usable(
-    context: &RequestContext<'_>,
-    access: &mut AccessRecord,
-) -> Result<Option<KeyRecord>, Problem> {
-    match meter_client::read(context, &authenticate(context)?, SnapshotPart::State).await {
-        Ok(snapshot) => {
-            access.record_tier(snapshot.record.as_ref().map(|record| record.tier));
-            Ok(snapshot.record)
-        }
+async fn usable(context: &RequestContext<'_>, key: &VerifiedKey) -> Result<Option<KeyRecord>, Problem> {
+    match meter_client::read(context, key, SnapshotPart::State).await {
+        Ok(snapshot) => Ok(snapshot.record),
         // A meter that is down must not take the list of tools from an agent. A call asks it again.
         Err(problem) if problem.status() == 503 => Ok(None),
         Err(problem) => Err(problem),

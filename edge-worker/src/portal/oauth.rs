@@ -19,9 +19,9 @@ use shared::problem::{Problem, codes};
 use shared::response::Response;
 use shared::time::UnixMillis;
 
-use crate::access_log::AccessRecord;
 use crate::biolink::domains;
 use crate::biolink::guarded_fetch::{self, BodyLimit, GuardedRequest};
+use crate::caller::{Answer, Caller, Found};
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::handlers::change_key;
@@ -47,48 +47,45 @@ thread_local! {
 /// Handles a request of OAuth.
 ///
 /// # Errors
-/// What a person is shown: `fields-invalid`, `https-required`, `too-many-requests`, and those of the key. A client of
+/// Those that a person is shown: `fields-invalid`, `https-required`, `too-many-requests`, and those of the key. A client of
 /// OAuth has its errors as responses.
-pub(crate) async fn respond(
-    context: &RequestContext<'_>,
-    route: OAuthRoute,
-    query: Option<&str>,
-    access: &mut AccessRecord,
-) -> Result<Response, Problem> {
+pub(crate) async fn respond(context: &RequestContext<'_>, route: OAuthRoute, query: Option<&str>) -> Answer {
     let (base, keys, now) = (context.called_url(), &context.bindings.signing, context.request.now);
     if base.is_empty() {
-        return Err(Problem::new(codes::ROUTE_UNKNOWN, "there is no authorization server at this host name"));
+        let problem =
+            Problem::new(codes::ROUTE_UNKNOWN, "there is no authorization server at this host name");
+        return Err(problem.into());
     }
     let issuer = Issuer { base, keys, now };
     match route {
-        OAuthRoute::ResourceMetadata => return Ok(oauth::resource_metadata(base, false)),
-        OAuthRoute::McpMetadata => return Ok(oauth::resource_metadata(base, true)),
-        OAuthRoute::ServerMetadata => return Ok(oauth::server_metadata(base)),
+        OAuthRoute::ResourceMetadata => return Ok(oauth::resource_metadata(base, false).into()),
+        OAuthRoute::McpMetadata => return Ok(oauth::resource_metadata(base, true).into()),
+        OAuthRoute::ServerMetadata => return Ok(oauth::server_metadata(base).into()),
         _ => {}
     }
     // Whatever follows carries a secret, or will.
     context.address.check_confidential(context.bindings.http_allowed)?;
     match route {
-        OAuthRoute::Authorize => authorize(context, query, issuer).await,
+        OAuthRoute::Authorize => Ok(authorize(context, query, issuer).await?.into()),
         OAuthRoute::ReadConsent => {
             let form = Form::read(query.unwrap_or_default()).map_err(shown)?;
-            Ok(Consent::open(form.get("request").unwrap_or_default(), issuer)?.describe())
+            Ok(Consent::open(form.get("request").unwrap_or_default(), issuer)?.describe().into())
         }
-        OAuthRoute::Consent => consent(context, issuer, access).await,
+        OAuthRoute::Consent => consent(context, issuer).await,
         OAuthRoute::Register => {
             count(context)?;
             let body = body::read(context.request, &context.head, MAX_CLIENT_METADATA).await;
-            refused_with(|| {
-                Client::register(&body.map_err(of_body)?, issuer, &nonce(context).map_err(of_body)?)
-            })
+            let registered =
+                || Client::register(&body.map_err(of_body)?, issuer, &nonce(context).map_err(of_body)?);
+            Ok(registered().unwrap_or_else(|error| error.response()).into())
         }
         OAuthRoute::Token => {
-            let outcome = token(context, issuer, access).await;
-            Ok(outcome.unwrap_or_else(|error| error.response()))
+            let outcome = token(context, issuer).await;
+            Ok(outcome.unwrap_or_else(|refused| refused.map(|error| error.response())))
         }
         _ => {
-            let outcome = revoke(context, issuer, access).await;
-            Ok(outcome.unwrap_or_else(|error| error.response()))
+            let outcome = revoke(context, issuer).await;
+            Ok(outcome.unwrap_or_else(|refused| refused.map(|error| error.response())))
         }
     }
 }
@@ -156,63 +153,53 @@ async fn fetch(context: &RequestContext<'_>, address: &str) -> Result<Client, Pr
 }
 
 /// Takes the decision of a key's holder, who sends the key with it.
-async fn consent(
-    context: &RequestContext<'_>,
-    issuer: Issuer<'_>,
-    access: &mut AccessRecord,
-) -> Result<Response, Problem> {
+async fn consent(context: &RequestContext<'_>, issuer: Issuer<'_>) -> Answer {
     let body = body::read(context.request, &context.head, MAX_BODY).await?;
     let (consent, secret) = match Consent::decide(&body, issuer)? {
-        Decision::Deny(consent) => return Ok(consent.deny(issuer)),
+        Decision::Deny(consent) => return Ok(consent.deny(issuer).into()),
         Decision::Approve(consent, secret) => (consent, secret),
     };
     let key = authenticate(context)?;
-    access.record_key(&key);
-    let drawn = entropy::draw_key(context.request.id)?;
-    let (secret, response) = consent.approve(secret, &key, &drawn, &nonce(context)?, issuer);
+    let caller = Caller::of(&key);
+    let drawn = caller.check(entropy::draw_key(context.request.id))?;
+    let nonce = caller.check(nonce(context))?;
+    let (secret, response) = consent.approve(secret, &key, &drawn, &nonce, issuer);
     let add = Change::Secret(SecretChange::Add(secret));
-    let record = change_key::change(context, Subject::Own(&key), add, access).await?;
-    access.record_secret(record.secret_id(&key));
-    Ok(response)
+    let Found { value: record, caller } = change_key::change(context, Subject::Own(&key), add).await?;
+    caller.with_record(&record, &key).answer(Ok(response))
 }
 
 /// Exchanges a code or refresh token for a token.
-async fn token(
-    context: &RequestContext<'_>,
-    issuer: Issuer<'_>,
-    access: &mut AccessRecord,
-) -> Result<Response, OAuthError> {
+async fn token(context: &RequestContext<'_>, issuer: Issuer<'_>) -> Answer<Response, OAuthError> {
     let presented = Presented::read(&form(context).await?, issuer)?;
     let drawn = entropy::draw_key(context.request.id).map_err(of_body)?.secret;
     let (environment, nonce) =
         (context.bindings.key_env().map_err(of_body)?, nonce(context).map_err(of_body)?);
     let change = Change::Secret(presented.exchange(&drawn, issuer));
     let id = *presented.key();
-    let record = change_key::change(context, Subject::Named(&id), change, access).await;
-    let record = record.map_err(|problem| OAuthError::of_grant(&problem))?;
+    let found = change_key::change(context, Subject::Named(&id), change).await;
+    let found = found.map_err(|refused| refused.map(|problem| OAuthError::of_grant(&problem)))?;
+    let record = found.value;
     let (text, verified) = ApiKey::mint_named(environment, id, record.tier, issuer.now, drawn, issuer.keys);
-    access.record_secret(record.secret_id(&verified));
-    presented.respond(&record, (&text, &verified), issuer, &nonce)
+    let response = presented.respond(&record, (&text, &verified), issuer, &nonce);
+    found.caller.with_record(&record, &verified).answer(response)
 }
 
 /// Ends a connection (RFC 7009), which its refresh token names.
-async fn revoke(
-    context: &RequestContext<'_>,
-    issuer: Issuer<'_>,
-    access: &mut AccessRecord,
-) -> Result<Response, OAuthError> {
+async fn revoke(context: &RequestContext<'_>, issuer: Issuer<'_>) -> Answer<Response, OAuthError> {
     let form = form(context).await?;
     let token = form.get("token").unwrap_or_default();
     // Whoever wants to get rid of an unknown token has what they want (RFC 7009, section 2.2).
     let Some(grant) = Grant::of_refresh_token(token, issuer) else {
-        return Ok(ended());
+        return Ok(ended().into());
     };
     let change = Change::Secret(SecretChange::Revoke { id: grant.secret });
-    match change_key::change(context, Subject::Named(&grant.key), change, access).await {
-        Err(problem) if problem.status() == 429 || problem.status() >= 500 => {
-            Err(OAuthError::of_grant(&problem))
+    match change_key::change(context, Subject::Named(&grant.key), change).await {
+        Err(refused) if refused.value.status() == 429 || refused.value.status() >= 500 => {
+            Err(refused.map(|problem| OAuthError::of_grant(&problem)))
         }
-        _ => Ok(ended()),
+        Err(refused) => Ok(refused.map(|_| ended())),
+        Ok(found) => Ok(found.map(|_| ended())),
     }
 }
 
@@ -242,10 +229,6 @@ fn count(context: &RequestContext<'_>) -> Result<(), Problem> {
 
 fn nonce(context: &RequestContext<'_>) -> Result<[u8; 24], Problem> {
     entropy::random().map_err(|error| entropy::unavailable(&error, Some(context.request.id)))
-}
-
-fn refused_with(respond: impl FnOnce() -> Result<Response, OAuthError>) -> Result<Response, Problem> {
-    Ok(respond().unwrap_or_else(|error| error.response()))
 }
 
 fn of_body(problem: Problem) -> OAuthError {

@@ -7,8 +7,8 @@ use shared::problem::Problem;
 use shared::request::Head;
 use shared::response::Response;
 
-use crate::access_log::AccessRecord;
 use crate::bindings::Bindings;
+use crate::caller::{Answer, Found};
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::handlers::read_own_key;
@@ -26,50 +26,49 @@ pub(crate) async fn respond(
     context: &RequestContext<'_>,
     call: SessionCall,
     named: Option<SessionId>,
-    access: &mut AccessRecord,
-) -> Result<Response, Problem> {
+) -> Answer {
     let is_secure = context.address.is_secure();
     let own = of_cookie(context.request, context.bindings, is_secure);
     match call {
-        SessionCall::Read => match read_own_key::handle(context, access).await {
+        SessionCall::Read => match read_own_key::handle(context).await {
             // A meter that is down says nothing about the session. The console must not show a
             // sign-out.
-            Err(problem) if problem.status() >= 500 => Err(problem),
-            outcome => Ok(session::state(outcome.is_ok())),
+            Err(refused) if refused.value.status() >= 500 => Err(refused),
+            Err(refused) => Ok(refused.map(|_| session::state(false))),
+            Ok(found) => Ok(found.map(|_| session::state(true))),
         },
-        SessionCall::Begin => begin(context, own, access).await,
+        SessionCall::Begin => {
+            // Whether the key may be used.
+            let Found { caller, .. } = read_own_key::handle(context).await?;
+            let begun = begin(context, own).await;
+            caller.answer(begun)
+        }
         SessionCall::End => {
             if let Some(own) = own {
                 // Before the cookie goes: if this fails, the browser can try again.
                 step_sessions(context, &own.key.id, SessionStep::End(own.id)).await?;
             }
-            Ok(session::end(is_secure))
+            Ok(session::end(is_secure).into())
         }
         SessionCall::List | SessionCall::EndAll | SessionCall::EndOne => {
-            let key = key_record::read(context, Endpoint::Session(call), access).await?.id;
+            let Found { value: record, caller } = key_record::read(context, Endpoint::Session(call)).await?;
             let step = match (call, named) {
                 (SessionCall::EndAll, _) => SessionStep::EndAll,
                 (_, Some(id)) => SessionStep::End(id),
                 (_, None) => SessionStep::List,
             };
-            let sessions = step_sessions(context, &key, step).await?;
-            Ok(match call {
+            let sessions = caller.check(step_sessions(context, &record.id, step).await)?;
+            caller.answer(Ok(match call {
                 SessionCall::List => session::list(&sessions, own.map(|own| own.id)),
                 SessionCall::EndAll => session::end(is_secure),
                 _ => Response::no_content(),
-            })
+            }))
         }
     }
 }
 
 /// Signs the browser in with the key that it sends, in place of the session that it had.
-async fn begin(
-    context: &RequestContext<'_>,
-    own: Option<KeptSession>,
-    access: &mut AccessRecord,
-) -> Result<Response, Problem> {
-    // Whether the key may be used.
-    read_own_key::handle(context, access).await.map(drop)?;
+async fn begin(context: &RequestContext<'_>, own: Option<KeptSession>) -> Result<Response, Problem> {
     let key = authenticate(context)?;
     let drawn = entropy::random().and_then(|id| Ok((SessionId::new(id), entropy::random()?)));
     let (id, nonce) = drawn.map_err(|error| entropy::unavailable(&error, Some(context.request.id)))?;

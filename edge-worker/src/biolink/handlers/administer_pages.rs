@@ -11,8 +11,8 @@ use shared::problem::Problem;
 use shared::response::Response;
 
 use super::pages_api;
-use crate::access_log::AccessRecord;
 use crate::biolink::{denied_hosts, page_store, pages_client, reports, suspensions};
+use crate::caller::{Answer, Caller};
 use crate::context::RequestContext;
 use crate::gateway::{authenticate, meter_client};
 use crate::runtime::log;
@@ -21,16 +21,17 @@ pub(crate) async fn handle(
     context: &RequestContext<'_>,
     called: &AdminCall<'_>,
     query: Option<&str>,
-    access: &mut AccessRecord,
-) -> Result<Response, Problem> {
+) -> Answer {
     authenticate::authorize_admin(context).await?;
     let body = pages_api::read_body(context, called.endpoint.has_body()).await?;
     let (account, page) = match called.target {
         AdminTarget::Service if called.endpoint == AdminEndpoint::ListReports => {
             let query = ReportsQuery::read(query)?;
-            return query.response(&reports::call(context, &query.message()).await?);
+            return Ok(query.response(&reports::call(context, &query.message()).await?)?.into());
         }
-        AdminTarget::Service => return change_denied_hosts(context, called.endpoint, query, &body).await,
+        AdminTarget::Service => {
+            return Ok(change_denied_hosts(context, called.endpoint, query, &body).await?.into());
+        }
         AdminTarget::Page(page) => (account_of(context, page).await?, Some(page)),
         AdminTarget::Slug(slug) => {
             let slug = Slug::parse(slug).map_err(|_| page_not_known())?;
@@ -40,17 +41,17 @@ pub(crate) async fn handle(
         // The key may have been issued into the account of another one.
         AdminTarget::Account(key) => (meter_client::read_record(context, &key).await?.account(), None),
     };
-    access.record_key_id(account);
-    let operation = Operation::administer(called.endpoint, page, query, &body)?;
+    let caller = Caller::about(account);
+    let operation = caller.check(Operation::administer(called.endpoint, page, query, &body))?;
     let call = pages_api::call(context, account, operation, [0; 16]);
-    let decision = pages_client::call(context, account, call).await?;
+    let decision = caller.check(pages_client::call(context, account, call).await)?;
     // So that the operator sees the change at once in the location that made it.
     suspensions::forget(&account);
-    match decision {
+    caller.answer(match decision {
         Decision::Reply(reply) => Ok(reply.into_response()),
         // The account handles each operation of an operator itself.
         Decision::Admit(_) => Err(account_unavailable()),
-    }
+    })
 }
 
 async fn account_of(context: &RequestContext<'_>, page: PageId) -> Result<KeyId, Problem> {

@@ -13,8 +13,8 @@ use shared::problem::Problem;
 use shared::response::Response;
 
 use super::{analytics, export, images, product_sources};
-use crate::access_log::AccessRecord;
 use crate::biolink::pages_client;
+use crate::caller::{Answer, Found};
 use crate::context::RequestContext;
 use crate::gateway::key_record;
 use crate::respond::ClientResponse;
@@ -24,9 +24,18 @@ pub(crate) async fn handle(
     context: &RequestContext<'_>,
     called: &PagesCall,
     query: Option<&str>,
-    access: &mut AccessRecord,
+) -> Answer<ClientResponse> {
+    let Found { value: record, caller } = key_record::read(context, Endpoint::Pages(called.endpoint)).await?;
+    let response = respond(context, called, query, (&record, caller.secret_id)).await;
+    caller.answer(response)
+}
+
+async fn respond(
+    context: &RequestContext<'_>,
+    called: &PagesCall,
+    query: Option<&str>,
+    (record, secret): (&KeyRecord, Option<SecretId>),
 ) -> Result<ClientResponse, Problem> {
-    let (record, secret) = key_record::read_caller(context, Endpoint::Pages(called.endpoint), access).await?;
     if called.endpoint.needs_plan() {
         plan_required(record.biolink_plan)?;
     }
@@ -45,13 +54,13 @@ pub(crate) async fn handle(
             let outcome = match called.endpoint {
                 PagesEndpoint::LiveAnalytics => analytics::live(context, pages).await,
                 PagesEndpoint::ResetAnalytics => analytics::reset(context, pages).await,
-                _ => analytics::report(context, query, &record, pages).await,
+                _ => analytics::report(context, query, record, pages).await,
             };
             let response = admission.complete(outcome)?;
-            return Ok(ClientResponse::Own(response.into_bytes()));
+            return Ok(response.into());
         }
     };
-    finish(context, called, &record, (dry_run, upload), reply.into_response()).await
+    finish(context, called, record, (dry_run, upload), reply.into_response()).await
 }
 
 /// Returns the body of a call as the account takes it, and the file of one that has a file.
@@ -105,7 +114,7 @@ async fn finish(
         }
         _ => response,
     };
-    Ok(ClientResponse::Own(response.into_bytes()))
+    Ok(response.into())
 }
 
 /// Returns a call without conditions.

@@ -5,12 +5,13 @@ use biolink::route::{WebhooksCall, WebhooksEndpoint, WebhooksTarget};
 use biolink::webhooks::{describe_schema, sample_events};
 use biolink::webhooks_api::{WebhooksMessage, WebhooksOperation, WebhooksRequest, read_sample_kind};
 use portal::endpoint::Endpoint;
+use shared::key::{KeyRecord, SecretId};
 use shared::problem::Problem;
 use shared::response::Response;
 
 use super::pages_api::{call, once, read_body};
-use crate::access_log::AccessRecord;
 use crate::biolink::{pages_client, webhooks_client};
+use crate::caller::{Answer, Found};
 use crate::context::RequestContext;
 use crate::gateway::key_record;
 use crate::runtime::entropy;
@@ -19,10 +20,19 @@ pub(crate) async fn handle(
     context: &RequestContext<'_>,
     called: &WebhooksCall,
     query: Option<&str>,
-    access: &mut AccessRecord,
+) -> Answer {
+    let Found { value: record, caller } =
+        key_record::read(context, Endpoint::Webhooks(called.endpoint)).await?;
+    let response = respond(context, called, query, (&record, caller.secret_id)).await;
+    caller.answer(response)
+}
+
+async fn respond(
+    context: &RequestContext<'_>,
+    called: &WebhooksCall,
+    query: Option<&str>,
+    (record, secret): (&KeyRecord, Option<SecretId>),
 ) -> Result<Response, Problem> {
-    let (record, secret) =
-        key_record::read_caller(context, Endpoint::Webhooks(called.endpoint), access).await?;
     plan_required(record.biolink_plan)?;
     if let WebhooksTarget::Kind(kind) = called.target {
         check_no_query(query)?;

@@ -9,7 +9,8 @@ use shared::problem::{Code, Problem, codes};
 use shared::quota::{CallEnd, QuotaStatus, is_uncharged};
 use shared::route::ToolCall;
 
-use crate::access_log::{AccessRecord, CallEnded, Called};
+use crate::access_log::{CallEnded, Called};
+use crate::caller::{Answer, Caller, Found};
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::event_stream;
@@ -29,42 +30,35 @@ struct Decided {
 
 /// Forwards a call if the key's meter admits it. The outcome may be the problem of the key or of the request, or why it
 /// cannot be forwarded.
-pub(crate) async fn handle(
-    context: &RequestContext<'_>,
-    call: &ToolCall<'_>,
-    access: &mut AccessRecord,
-) -> Handled {
-    match decide(context, call, access).await {
-        Ok(decided) => forward(context, call, decided, access).await,
-        Err(problem) => Err(problem).into(),
+pub(crate) async fn handle(context: &RequestContext<'_>, call: &ToolCall<'_>) -> Handled {
+    match decide(context, call).await {
+        Ok(Found { value: decided, caller }) => forward(context, call, decided, caller).await,
+        Err(Found { value: problem, caller }) => {
+            Handled { outcome: Err(problem), called: Called::of(call), caller }
+        }
     }
 }
 
-async fn decide(
-    context: &RequestContext<'_>,
-    call: &ToolCall<'_>,
-    access: &mut AccessRecord,
-) -> Result<Decided, Problem> {
+async fn decide(context: &RequestContext<'_>, call: &ToolCall<'_>) -> Answer<Decided> {
     let key = authenticate(context)?;
-    access.record_key(&key);
+    let caller = Caller::of(&key);
     // Before the meter: a call that the proxy would refuse for its length must not be counted.
-    context.head.check_length(context.bindings.max_body)?;
-    media_types::check(context, call).await?;
+    caller.check(context.head.check_length(context.bindings.max_body))?;
+    caller.check(media_types::check(context, call).await)?;
     let price = context.bindings.prices.of(call.tool, call.action);
     // The most that it may cost. What is left is given back once the response says what it used.
-    let decision = meter_client::admit(context, &key, call.tool, price.most()).await?;
-    access.record_tier(Some(decision.tier));
-    access.record_secret(decision.secret_id);
-    Ok(Decided { key, price, decision })
+    let decision = caller.check(meter_client::admit(context, &key, call.tool, price.most()).await)?;
+    let caller = Caller { secret_id: decision.secret_id, tier: Some(decision.tier), ..caller };
+    caller.answer(Ok(Decided { key, price, decision }))
 }
 
 async fn forward(
     context: &RequestContext<'_>,
     call: &ToolCall<'_>,
     Decided { key, price, decision: CallDecision { admission, tier, secret_id } }: Decided,
-    access: &AccessRecord,
+    caller: Caller,
 ) -> Handled {
-    let mut called = Called::default();
+    let mut called = Called::of(call);
     let mut headers: Vec<_> = admission.quota().map(QuotaStatus::headers).into_iter().flatten().collect();
     let outcome = match admission {
         Admission::Allow { degraded, charge, .. } => {
@@ -78,14 +72,12 @@ async fn forward(
             let proxy_status = path.proxy_status().filter(|_| refusal.is_none());
             let origin = path.origin.clone();
             let counted = call_outcome(context, call, price, &outcome, refusal.is_some());
+            called.path = path;
             called.units = (price != Price::FREE && !counted.uncharged).then_some(counted.units);
             called.is_logged = true;
             let charge = meter_client::record_outcome(context, &key, call.tool, &counted, charge, |now| {
-                let ended = call_ended(&outcome, refusal.as_deref());
-                let request_bytes = context.head.body_length();
-                access.logged_call(context.request, (&path, request_bytes), &ended, now)
+                called.logged(context, (None, secret_id), &call_ended(&outcome, refusal.as_deref()), now)
             });
-            called.path = path;
             headers.extend(proxy_status.map(|text| ("proxy-status".into(), text.into())));
             headers.extend(refusal.map(|code| (headers::PROBLEM.into(), code.into())));
             match outcome {
@@ -94,7 +86,7 @@ async fn forward(
                 }
                 Err(ForwardError::Failed { problem, .. }) => Err(problem),
                 Err(ForwardError::ClientLeft { .. }) => {
-                    return Handled { outcome: Ok(ClientResponse::to_nobody()), called };
+                    return Handled { outcome: Ok(ClientResponse::to_nobody()), called, caller };
                 }
             }
         }
@@ -106,7 +98,7 @@ async fn forward(
         Ok(response) => Ok(ClientResponse::Streamed { response, headers }),
         Err(problem) => Err(problem.with_headers(headers)),
     };
-    Handled { outcome, called }
+    Handled { outcome, called, caller }
 }
 
 fn refusal(admission: &Admission) -> Problem {

@@ -8,38 +8,34 @@ use shared::origin_token::OriginToken;
 use shared::problem::Problem;
 use shared::response::Response;
 
-use crate::access_log::AccessRecord;
+use crate::caller::{Answer, Caller};
 use crate::context::RequestContext;
 use crate::gateway::{key_change_feed, meter_client};
 use crate::runtime::body;
 
 /// `GET /internal/keys/changes`
-pub(crate) async fn key_changes(
-    context: &RequestContext<'_>,
-    query: Option<&str>,
-    access: &mut AccessRecord,
-) -> Result<Response, Problem> {
-    context.address.check_confidential(context.bindings.http_allowed)?;
-    let header = context.request.header("authorization");
-    let token = OriginToken::verify(header, &context.bindings.grants, context.request.now)?;
-    access.record_asking(token.data_center);
-    let request = ChangesRequest::read(query)?;
-    Ok(Response::json(key_change_feed::read(context, request).await?))
+pub(crate) async fn key_changes(context: &RequestContext<'_>, query: Option<&str>) -> Answer {
+    let caller = proxy(context)?;
+    let request = caller.check(ChangesRequest::read(query))?;
+    let changes = key_change_feed::read(context, request).await;
+    caller.answer(changes.map(Response::json))
 }
 
 /// `POST /internal/meter`: asks the meters in parallel. The slowest one decides when the replies leave.
-pub(crate) async fn meters(
-    context: &RequestContext<'_>,
-    access: &mut AccessRecord,
-) -> Result<Response, Problem> {
-    context.address.check_confidential(context.bindings.http_allowed)?;
-    let header = context.request.header("authorization");
-    let token = OriginToken::verify(header, &context.bindings.grants, context.request.now)?;
-    access.record_asking(token.data_center);
-    let body = body::read(context.request, &context.head, BulkRequest::MAX_BYTES).await?;
-    let request = BulkRequest::from_json(&body)?;
+pub(crate) async fn meters(context: &RequestContext<'_>) -> Answer {
+    let caller = proxy(context)?;
+    let body = caller.check(body::read(context.request, &context.head, BulkRequest::MAX_BYTES).await)?;
+    let request = caller.check(BulkRequest::from_json(&body).map_err(Problem::from))?;
     // Never `try_join_all`: one meter that fails must not take the leases of all other keys with
     // it.
     let replies = join_all(request.asks().iter().map(|ask| meter_client::relay(context, ask))).await;
-    Ok(Response::json(BulkReplies::new(replies).to_json()))
+    caller.answer(Ok(Response::json(BulkReplies::new(replies).to_json())))
+}
+
+/// Returns the proxy whose token a request has.
+fn proxy(context: &RequestContext<'_>) -> Result<Caller, Problem> {
+    context.address.check_confidential(context.bindings.http_allowed)?;
+    let header = context.request.header("authorization");
+    let token = OriginToken::verify(header, &context.bindings.grants, context.request.now)?;
+    Ok(Caller { data_center: Some(token.data_center), ..Caller::default() })
 }

@@ -4,19 +4,15 @@ use shared::idempotency::{IDEMPOTENCY_KEY, IdempotencyKey, IssueStep};
 use shared::key::KeyEntropy;
 use shared::keys_api::{IssueRequest, IssuedKey, MAX_BODY, NewKey};
 use shared::problem::Problem;
-use shared::response::Response;
 use shared::time::UnixMillis;
 
-use crate::access_log::AccessRecord;
+use crate::caller::{Answer, Caller};
 use crate::context::RequestContext;
 use crate::gateway::{authenticate, key_change_feed, key_directory, key_store, meter_client};
 use crate::runtime::{body, entropy};
 
 /// Issues a key for an administrator, whose secret is in the body or in the header `authorization`.
-pub(crate) async fn handle(
-    context: &RequestContext<'_>,
-    access: &mut AccessRecord,
-) -> Result<Response, Problem> {
+pub(crate) async fn handle(context: &RequestContext<'_>) -> Answer {
     context.address.check_confidential(context.bindings.http_allowed)?;
     let body = body::read(context.request, &context.head, MAX_BODY).await?;
     let request = IssueRequest::read(&body, context.request.header("authorization"))?;
@@ -27,38 +23,34 @@ pub(crate) async fn handle(
     context.bindings.key_env()?;
     let new = request.check(context.request.now)?;
     match IdempotencyKey::read(context.request.header(IDEMPOTENCY_KEY))? {
-        Some(key) => issue_once(context, new, key, access).await,
+        Some(key) => issue_once(context, new, key).await,
         None => {
             let drawn = entropy::draw_key(context.request.id)?;
-            let issued = issue(context, new, drawn, context.request.now, access)?;
-            store(context, &issued).await?;
-            Ok(issued.response())
+            let issued = issue(context, new, drawn, context.request.now)?;
+            let stored = store(context, &issued).await;
+            caller(&issued).answer(stored.map(|()| issued.response()))
         }
     }
 }
 
 /// Issues a key under an `Idempotency-Key`. Responds only after the meter has recorded that the key
 /// is stored, because a retry must not overwrite a later record with the first one.
-async fn issue_once(
-    context: &RequestContext<'_>,
-    new: NewKey,
-    key: IdempotencyKey<'_>,
-    access: &mut AccessRecord,
-) -> Result<Response, Problem> {
+async fn issue_once(context: &RequestContext<'_>, new: NewKey, key: IdempotencyKey<'_>) -> Answer {
     let (name, signing) = (key.name(), &context.bindings.signing);
     let attempt = IdempotencyKey::attempt(&new, entropy::draw_key(context.request.id)?.secret, signing);
     let turn = meter_client::issue(context, &name, IssueStep::Begin(attempt)).await?;
     let (nonce, at, stores) = turn.resolve()?;
-    let issued = issue(context, new, key.entropy(&nonce, signing), at, access)?;
+    let issued = issue(context, new, key.entropy(&nonce, signing), at)?;
+    let caller = caller(&issued);
     if stores {
         if let Err(problem) = store(context, &issued).await {
             // If this fails too, a retry must wait until this request counts as dead.
             let _recorded = meter_client::issue(context, &name, IssueStep::Failed).await;
-            return Err(problem);
+            return caller.answer(Err(problem));
         }
-        meter_client::issue(context, &name, IssueStep::Done).await?;
+        caller.check(meter_client::issue(context, &name, IssueStep::Done).await)?;
     }
-    Ok(issued.response())
+    caller.answer(Ok(issued.response()))
 }
 
 fn issue(
@@ -66,12 +58,12 @@ fn issue(
     new: NewKey,
     entropy: KeyEntropy,
     at: UnixMillis,
-    access: &mut AccessRecord,
 ) -> Result<IssuedKey, Problem> {
-    let issued = new.issue(context.bindings.key_env()?, entropy, &context.bindings.signing, at);
-    access.record_key_id(issued.record.id);
-    access.record_tier(Some(issued.record.tier));
-    Ok(issued)
+    Ok(new.issue(context.bindings.key_env()?, entropy, &context.bindings.signing, at))
+}
+
+fn caller(issued: &IssuedKey) -> Caller {
+    Caller::about(issued.record.id).with_tier(Some(&issued.record))
 }
 
 async fn store(context: &RequestContext<'_>, issued: &IssuedKey) -> Result<(), Problem> {

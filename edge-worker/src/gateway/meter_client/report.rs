@@ -8,7 +8,6 @@ use shared::tool::Tool;
 use worker::{Context, ObjectNamespace};
 
 use super::rpc;
-use crate::access_log::{AccessRecord, CallEnded, ForwardPath};
 use crate::context::RequestContext;
 use crate::gateway::lease_caches;
 use crate::runtime::durable_rpc::{self, RpcError};
@@ -70,22 +69,20 @@ pub(crate) fn record_aborted(
     }
 }
 
-/// Logs a call of a key that no outcome is recorded of. The meter gets it in the background.
+/// Logs a call of a key that no outcome is recorded of, and that ended with `status`. The meter gets it in the background.
 pub(crate) fn log_call(
     context: &RequestContext<'_>,
     key: &VerifiedKey,
-    path: &ForwardPath,
-    ended: &CallEnded<'_>,
-    access: &AccessRecord,
+    status: u16,
+    call: impl FnOnce(UnixMillis) -> LoggedCall,
 ) {
     let call = |now| {
-        let logged = access.logged_call(context.request, (path, context.head.body_length()), ended, now);
+        let logged = call(now);
         // Whoever has not read the key's record does not know the secret's id. The meter does.
         let secret = (key.is_named && logged.secret_id.is_none()).then_some(key.secret);
         LoggedCall { secret, ..logged }
     };
-    let logged =
-        lease_caches::with(key, |cache, now| cache.log_call(context.request.id, ended.status, now, call));
+    let logged = lease_caches::with(key, |cache, now| cache.log_call(context.request.id, status, now, call));
     if logged.is_ok() {
         schedule(context, key);
     }
