@@ -28,6 +28,7 @@ mod search;
 mod snippet;
 mod status_page;
 mod text;
+mod tokens;
 mod tools_page;
 
 pub use changelog::changelog_feed;

@@ -8,7 +8,8 @@ import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { createPage, LARGE, LOOKS, RIGHT_TO_LEFT, TYPICAL } from "./parts/biolink.mjs";
 import { startChromium } from "./parts/chromium.mjs";
-import { startEdge } from "./parts/edge.mjs";
+import { callApi } from "./parts/console.mjs";
+import { ADMIN_SECRET, startEdge } from "./parts/edge.mjs";
 import { image, startImages } from "./parts/images.mjs";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
@@ -95,6 +96,52 @@ for (const look of LOOKS) {
     }
   });
 }
+
+test("notices have the design of the site, no finding of axe, and fit", async () => {
+  const tokens = readFileSync(path.join(ROOT, "portal/web/src/tokens.css"), "utf8");
+  const papers = [...tokens.matchAll(/--paper: (#[0-9a-f]{6});/g)].map(([, color]) => color);
+  const { key } = await createPage(edge, { ...TYPICAL, slug: "asked" });
+  const suspended = await callApi(edge, key, "POST", "/pages", { title: "Free money", slug: "suspended", status: "published" });
+  await callApi(edge, key, "POST", "/pages", { title: "Wine", slug: "gated", status: "published", gate: { kind: "age", min: 18 } });
+  const headers = { authorization: `Bearer ${ADMIN_SECRET}`, "content-type": "application/json" };
+  const done = await fetch(`${edge.origin}/admin/pages/${suspended.id}/suspend`, { method: "POST", headers, body: JSON.stringify({ reason: "phishing" }) });
+  assert.equal(done.status, 200);
+  const send = async (page) => {
+    await page.getByLabel("What is wrong with it?").selectOption("phishing");
+    await page.getByRole("button", { name: "Send the report" }).click();
+    await page.getByRole("heading", { name: "Thank you for the report" }).waitFor();
+  };
+  for (const [notice, status, heading, act] of [
+    ["/nobody", 404, "There is no page here"],
+    ["/suspended", 410, "This page is not available"],
+    ["/asked/report", 200, "Report this page"],
+    ["/asked/report", 200, "Report this page", send],
+    ["/gated", 200, "Wine"],
+  ]) {
+    for (const [nth, colorScheme] of SCHEMES.entries()) {
+      const page = await browser.newPage({ colorScheme, viewport: { width: 320, height: 720 } });
+      const response = await page.goto(edge.origin + notice);
+      assert.deepEqual([response.status(), await page.locator("h1").innerText()], [status, heading]);
+      await act?.(page);
+      const name = act ? "reported" : notice.slice(1).replace("/", "-");
+      await page.screenshot({ path: path.join(SCREENSHOTS, `notice-${name}-${colorScheme}.png`) });
+      // The question before a page has the look of its page, not that of the site.
+      if (notice !== "/gated") {
+        const paper = [1, 3, 5].map((at) => Number.parseInt(papers[nth].slice(at, at + 2), 16)).join(", ");
+        assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), `rgb(${paper})`);
+      }
+      await page.evaluate(AXE);
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 720 });
+        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+        const { violations, passes } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+        assert.ok(passes.length > 5, "axe has looked at the page");
+        assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), [], `${notice} ${colorScheme}`);
+      }
+      await page.close();
+    }
+  }
+});
 
 test("pages are as small as promised", async (context) => {
   for (const [document, limit] of [[TYPICAL, 4352], [RIGHT_TO_LEFT, 4096], [LARGE, 7168], ...LOOKS.map((look) => [look, 5120])]) {

@@ -9,6 +9,7 @@ use strum::VariantArray;
 
 use super::highlight;
 use super::host::Host;
+use super::tokens::tokens_of;
 use crate::NAME;
 use crate::docs_page::MARKDOWN;
 use crate::script::Script;
@@ -29,8 +30,6 @@ pub const SERVICE_LINKS: &str = concat!(
 
 /// The mark of the service, and the icon of its pages. It is that of the console.
 pub(crate) const MARK: &str = include_str!("../../web/src/mark.svg");
-/// The tokens of the web app of the console, which all pages share.
-const TOKENS: &str = include_str!("../../web/src/tokens.css");
 const STYLE: &str = include_str!("style.css");
 const STYLE_BEGIN: &str = "<style>";
 const STYLE_END: &str = "</style>";
@@ -158,22 +157,6 @@ fn footer(host: Host) -> Markup {
             }
         }
     }
-}
-
-/// Returns the tokens that rules use, without comments and the spaces that only people need.
-fn tokens_of(styles: &[&str]) -> String {
-    let is_used = |line: &str| match line.strip_prefix("--").and_then(|rest| rest.split_once(':')) {
-        Some((name, _)) => styles.iter().any(|style| style.contains(&format!("var(--{name})"))),
-        None => true,
-    };
-    let code = TOKENS.split("/*").enumerate().map(|(at, part)| match part.split_once("*/") {
-        Some((_, code)) if at > 0 => code,
-        _ => part,
-    });
-    let lines: String = code.flat_map(str::lines).map(str::trim).filter(|line| is_used(line)).collect();
-    [(": ", ":"), (", ", ","), (" {", "{"), (";}", "}")]
-        .iter()
-        .fold(lines, |css, (spaced, close)| css.replace(spaced, close))
 }
 
 /// Returns the HTML of a [`Page`] as a response, with the policy that fits it.

@@ -1,5 +1,7 @@
 //! What every page has: its head, its style, and its policy.
 
+use std::borrow::Cow;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use shared::{response::Response, secret::sha256};
@@ -10,6 +12,8 @@ use crate::page::{
     document::{Direction, Image, Theme},
 };
 
+/// The style of the operator's own pages, which `build.rs` writes.
+const NOTICE: &str = include_str!(concat!(env!("OUT_DIR"), "/notice.css"));
 /// Longest list of image hosts in a policy, in bytes. Many servers and proxies take no more than
 /// 8 KiB of headers.
 const MAX_IMAGE_HOSTS: usize = 2_048;
@@ -19,7 +23,8 @@ pub(super) struct Head<'a> {
     pub(super) title: &'a str,
     pub(super) locale: &'a str,
     pub(super) direction: Direction,
-    pub(super) theme: &'a Theme,
+    /// The look of the page; `None` for the operator's own, which have that of the site.
+    pub(super) theme: Option<&'a Theme>,
     /// Whether search engines are asked to leave the page out.
     pub(super) noindex: bool,
     /// The image that stands for the page in tabs and on home screens.
@@ -37,7 +42,7 @@ impl<'a> Head<'a> {
             title: document.seo.title.as_ref().unwrap_or(&document.title),
             locale: document.locale.as_str(),
             direction: document.direction(),
-            theme: &document.theme,
+            theme: Some(&document.theme),
             noindex: document.seo.noindex,
             icon: document.avatar.as_ref().filter(|avatar| avatar.url.is_allowed()),
             images: document.images().collect(),
@@ -52,7 +57,10 @@ impl<'a> Head<'a> {
 
 /// Returns a response with status 200.
 pub(super) fn respond(head: &Head<'_>, content: &Markup) -> Response {
-    let style = style(head.theme, &content.0);
+    let style = match head.theme {
+        Some(theme) => Cow::Owned(style(theme, &content.0)),
+        None => Cow::Borrowed(NOTICE),
+    };
     let html = html! {
         (DOCTYPE)
         html lang=(head.locale) dir=(head.direction.as_str()) {
@@ -60,14 +68,16 @@ pub(super) fn respond(head: &Head<'_>, content: &Markup) -> Response {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (head.title) }
-                meta name="color-scheme" content=(color_scheme(head.theme.mode));
-                (theme_colors(head.theme))
-                @match head.icon {
-                    Some(icon) => {
-                        link rel="icon" href=(icon.url) referrerpolicy="no-referrer";
-                        link rel="apple-touch-icon" href=(icon.url) referrerpolicy="no-referrer";
+                @if let Some(theme) = head.theme {
+                    meta name="color-scheme" content=(color_scheme(theme.mode));
+                    (theme_colors(theme))
+                    @match head.icon {
+                        Some(icon) => {
+                            link rel="icon" href=(icon.url) referrerpolicy="no-referrer";
+                            link rel="apple-touch-icon" href=(icon.url) referrerpolicy="no-referrer";
+                        }
+                        None => link rel="icon" href=(favicon(theme));
                     }
-                    None => link rel="icon" href=(favicon(head.theme));
                 }
                 @if head.noindex { meta name="robots" content="noindex"; }
                 (head.more)

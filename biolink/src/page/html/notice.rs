@@ -1,14 +1,11 @@
 //! Pages of the operator's own: nothing there, nothing there any more, and reports of abuse. They
-//! are in English, and search engines leave them out.
+//! are in English, have the design of the site, and search engines leave them out.
 
 use maud::{Markup, html};
 use shared::{problem::Problem, request_id::RequestId, response::Response};
 
 use super::layout::{Head, respond};
-use crate::page::{
-    ReportReason,
-    document::{Direction, Theme},
-};
+use crate::page::{ReportReason, document::Direction};
 
 /// Returns a 404: there is no page at the address.
 pub fn not_found() -> Response {
@@ -46,16 +43,17 @@ pub fn report_form(path: &str) -> Response {
     let home = if path.is_empty() { "/" } else { path };
     let content = html! {
         main {
-            header { h1 { "Report this page" } p { "The page is " b { (home) } "." } }
+            h1 { "Report this page" }
+            p { "The page is " b { (home) } "." }
             form method="post" action={ (path) "/report" } {
                 label for="reason" { "What is wrong with it?" }
-                select.link id="reason" name="reason" required {
+                select id="reason" name="reason" required {
                     option value="" { "Choose a reason" }
                     @for reason in ReportReason::ALL { option value=(reason.as_str()) { (reason.label()) } }
                 }
                 label for="details" { "Anything that helps us to check it (optional)" }
-                textarea.link id="details" name="details" rows="4" maxlength=(crate::page::MAX_REPORT_DETAILS) {}
-                button.link.top { "Send the report" }
+                textarea id="details" name="details" rows="4" maxlength=(crate::page::MAX_REPORT_DETAILS) {}
+                button { "Send the report" }
             }
         }
         footer { a href=(home) { "Back to the page" } }
@@ -71,16 +69,15 @@ pub fn report_received() -> Response {
 }
 
 fn notice(title: &str, text: &str) -> Markup {
-    html! { main { header { h1 { (title) } p { (text) } } } }
+    html! { main { h1 { (title) } p { (text) } } }
 }
 
 fn operator_page(title: &str, content: &Markup) -> Response {
-    let theme = Theme::default();
     let head = Head {
         title,
         locale: "en",
         direction: Direction::Ltr,
-        theme: &theme,
+        theme: None,
         noindex: true,
         icon: None,
         images: Vec::new(),

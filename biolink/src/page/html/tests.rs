@@ -203,10 +203,26 @@ fn style_has_the_rules_of_the_parts_that_the_page_has() {
         bare.contains(".link{")
             && !bare.contains("*/")
             && !full.contains(".list{")
-            && !full.contains("label{"),
+            && !full.contains("button{"),
         "{full}"
     );
-    assert!(style(&report_form("/ada")).contains("label{"));
+    let gate = confirm(&document(json!({"title": "Ada"})), Gate::Sensitive, "/ada", None);
+    assert!(style(&gate).contains("button{"));
+}
+
+#[test]
+fn operators_pages_have_the_colors_and_sizes_of_the_tokens_alone() {
+    let style = named(&parsed(&report_form("/ada").body), "style")[0].text.clone();
+    let (tokens, rules) = style.split_once("*{").unwrap();
+    for name in rules.split("var(--").skip(1).filter_map(|rest| rest.split(')').next()) {
+        assert!(tokens.contains(&format!("--{name}:")), "--{name} is no token");
+    }
+    assert!(tokens.contains("prefers-color-scheme:dark") && !tokens.contains("--chart-1"), "{tokens}");
+    let is_hex = |text: &str| text.chars().take_while(char::is_ascii_hexdigit).count() >= 3;
+    assert!(!rules.split('#').skip(1).any(is_hex) && !rules.contains("rgb("), "a color that is no token");
+    for page in [not_found(), gone(), report_received()] {
+        assert!(page.body.contains(&style), "one style for all of them");
+    }
 }
 
 #[test]
