@@ -6,7 +6,9 @@ import { gzipSync } from "node:zlib";
 
 const [dist, maxAll, maxFirst] = process.argv.slice(2);
 const assets = path.join(dist, "assets");
-const sizes = new Map(readdirSync(assets).map((name) => {
+// The picture that networks show of the site is no part of the app.
+const files = readdirSync(assets).filter((name) => !/^social-.*\.png$/.test(name));
+const sizes = new Map(files.map((name) => {
   const content = readFileSync(path.join(assets, name));
   return [name, name.endsWith(".woff2") ? content.length : gzipSync(content, { level: 9 }).length];
 }));

@@ -26,8 +26,12 @@ for (const path of PAGES) {
   test(`${path} loads nothing but itself and its script, and breaks no rule of its own`, async () => {
     const { page, complaints, requests } = await open(path);
     assert.deepEqual(complaints, []);
-    // A browser asks for the icon by itself.
-    assert.deepEqual(requests.filter((url) => !url.endsWith("/favicon.ico")), [edge.origin + path, ...scripts(path)]);
+    // A browser asks for the icon by itself. The typeface is asked for once: its preload is what the style uses.
+    const others = requests.filter((url) => !url.endsWith("/favicon.ico"));
+    const fonts = others.filter((url) => url.endsWith(".woff2"));
+    assert.deepEqual(others.filter((url) => !fonts.includes(url)), [edge.origin + path, ...scripts(path)]);
+    assert.equal(fonts.length, 1, String(fonts));
+    assert.ok(fonts[0].startsWith(`${edge.origin}/console/assets/geist-`), fonts[0]);
     await page.close();
   });
 
@@ -61,6 +65,41 @@ for (const path of PAGES) {
     await page.close();
   });
 }
+
+test("site and console have the same typeface, which is small, loaded first and never hides a text", async () => {
+  const seen = [];
+  for (const path of ["/", "/docs", "/status", "/console"]) {
+    const { page } = await open(path);
+    await page.locator("h1").first().waitFor();
+    const { faces, preloads } = await page.evaluate(async () => {
+      await document.fonts.ready;
+      const faces = [...document.fonts].map(({ family, status, display }) => [family.replaceAll('"', ""), status, display]);
+      return { faces, preloads: [...document.querySelectorAll("link[rel=preload][as=font]")].map(({ href }) => href) };
+    });
+    assert.deepEqual(faces, [["Geist", "loaded", "swap"]], path);
+    seen.push(...preloads);
+    await page.close();
+  }
+  assert.equal(seen.length, 4, String(seen));
+  assert.equal(new Set(seen).size, 1, String(seen));
+  const font = await fetch(seen[0]);
+  const size = (await font.arrayBuffer()).byteLength;
+  assert.deepEqual([font.status, font.headers.get("content-type"), size <= 40_000], [200, "font/woff2", true], `${size} bytes`);
+});
+
+test("picture for networks is where the pages say", async () => {
+  for (const path of ["/", "/docs", "/docs/pages"]) {
+    const { page } = await open(path);
+    const content = (name) => page.locator(`meta[property="${name}"]`).getAttribute("content");
+    const address = await content("og:image");
+    const response = await fetch(address);
+    assert.deepEqual([response.status, response.headers.get("content-type")], [200, "image/png"], address);
+    const bytes = Buffer.from(await response.arrayBuffer());
+    assert.deepEqual([bytes.subarray(1, 4).toString(), bytes.readUInt32BE(16), bytes.readUInt32BE(20)], ["PNG", 1200, 630]);
+    assert.equal(await content("og:title"), await page.title());
+    await page.close();
+  }
+});
 
 for (const path of ["/", "/status"]) {
   for (const colorScheme of ["light", "dark"]) {

@@ -62,6 +62,7 @@ fn every_file_of_the_app_is_served_as_it_was_built() {
     let types = [
         ("css", "text/css; charset=utf-8"),
         ("js", "text/javascript; charset=utf-8"),
+        ("png", "image/png"),
         ("svg", "image/svg+xml"),
         ("woff2", "font/woff2"),
     ];

@@ -96,7 +96,7 @@ pub fn landing(host: Host, server: &str) -> Response {
     };
     let title = format!("{NAME}: one key for tools and pages");
     let page = Page::new(if is_edge { &title } else { NAME }, description, &content);
-    serve(&Page { host, style: include_str!("landing.css"), wide: true, ..page }.html(), server)
+    serve(&Page { host, style: include_str!("landing.css"), wide: true, card: true, ..page }.html(), server)
 }
 
 /// Returns the console with a page on a phone before it. They are drawn, so that they are sharp, light and dark.

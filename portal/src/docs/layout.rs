@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use shared::document::SERVER;
 use shared::response::Response;
 use shared::secret::sha256;
 use strum::VariantArray;
@@ -30,6 +31,10 @@ pub const SERVICE_LINKS: &str = concat!(
 
 /// The mark of the service, and the icon of its pages. It is that of the console.
 pub(crate) const MARK: &str = include_str!("../../web/src/mark.svg");
+/// The typeface of the console, which all pages share. The build gives its name, and fails if this is another.
+const FONT: &str = "/console/assets/geist-latin-wght-normal-BgDaEnEv.woff2";
+/// The picture that networks show beside a link to the site. `scripts/social-image.mjs` makes it, and its name has its hash.
+const SOCIAL_IMAGE: &str = "/console/assets/social-5adaee53.png";
 const STYLE: &str = include_str!("style.css");
 const STYLE_BEGIN: &str = "<style>";
 const STYLE_END: &str = "</style>";
@@ -85,6 +90,8 @@ pub(crate) struct Page<'a> {
     pub(crate) script: Option<Script>,
     /// Whether the page has room for a column beside its content.
     pub(crate) wide: bool,
+    /// Whether it says what networks show as the card of a link to it. It must be served with the server's address.
+    pub(crate) card: bool,
     /// Other forms of the page: media types and paths.
     pub(crate) alternates: &'a [(&'static str, String)],
     /// The content of `main`.
@@ -95,11 +102,16 @@ impl<'a> Page<'a> {
     /// Returns a page of the edge without a section, a script or a style of its own.
     pub(crate) const fn new(title: &'a str, description: &'a str, content: &'a Markup) -> Self {
         let (host, section, style, script) = (Host::Edge, None, "", None);
-        Self { title, description, host, section, style, script, wide: false, alternates: &[], content }
+        let (wide, card, alternates) = (false, false, &[]);
+        Self { title, description, host, section, style, script, wide, card, alternates, content }
     }
 
     /// Returns the page as HTML.
     pub(crate) fn html(&self) -> String {
+        // Direct mode serves no file of the console.
+        let font = (self.host == Host::Edge).then(|| {
+            format!("@font-face{{font-family:Geist;font-weight:100 900;font-display:swap;src:url({FONT}) format(\"woff2\")}}")
+        });
         let html = html! {
             (DOCTYPE)
             html lang="en" {
@@ -111,7 +123,12 @@ impl<'a> Page<'a> {
                     title { (self.title) }
                     link rel="icon" type="image/svg+xml" href="/favicon.ico";
                     @for (media_type, path) in self.alternates { link rel="alternate" type=(media_type) href=(path); }
-                    style { (PreEscaped(tokens_of(&[STYLE, self.style]))) (PreEscaped(STYLE)) (PreEscaped(self.style)) }
+                    @if font.is_some() { link rel="preload" as="font" type="font/woff2" href=(FONT) crossorigin; }
+                    @if self.card && self.host == Host::Edge { (self.card()) }
+                    style {
+                        (PreEscaped(tokens_of(&[STYLE, self.style]))) (PreEscaped(font.unwrap_or_default()))
+                        (PreEscaped(STYLE)) (PreEscaped(self.style))
+                    }
                     @if let Some(script) = self.script { script src=(script.path()) defer {} }
                 }
                 body class=[self.wide.then_some("wide")] {
@@ -128,6 +145,20 @@ impl<'a> Page<'a> {
     /// Returns the page as a response.
     pub(crate) fn response(&self) -> Response {
         respond(self.html())
+    }
+
+    fn card(&self) -> Markup {
+        html! {
+            meta property="og:type" content="website";
+            meta property="og:site_name" content=(NAME);
+            meta property="og:title" content=(self.title);
+            meta property="og:description" content=(self.description);
+            meta property="og:image" content={ (SERVER) (SOCIAL_IMAGE) };
+            meta property="og:image:width" content="1200";
+            meta property="og:image:height" content="630";
+            meta property="og:image:alt" content={ "The mark of " (NAME) " beside a page on a phone" };
+            meta name="twitter:card" content="summary_large_image";
+        }
     }
 
     fn header(&self) -> Markup {
@@ -193,13 +224,35 @@ fn content_security_policy(html: &str) -> String {
     };
     // Without `connect-src`, a browser's own tools cannot read robots.txt for the page.
     format!(
-        "default-src 'none'; style-src 'sha256-{digest}'; img-src 'self'; connect-src 'self'; {scripts}base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'sha256-{digest}'; font-src 'self'; img-src 'self'; connect-src 'self'; {scripts}base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn picture_for_networks_is_named_by_its_bytes_and_has_the_size_that_pages_state() {
+        let picture = include_bytes!("../../web/public/assets/social-5adaee53.png");
+        let hash = sha256(&[picture]).iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>();
+        assert_eq!(SOCIAL_IMAGE, format!("/console/assets/social-{hash}.png"));
+        let (signature, header) = picture.split_at(8);
+        assert_eq!(signature, b"\x89PNG\r\n\x1a\n");
+        let length = |at: usize| u32::from_be_bytes(header[at..at + 4].try_into().unwrap());
+        assert_eq!((&header[4..8], length(8), length(12)), (&b"IHDR"[..], 1_200, 630));
+        let content = html! {};
+        let page = Page { card: true, ..Page::new("Title", "About", &content) };
+        let html = page.html();
+        for tag in [
+            "property=\"og:image:width\" content=\"1200\"".to_owned(),
+            "property=\"og:image:height\" content=\"630\"".to_owned(),
+            format!("property=\"og:image\" content=\"{SERVER}{SOCIAL_IMAGE}\""),
+        ] {
+            assert!(html.contains(&tag), "{tag}");
+        }
+        assert!(!Page { host: Host::Direct, ..page }.html().contains("/console/"), "direct mode has neither");
+    }
 
     #[test]
     fn site_has_the_colors_and_sizes_of_the_tokens_alone() {

@@ -157,6 +157,7 @@ impl<'a> Reference<'a> {
             style: STYLE,
             script: Some(Script::Docs),
             wide: true,
+            card: true,
             alternates: &alternates(chapter.page),
             ..Page::new(chapter.page.title(), chapter.page.about(), &content)
         };

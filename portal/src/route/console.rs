@@ -9,9 +9,10 @@ const OF_API: [&str; 3] = ["session", "sessions", "preview"];
 /// Folders with the app's files.
 const OF_BUILD: [&str; 2] = ["assets", "licenses"];
 /// The types of the app's files, by the end of the name.
-const TYPES: [(&str, &str); 5] = [
+const TYPES: [(&str, &str); 6] = [
     ("css", "text/css; charset=utf-8"),
     ("js", "text/javascript; charset=utf-8"),
+    ("png", "image/png"),
     ("svg", "image/svg+xml"),
     ("txt", "text/plain; charset=utf-8"),
     ("woff2", "font/woff2"),
