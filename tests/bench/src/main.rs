@@ -6,9 +6,9 @@
 //! median of all rounds, and the median of each round's ratio to the bare proxy with its interval of
 //! 95 %. A workload is measured until the intervals of its costs are narrow, or says that they are not.
 
+mod counter;
 mod events;
 mod http2;
-mod instructions;
 mod load;
 mod machine;
 mod measure;
@@ -35,6 +35,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use tokio::runtime;
 
+use crate::counter::Counted;
 use crate::events::EventTable;
 use crate::machine::Machine;
 use crate::measure::{FullLoad, Slice, WorkloadTables};
@@ -61,8 +62,14 @@ struct Arguments {
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
     most_minutes: u64,
     /// Count instructions in user space by valgrind in place of CPU time. What else runs does not change it.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "system_calls")]
     instructions: bool,
+    /// Count system calls by strace in place of CPU time.
+    #[arg(long)]
+    system_calls: bool,
+    /// Keep the folder with what the peers wrote: configurations, logs, dumps of callgrind and traces.
+    #[arg(long)]
+    keep: bool,
     /// Length of a slice in milliseconds.
     #[arg(long, default_value_t = 400, value_parser = clap::value_parser!(u64).range(50..=10_000))]
     slice: u64,
@@ -76,7 +83,7 @@ struct Arguments {
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
     /// Workloads to run: proxied, upload, upload-large, download, connect, unknown, spent, rate,
-    /// half, tls, tls-connect, http2, cores, events. All by default.
+    /// half, tls, tls-upload, tls-connect, http2, http2-upload, cores, events. All by default.
     ///
     /// unknown, spent and half also run proxied, because they are compared with it.
     #[arg(long, value_delimiter = ',')]
@@ -93,6 +100,15 @@ struct Arguments {
 }
 
 impl Arguments {
+    /// What is counted in place of CPU time.
+    const fn counted(&self) -> Option<Counted> {
+        match (self.instructions, self.system_calls) {
+            (true, _) => Some(Counted::Instructions),
+            (false, true) => Some(Counted::SystemCalls),
+            (false, false) => None,
+        }
+    }
+
     fn has_events(&self) -> bool {
         self.works.is_empty() || self.works.iter().any(|work| work == events::NAME)
     }
@@ -141,15 +157,15 @@ async fn run(arguments: &Arguments) -> io::Result<()> {
         cpu: arguments.processor,
         certificate: &certificate,
         keys: arguments.keys,
-        counts_instructions: arguments.instructions,
+        counted: arguments.counted(),
     };
     let result = match setup.start(&arguments.peers, &variants).await {
         Ok(peers) => {
             writeln!(io::stdout(), "{}\n", version::versions(&arguments.programs))?;
             let before = Machine::read()?;
-            if arguments.instructions {
-                let tables = instructions::count(&workloads, &peers, &certificate).await?;
-                print(&tables, "instructions")?;
+            if let Some(counted) = arguments.counted() {
+                let tables = counter::count(counted, &workloads, &peers, &certificate).await?;
+                print(&tables, counted.name())?;
             } else {
                 print(&run_rounds(arguments, &workloads, &peers, &certificate).await?, "cpu")?;
                 run_events(arguments, upstream, &peers, &certificate).await?;
@@ -158,7 +174,11 @@ async fn run(arguments: &Arguments) -> io::Result<()> {
         }
         Err(error) => Err(error),
     };
-    std::fs::remove_dir_all(&folder)?;
+    if arguments.keep {
+        writeln!(io::stdout(), "kept: {}", folder.display())?;
+    } else {
+        std::fs::remove_dir_all(&folder)?;
+    }
     result
 }
 

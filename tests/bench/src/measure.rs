@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use std::{fmt, io};
 
+use crate::counter::Counted;
 use crate::load::SliceResult;
 use crate::overhead::OverheadHistogram;
 use crate::peers::Peer;
@@ -63,17 +64,21 @@ impl WorkloadTables {
         Self { cost: Table::new(cost).compared_with(&REFERENCES), pace: Table::new(pace) }
     }
 
-    /// The table of what a call costs in instructions, and no pace.
-    pub(crate) fn of_instructions(workload: &Workload) -> Self {
+    /// The table of what is counted of a call, and no pace.
+    pub(crate) fn of_counts(workload: &Workload, counted: Counted) -> Self {
         let Workload { name, description, .. } = workload;
-        let cost = format!("{name} ({description}): instructions per call in user space");
+        let cost = format!("{name} ({description}): {} per call", counted.name());
         Self { cost: Table::new(cost).compared_with(&REFERENCES), pace: Table::new(String::new()) }
     }
 
-    /// Adds the instructions of so many calls.
-    pub(crate) fn add_instructions(&mut self, peer: &'static str, instructions: u64, calls: usize) {
-        let per_call = instructions as f64 / calls.max(1) as f64;
-        self.cost.add(peer, "instructions", Measurement::Count(per_call));
+    /// Adds what was counted of so many calls.
+    pub(crate) fn add_count(&mut self, peer: &'static str, counted: Counted, count: u64, calls: usize) {
+        let per_call = count as f64 / calls.max(1) as f64;
+        let measurement = match counted {
+            Counted::Instructions => Measurement::Count(per_call),
+            Counted::SystemCalls => Measurement::Micros(per_call),
+        };
+        self.cost.add(peer, counted.name(), measurement);
     }
 
     /// Whether more rounds would say nothing new of what a call costs.

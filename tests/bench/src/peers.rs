@@ -17,7 +17,7 @@ use shared::tier::Tier;
 use shared::time::UnixMillis;
 use shared::tool::Tool;
 
-use crate::instructions::Counter;
+use crate::counter::{Counted, Counter};
 use crate::message::Credential;
 use crate::overhead::OverheadHistogram;
 use crate::process::{self, PeerProcess};
@@ -62,8 +62,8 @@ pub(crate) struct PeerSetup<'a> {
     pub(crate) certificate: &'a Certificate,
     /// The number of keys that call in direct mode.
     pub(crate) keys: usize,
-    /// Whether their instructions are counted.
-    pub(crate) counts_instructions: bool,
+    /// What is counted in place of their CPU time.
+    pub(crate) counted: Option<Counted>,
 }
 
 /// The number of keys that nginx and HAProxy know. They are as long as ours.
@@ -180,7 +180,7 @@ impl PeerSetup<'_> {
                 continue;
             }
             let program = name.split(' ').next().unwrap_or_default();
-            if self.counts_instructions && matches!(program, "caddy" | "envoy") {
+            if self.counted == Some(Counted::Instructions) && matches!(program, "caddy" | "envoy") {
                 writeln!(io::stderr(), "skipping {name}: valgrind does not run it")?;
                 continue;
             }
@@ -339,7 +339,7 @@ impl PeerSetup<'_> {
             .replace("@folder@", &folder.display().to_string())
             .replace("@listen@", &address.to_string())
             // One process is counted.
-            .replace("@master@", if self.counts_instructions { "off" } else { "on" })
+            .replace("@master@", if self.counted.is_some() { "off" } else { "on" })
             .replace("@threads@", &spec.threads().to_string())
             .replace("@tls@", tls)
             .replace("@tls_settings@", &tls_settings)
@@ -480,7 +480,7 @@ impl PeerSetup<'_> {
         environment: &[(&str, &str)],
     ) -> io::Result<PeerProcess> {
         let file = |end: &str| self.folder.join(format!("{}.{end}", spec.name.replace(' ', "-")));
-        let counter = self.counts_instructions.then(|| Counter::new(file("instructions"))).transpose()?;
+        let counter = self.counted.map(|counted| Counter::new(counted, file("count"))).transpose()?;
         let cpus = match spec.variant {
             Variant::Plain | Variant::Tls => self.cpu.to_string(),
             Variant::TwoThreads => "0,1".to_owned(),

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use crate::instructions::Counter;
+use crate::counter::{Count, Counter};
 use crate::message::status;
 
 /// A running peer and its child processes. Dropping it kills them.
@@ -29,7 +29,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 impl PeerProcess {
     /// Starts a program on these CPUs, as `taskset` lists them, and writes its output to `log`. A
-    /// counter counts its instructions.
+    /// counter runs the program.
     pub(crate) fn start(
         cpus: &str,
         program: impl AsRef<OsStr>,
@@ -90,13 +90,12 @@ impl PeerProcess {
         Err(io::Error::other(format!("GET {path} did not return 200 within {START_TIMEOUT:?}")))
     }
 
-    /// Returns the instructions in user space since the last call of this function. Without a counter
-    /// there are none.
+    /// Returns what was counted since the last call of this function: nothing without a counter.
     ///
     /// # Errors
     /// Returns an error if the counter does not respond.
-    pub(crate) fn instructions(&self) -> io::Result<u64> {
-        self.counter.as_ref().map_or(Ok(0), |counter| counter.read(self.child.id()))
+    pub(crate) fn count(&self) -> io::Result<Count> {
+        self.counter.as_ref().map_or_else(|| Ok(Count::default()), |counter| counter.read(self.child.id()))
     }
 
     /// Returns the CPU time of all threads, in user and kernel mode.

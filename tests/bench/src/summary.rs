@@ -54,6 +54,7 @@ fn program(peer: &'static str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counter::Counted;
     use crate::table::Measurement;
     use crate::workload::WORKLOADS;
 
@@ -62,7 +63,7 @@ mod tests {
         let mut tables: Vec<WorkloadTables> = WORKLOADS
             .iter()
             .filter(|workload| ["proxied", "tls"].contains(&workload.name))
-            .map(WorkloadTables::of_instructions)
+            .map(|workload| WorkloadTables::of_counts(workload, Counted::Instructions))
             .collect();
         for (at, peers) in
             [["utg", "nginx", "caddy"], ["utg tls", "nginx tls", "haproxy tls"]].iter().enumerate()

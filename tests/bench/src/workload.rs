@@ -47,7 +47,7 @@ const PROXIED: Workload = Workload {
     is_http2: false,
 };
 
-pub(crate) const WORKLOADS: [Workload; 13] = [
+pub(crate) const WORKLOADS: [Workload; 15] = [
     PROXIED,
     Workload {
         name: "upload",
@@ -87,6 +87,13 @@ pub(crate) const WORKLOADS: [Workload; 13] = [
         ..PROXIED
     },
     Workload {
+        name: "tls-upload",
+        description: "POST of 64 KiB over TLS 1.3",
+        shape: RequestShape { body: 64 << 10, ..SMALL },
+        variants: &[Variant::Tls],
+        ..PROXIED
+    },
+    Workload {
         name: "tls-connect",
         description: "GET over TLS 1.3, a full handshake for each call",
         shape: RequestShape { close: true, ..SMALL },
@@ -97,6 +104,14 @@ pub(crate) const WORKLOADS: [Workload; 13] = [
     Workload {
         name: "http2",
         description: "GET over HTTP/2 and TLS 1.3, 8 streams on each connection",
+        variants: &[Variant::Tls],
+        is_http2: true,
+        ..PROXIED
+    },
+    Workload {
+        name: "http2-upload",
+        description: "POST of 64 KiB over HTTP/2 and TLS 1.3, 8 streams on each connection",
+        shape: RequestShape { body: 64 << 10, ..SMALL },
         variants: &[Variant::Tls],
         is_http2: true,
         ..PROXIED
