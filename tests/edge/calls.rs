@@ -6,8 +6,7 @@ use tests::{
     http::{Request, Response},
     objects::Object,
     origin::{Origin, OriginBehavior},
-    stack::{Edge, PROBE_BOUND, Stack},
-    wait::wait_for,
+    stack::{Edge, Stack},
 };
 
 use super::world::World;
@@ -24,9 +23,15 @@ fn calls(edge: &Edge, key: &str, query: &str) -> Vec<Value> {
     read(edge, key, query).json()["calls"].as_array().unwrap().clone()
 }
 
-/// Waits until so many calls are listed, and returns them: what the other worker has refused, it reports in the background.
-fn listed(edge: &Edge, key: &str, count: usize) -> Vec<Value> {
-    wait_for(PROBE_BOUND, || Some(calls(edge, key, "")).filter(|calls| calls.len() >= count))
+/// Returns the calls with those that the worker with pages has refused. It reports them within half a minute, and at once to a
+/// session of the console, which reads there.
+pub(crate) fn reported(edge: &Edge, key: &str, query: &str) -> Vec<Value> {
+    let begun = Request::new("PUT", "/console/session").key(key).send(edge.addr);
+    let cookie = begun.header("set-cookie").unwrap().split(';').next().unwrap();
+    let request = Request::get("/v1/usage/calls").header("cookie", cookie);
+    let shown = request.header("sec-fetch-site", "same-origin").header("sec-fetch-dest", "empty");
+    assert_eq!(shown.send(edge.addr).status, 200);
+    calls(edge, key, query)
 }
 
 /// Returns some members of each call.
@@ -57,7 +62,7 @@ fn calls_are_listed_with_what_is_known_and_survive_a_restart() {
     let refused = Request::get("/v1/qr/generate").key(&key).send(stack.edge.addr);
     let plan = Request::get("/webhooks").key(&key).send(stack.edge.addr);
     assert_eq!((refused.status, plan.status), (503, 403));
-    let seen = listed(&stack.edge, &key, 5);
+    let seen = reported(&stack.edge, &key, "");
     let names = ["tool", "action", "path", "status", "code", "request_bytes", "sampled", "repeated"];
     assert_eq!(
         members(&seen, &names),
@@ -129,7 +134,7 @@ fn filters_pages_and_table_have_the_same_calls() {
     send(edge, &key, FAILING, 3);
     send(edge, &key, "/v1/idea/generate", 2);
     Request::get("/webhooks").key(&key).send(edge.addr);
-    let all = listed(edge, &key, 6);
+    let all = reported(edge, &key, "");
     assert_eq!(all.len(), 6);
     for (query, expected) in [
         ("tool=pdf", 3),
@@ -182,7 +187,7 @@ fn early_refusal_names_its_secret() {
     for own in [secret["key"].as_str().unwrap(), &key] {
         assert_eq!(Request::get("/no/such/route").key(own).send(edge.addr).status, 404);
     }
-    let mut listed = members(&listed(edge, &key, 2), &["status", "code", "secret_id"]);
+    let mut listed = members(&reported(edge, &key, ""), &["status", "code", "secret_id"]);
     listed.sort_by_key(|call| call[2].is_null());
     let found = |id| json!([404, "route-unknown", id]);
     assert_eq!(listed, [found(secret["id"].clone()), found(Value::Null)]);
@@ -198,7 +203,7 @@ fn early_refusal_at_mcp_is_listed_for_a_bearer_token() {
         let status = Request::new("DELETE", path).header("Authorization", &bearer).send(edge.addr).status;
         assert_eq!(status, 405, "{path}");
     }
-    let listed = members(&listed(edge, &key, 2), &["status", "code"]);
+    let listed = members(&reported(edge, &key, ""), &["status", "code"]);
     assert_eq!(listed, [json!([405, "method-not-allowed"]), json!([405, "method-not-allowed"])]);
 }
 
@@ -234,7 +239,7 @@ fn refusal_before_the_key_is_read_is_listed() {
     }
     // A key that is not valid is nobody's.
     assert_eq!(at("GET", "/no/such/route", "utg_live_nonsense"), 404);
-    let listed = members(&listed(edge, &key, refused.len()), &["path", "status", "code"]);
+    let listed = members(&reported(edge, &key, ""), &["path", "status", "code"]);
     let mut statuses: Vec<_> = listed.iter().map(|call| call[1].as_u64().unwrap()).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [400, 401, 404, 404, 405], "{listed:?}");
