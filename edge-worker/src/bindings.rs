@@ -247,18 +247,21 @@ impl Bindings {
         self.images.as_ref().ok_or_else(|| not_configured("images are not set up on this gateway"))
     }
 
-    /// Returns true for a host of pages: that of `PAGES_HOST`, and of accounts if they have domains.
+    /// Returns true for a host that the other worker serves or refuses: that of `PAGES_HOST`, names below it, those of accounts
+    /// if they have domains, and whatever is no host name.
     #[cfg(not(feature = "pages"))]
     pub(crate) fn is_host_of_pages(&self, address: &Address<'_>) -> bool {
-        let host = authority(address.base);
-        if self.pages_host.as_ref().is_some_and(|pages| pages.trim().eq_ignore_ascii_case(host)) {
+        let pages = self.pages_host.as_deref().map(str::trim);
+        if pages.is_some_and(|pages| pages.eq_ignore_ascii_case(authority(address.base))) {
             return true;
         }
-        // Whether the host is a customer's is for the other worker to say, unless it is the gateway's own.
-        let public = self.public_url.as_deref().map(authority);
-        self.has_domains
-            && !address.is_loopback()
-            && !public.is_some_and(|public| public.eq_ignore_ascii_case(host))
+        let (host, public) = (address.host(), self.public_url.as_deref().and_then(Address::parse));
+        if address.is_loopback() || public.is_some_and(|public| public.host().eq_ignore_ascii_case(host)) {
+            return false;
+        }
+        let is_below =
+            pages.is_some_and(|pages| is_at_or_below(host, pages.split(':').next().unwrap_or(pages)));
+        self.has_domains || is_below || !(self.http_allowed || is_host_name(host))
     }
 
     /// Returns the worker with pages.
@@ -394,6 +397,28 @@ fn read_administration(env: &Env) -> (Option<AdminSecret>, Option<KeyEnv>) {
 
 fn not_configured(detail: &'static str) -> Problem {
     Problem::new(codes::NOT_CONFIGURED, detail)
+}
+
+#[cfg(not(feature = "pages"))]
+fn is_at_or_below(host: &str, parent: &str) -> bool {
+    let above = host.len().checked_sub(parent.len()).and_then(|length| host.split_at_checked(length));
+    above.is_some_and(|(labels, end)| {
+        end.eq_ignore_ascii_case(parent) && (labels.is_empty() || labels.ends_with('.'))
+    })
+}
+
+/// Returns true for two or more labels of a host name, of which the last begins with a letter: an address has none such.
+#[cfg(not(feature = "pages"))]
+fn is_host_name(host: &str) -> bool {
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let last = host.rsplit_once('.').map(|(_, last)| last);
+    host.split('.').all(is_label)
+        && last.is_some_and(|last| last.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
 /// Returns the host of a base URL, with its port.
