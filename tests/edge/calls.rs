@@ -23,8 +23,8 @@ fn calls(edge: &Edge, key: &str, query: &str) -> Vec<Value> {
     read(edge, key, query).json()["calls"].as_array().unwrap().clone()
 }
 
-/// Returns the calls with those that the worker with pages has refused. It reports them within half a minute, and at once to a
-/// session of the console, which reads there.
+/// Returns the calls with those that the worker with pages has refused. It reports them within half a minute, and immediately
+/// when a session of the console reads there.
 pub(crate) fn reported(edge: &Edge, key: &str, query: &str) -> Vec<Value> {
     let begun = Request::new("PUT", "/console/session").key(key).send(edge.addr);
     let cookie = begun.header("set-cookie").unwrap().split(';').next().unwrap();

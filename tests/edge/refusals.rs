@@ -7,6 +7,8 @@ use tests::{
     stack::Stack,
 };
 
+use super::calls::reported;
+
 fn call(stack: &Stack, key: &str) -> Response {
     Request::get("/v1/idea/generate").key(key).send(stack.edge.addr)
 }
@@ -31,6 +33,7 @@ fn refusals_are_shown_by_code_and_route_and_survive_a_restart() {
     }
     let plan = Request::get("/webhooks").key(&key).send(stack.edge.addr);
     assert_eq!(plan.status, 403, "{}", plan.text());
+    reported(&stack.edge, &key, "");
     let seen = refusals(&stack, &key);
     // The last one of each may be of one millisecond, so their order is not certain.
     for (code, route, count) in
