@@ -1,4 +1,4 @@
-//! The bindings of the worker. Their names appear only here.
+//! The bindings of the worker. Their names appear only here and in the reader.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -36,14 +36,18 @@ pub(crate) use alone::{
     accounts, dns_url, domain_store, fetch_policy, images, pages, product_sources, slugs, stats,
     webhook_encryption,
 };
-pub(crate) use alone::{key_changes, key_store, max_body, sampling, webhooks};
+pub(crate) use alone::{key_changes, key_store, max_body, webhooks};
 #[cfg(feature = "pages")]
 pub(crate) use biolink_bindings::BiolinkBindings;
 #[cfg(feature = "pages")]
 use biolink_bindings::PagesBindings;
+#[cfg(feature = "pages")]
+use reader::IMAGES;
 #[cfg(not(feature = "pages"))]
-use reader::{PUBLIC_URL_FORM, read_public_url, variable};
-use reader::{Reader, read_switch};
+use reader::{DOMAINS_TARGET, PAGES_HOST, PUBLIC_URL, PUBLIC_URL_FORM, read_public_url, variable};
+use reader::{
+    KEY_CHANGES, KEYS, MAX_BODY, METER, ORIGIN_URLS, PRICES, Reader, SAMPLE, STATUS_HISTORY, read_switch,
+};
 
 /// The bindings of the worker, parsed and checked. Calls of tools need those that are not optional,
 /// and nothing else.
@@ -119,30 +123,15 @@ thread_local! {
     static OF_ISOLATE: RefCell<Option<Option<Rc<Bindings>>>> = const { RefCell::new(None) };
 }
 
-const KEYS: &str = "KEYS";
-const METER: &str = "METER";
-const SAMPLE: &str = "ACCESS_LOG_SAMPLE";
-const MAX_BODY: &str = "MAX_BODY_BYTES";
-const KEY_CHANGES: &str = "KEY_CHANGES";
-const STATUS_HISTORY: &str = "STATUS_HISTORY";
-const PAGES: &str = "PAGES";
-const ACCOUNT: &str = "ACCOUNT";
-const SLUG: &str = "SLUG";
-const REPORTS: &str = "REPORTS";
-const STATS: &str = "STATS";
-const SALT: &str = "SALT";
-const ENCRYPTION: &str = "WEBHOOK_ENCRYPTION_SECRET";
-const PRODUCT_SOURCE: &str = "PRODUCT_SOURCE";
-const WEBHOOKS: &str = "WEBHOOKS";
-const EVENTS: &str = "EVENTS";
-const IMAGES: &str = "IMAGES";
-const PUBLIC_URL: &str = "PUBLIC_URL";
-const ORIGIN_URLS: &str = "ORIGIN_URLS";
-const PAGES_HOST: &str = "PAGES_HOST";
-const DOMAINS_TARGET: &str = "DOMAINS_TARGET";
-const DNS_URL: &str = "DNS_URL";
-const PRICES: &str = "PRICES";
-const ALLOW_PRIVATE_FETCH: &str = "ALLOW_PRIVATE_FETCH";
+/// Returns the sampling of the access log: the variable `ACCESS_LOG_SAMPLE`. An invalid value keeps
+/// every line.
+pub(crate) fn sampling(env: &Env) -> Sampling {
+    if let Some(bindings) = Bindings::known() {
+        return bindings.sampling;
+    }
+    let text = env.var(SAMPLE).ok().map(|value| value.to_string());
+    text.and_then(|text| Sampling::parse(&text)).unwrap_or(Sampling::ALL)
+}
 
 impl Bindings {
     /// Returns all of them, read and checked once for each isolate: they change with a deployment
@@ -359,15 +348,9 @@ impl Bindings {
 const SECURITY_CONTACT_FORM: &str =
     "a URI such as mailto:security@example.com or https://example.com/security";
 
-fn pages_reader(env: &Env) -> Reader<'_> {
-    let mut reader = Reader::new(env, "no route of bio-link pages is served");
-    reader.optional(ALLOW_PRIVATE_FETCH, "1 or 0", read_switch);
-    reader
-}
-
 #[cfg(not(feature = "pages"))]
 fn read_public_url_alone(env: &Env) -> Option<String> {
-    let mut reader = pages_reader(env);
+    let mut reader = Reader::of_pages(env);
     let public_url = reader.optional(PUBLIC_URL, PUBLIC_URL_FORM, read_public_url);
     reader.finish();
     public_url

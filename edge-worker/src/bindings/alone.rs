@@ -6,16 +6,14 @@ use biolink::fetch_url::FetchPolicy;
 #[cfg(feature = "pages")]
 use biolink::webhooks::EncryptionKeys;
 use shared::request::MAX_BODY_BYTES;
-use shared::sampling::Sampling;
 use worker::{Env, ObjectNamespace};
 
-use super::reader::variable;
 #[cfg(feature = "pages")]
-use super::{
+use super::reader::{
     ACCOUNT, DNS_URL, DOMAINS_TARGET, ENCRYPTION, IMAGES, ORIGIN_URLS, PAGES, PAGES_HOST, PRODUCT_SOURCE,
     PUBLIC_URL, SLUG, STATS,
 };
-use super::{ALLOW_PRIVATE_FETCH, Bindings, KEY_CHANGES, KEYS, MAX_BODY, SAMPLE, WEBHOOKS};
+use super::reader::{ALLOW_PRIVATE_FETCH, KEY_CHANGES, KEYS, MAX_BODY, WEBHOOKS, variable};
 #[cfg(feature = "pages")]
 use crate::runtime::bucket::Bucket;
 use crate::runtime::kv::KvStore;
@@ -107,16 +105,6 @@ pub(crate) fn images(env: &Env) -> worker::Result<Bucket> {
 /// If they are not bound.
 pub(crate) fn webhooks(env: &Env) -> worker::Result<ObjectNamespace> {
     env.durable_object(WEBHOOKS)
-}
-
-/// Returns the sampling of the access log: the variable `ACCESS_LOG_SAMPLE`. An invalid value keeps
-/// every line.
-pub(crate) fn sampling(env: &Env) -> Sampling {
-    if let Some(bindings) = Bindings::known() {
-        return bindings.sampling;
-    }
-    let text = env.var(SAMPLE).ok().map(|value| value.to_string());
-    text.and_then(|text| Sampling::parse(&text)).unwrap_or(Sampling::ALL)
 }
 
 /// Returns the body limit alone, for requests that are refused before the other bindings are read.

@@ -7,10 +7,9 @@ use shared::url::Address;
 use worker::{Env, ObjectNamespace, Queue};
 
 use super::alone::{accounts, hosts_of, own_hosts, pages, product_sources, slugs, stats, webhooks};
-use super::reader::{PUBLIC_URL_FORM, Reader, read_public_url};
-use super::{
+use super::reader::{
     ACCOUNT, DNS_URL, DOMAINS_TARGET, ENCRYPTION, EVENTS, PAGES, PAGES_HOST, PRODUCT_SOURCE, PUBLIC_URL,
-    REPORTS, SALT, SLUG, STATS, WEBHOOKS, pages_reader,
+    PUBLIC_URL_FORM, REPORTS, Reader, SALT, SLUG, STATS, WEBHOOKS, read_public_url,
 };
 use crate::runtime::kv::KvStore;
 
@@ -49,7 +48,7 @@ pub(super) struct PagesBindings {
 
 impl PagesBindings {
     pub(super) fn read(env: &Env) -> Self {
-        let mut reader = pages_reader(env);
+        let mut reader = Reader::of_pages(env);
         let public_url = reader.optional(PUBLIC_URL, PUBLIC_URL_FORM, read_public_url);
         let host = "a host name such as pages.example, and not that of PUBLIC_URL";
         let pages_host =

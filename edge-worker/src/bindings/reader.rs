@@ -1,4 +1,4 @@
-//! The reader of the environment.
+//! The reader of the environment, and the names that it has.
 
 use shared::origin::{Origins, OriginsError};
 use shared::prices::{PriceError, Prices};
@@ -10,6 +10,31 @@ use worker::js_sys::Reflect;
 
 use crate::runtime::calls::FetchBinding;
 use crate::runtime::log;
+
+pub(super) const KEYS: &str = "KEYS";
+pub(super) const METER: &str = "METER";
+pub(super) const SAMPLE: &str = "ACCESS_LOG_SAMPLE";
+pub(super) const MAX_BODY: &str = "MAX_BODY_BYTES";
+pub(super) const KEY_CHANGES: &str = "KEY_CHANGES";
+pub(super) const STATUS_HISTORY: &str = "STATUS_HISTORY";
+pub(super) const PAGES: &str = "PAGES";
+pub(super) const ACCOUNT: &str = "ACCOUNT";
+pub(super) const SLUG: &str = "SLUG";
+pub(super) const REPORTS: &str = "REPORTS";
+pub(super) const STATS: &str = "STATS";
+pub(super) const SALT: &str = "SALT";
+pub(super) const ENCRYPTION: &str = "WEBHOOK_ENCRYPTION_SECRET";
+pub(super) const PRODUCT_SOURCE: &str = "PRODUCT_SOURCE";
+pub(super) const WEBHOOKS: &str = "WEBHOOKS";
+pub(super) const EVENTS: &str = "EVENTS";
+pub(super) const IMAGES: &str = "IMAGES";
+pub(super) const PUBLIC_URL: &str = "PUBLIC_URL";
+pub(super) const ORIGIN_URLS: &str = "ORIGIN_URLS";
+pub(super) const PAGES_HOST: &str = "PAGES_HOST";
+pub(super) const DOMAINS_TARGET: &str = "DOMAINS_TARGET";
+pub(super) const DNS_URL: &str = "DNS_URL";
+pub(super) const PRICES: &str = "PRICES";
+pub(super) const ALLOW_PRIVATE_FETCH: &str = "ALLOW_PRIVATE_FETCH";
 
 /// An error in one binding. It never contains a secret.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +64,13 @@ impl<'a> Reader<'a> {
     /// Returns a reader of the part whose errors have this consequence.
     pub(super) const fn new(env: &'a Env, consequence: &'static str) -> Self {
         Self { env, consequence, errors: Vec::new() }
+    }
+
+    /// Returns the reader of what pages need.
+    pub(super) fn of_pages(env: &'a Env) -> Self {
+        let mut reader = Self::new(env, "no route of bio-link pages is served");
+        reader.optional(ALLOW_PRIVATE_FETCH, "1 or 0", read_switch);
+        reader
     }
 
     /// Logs the errors. Returns true if there are none.
