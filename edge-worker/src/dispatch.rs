@@ -389,23 +389,20 @@ fn log_refusal(context: &RequestContext<'_>, handled: &Handled, endpoint: Option
 
 /// Returns the valid key of a request that was refused before its key was read. For a message of MCP it may be a bearer token.
 fn key_of(context: &RequestContext<'_>) -> Option<VerifiedKey> {
-    let RequestContext { request, address, session, bindings, execution, .. } = *context;
     #[cfg(feature = "pages")]
-    let is_mcp = address.target.split('?').next() == Some(PortalRoute::Mcp.path());
+    let is_mcp = context.address.target.split('?').next() == Some(PortalRoute::Mcp.path());
     #[cfg(feature = "pages")]
     let head = if is_mcp { mcp::head(context) } else { context.head.clone() };
     #[cfg(not(feature = "pages"))]
     let head = context.head.clone();
-    authenticate(&RequestContext { request, address, head, session, bindings, execution }).ok()
+    authenticate(&RequestContext { head, ..*context }).ok()
 }
 
 /// Handles a message of the Model Context Protocol. A call of a tool is a request of its own, which
 /// is handled as if a client had sent it.
 #[cfg(feature = "pages")]
 async fn serve_mcp(context: &RequestContext<'_>, query: Option<&str>) -> Handled {
-    let RequestContext { request, address, session, bindings, execution, .. } = *context;
-    let head = mcp::head(context);
-    let context = &RequestContext { request, address, head, session, bindings, execution };
+    let context = &RequestContext { head: mcp::head(context), ..*context };
     let (responder, call, name, caller) = match mcp::read(context, query).await {
         Ok(Found { value: Step::Call { responder, call, name }, caller }) => (responder, call, name, caller),
         Ok(Found { value: Step::Respond(response), caller }) => return caller.answer(Ok(response)).into(),
@@ -440,8 +437,7 @@ async fn respond_within(request: &ClientRequest, outer: &RequestContext<'_>) -> 
         Ok(head) => head,
         Err(problem) => return Ok(Handled { called: Called::of_route(&route), ..problem.into() }),
     };
-    let RequestContext { session, bindings, execution, .. } = *outer;
-    let context = RequestContext { request, address, head, session, bindings, execution };
+    let context = RequestContext { request, address, head, ..*outer };
     Ok(respond_conditionally(&context, &route, query).await)
 }
 
