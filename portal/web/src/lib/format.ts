@@ -21,6 +21,18 @@ export const percent = (share: number | null | undefined, digits = 1): string =>
     ? "–"
     : new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: digits }).format(share);
 
+/** Returns an amount with the sign of its currency, or as it was typed if it is none. */
+export function money({ amount, currency }: { amount: string; currency: string }): string {
+  const value = Number(amount);
+  try {
+    if (amount.trim() && Number.isFinite(value))
+      return new Intl.NumberFormat(undefined, { style: "currency", currency }).format(value);
+  } catch {
+    // The currency is none, or is still being typed.
+  }
+  return `${amount} ${currency}`;
+}
+
 export function bytes(value: number | null | undefined): string {
   if (value == null) return "–";
   if (value < 1_000) return `${value} B`;
