@@ -46,23 +46,25 @@ test("version before is shown, restored and undone", async () => {
   await assertQuiet(window);
 });
 
-test("version says which secret made it", async () => {
-  const window = await openEditor();
+test("version says which secret made and published it", async () => {
+  const window = await openEditor({ status: "published" });
   const { page, made, key } = window;
   const named = await callApi(edge, key, "POST", "/v1/keys/me/secrets", { name: "Build server", scopes: { biolink: "write" } });
-  await callApi(edge, named.key, "PATCH", `/pages/${made.id}`, { title: "Ada by a program" });
+  await callApi(edge, named.key, "PATCH", `/pages/${made.id}`, { title: "Ada by a program", status: "published" });
   const { data } = await callApi(edge, key, "GET", `/pages/${made.id}/revisions`);
-  assert.deepEqual(data.map(({ revision, secret_id }) => [revision, secret_id]), [[2, named.id], [1, null]]);
+  assert.deepEqual(data.map(({ revision, secret_id, published_secret_id }) => [revision, secret_id, published_secret_id]), [[2, named.id, named.id], [1, null, null]]);
+  assert.ok(data.every(({ published_at }) => Date.parse(published_at) > 0), JSON.stringify(data));
   const versions = async () => {
     await page.reload();
     await page.getByRole("button", { name: "More of this page" }).click();
     await page.getByRole("menuitem", { name: "Versions" }).click();
     const entries = page.getByRole("dialog").getByRole("listitem");
-    await entries.nth(0).getByText(/, by /).waitFor();
+    await entries.nth(0).getByText(/, by /).first().waitFor();
     return entries.allInnerTexts();
   };
   const shown = await versions();
-  assert.match(shown[0], /, by Build server/);
+  assert.match(shown[0], /Saved .*, by Build server\s+Published .*, by Build server/);
+  assert.match(shown[1], /Saved .*\s+Published /);
   assert.doesNotMatch(shown[1], /, by /);
   await callApi(edge, key, "DELETE", `/v1/keys/me/secrets/${named.id}`).catch(() => undefined);
   await page.waitForFunction(async (id) => !(await (await fetch("/v1/keys/me/secrets")).text()).includes(id), named.id);

@@ -338,8 +338,12 @@ impl Account {
                 let meta = self.find(id).ok_or_else(|| page_unknown(id))?;
                 let revision = |(number, at): &(u64, UnixMillis)| {
                     let live = meta.live_revision() == Some(*number);
-                    let by = meta.author(*number);
-                    json!({ "revision": number, "created_at": at.to_rfc3339(), "live": live, "secret_id": by })
+                    json!({
+                        "revision": number, "created_at": at.to_rfc3339(), "live": live,
+                        "secret_id": meta.author(*number),
+                        "published_at": meta.publication(*number).map(UnixMillis::to_rfc3339),
+                        "published_secret_id": meta.publisher(*number),
+                    })
                 };
                 let data: Vec<_> = meta.revisions.iter().rev().map(revision).collect();
                 read(Response::json(json!({ "object": "list", "data": data }).to_string()))

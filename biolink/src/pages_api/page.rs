@@ -53,6 +53,12 @@ pub struct PageMeta {
     /// The named secrets that made those revisions, where one did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) authors: Vec<(u64, SecretId)>,
+    /// When each of those revisions last went live.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) publications: Vec<(u64, UnixMillis)>,
+    /// The named secrets that published them then, where one did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) publishers: Vec<(u64, SecretId)>,
     /// The revisions that the last edit by a product source made.
     #[serde(default)]
     pub synced: Vec<u64>,
@@ -136,7 +142,28 @@ impl PageMeta {
 
     /// Returns the named secret that made a revision.
     pub(super) fn author(&self, revision: u64) -> Option<SecretId> {
-        self.authors.iter().find(|(number, _)| *number == revision).map(|(_, secret)| *secret)
+        secret_of(&self.authors, revision)
+    }
+
+    /// Notes that the newest revision goes live, with a named secret or without one.
+    pub(super) fn publish(&mut self, by: Option<SecretId>, now: UnixMillis) {
+        self.status = PageStatus::Published;
+        self.published_revision = Some(self.revision);
+        self.published_at = Some(now);
+        self.publications.retain(|(number, _)| *number != self.revision);
+        self.publications.push((self.revision, now));
+        self.publishers.retain(|(number, _)| *number != self.revision);
+        self.publishers.extend(by.map(|secret| (self.revision, secret)));
+    }
+
+    /// Returns when a revision last went live.
+    pub(super) fn publication(&self, revision: u64) -> Option<UnixMillis> {
+        self.publications.iter().find(|(number, _)| *number == revision).map(|(_, at)| *at)
+    }
+
+    /// Returns the named secret that published a revision then.
+    pub(super) fn publisher(&self, revision: u64) -> Option<SecretId> {
+        secret_of(&self.publishers, revision)
     }
 
     /// Notes the revisions that a product source has added to the page. If the last change before was
@@ -158,6 +185,14 @@ impl PageMeta {
             // The live one is kept, however old: visitors see it.
             place > surplus || Some(*number) == live
         });
-        self.authors.retain(|(number, _)| self.revisions.iter().any(|(kept, _)| kept == number));
+        let is_kept = |number: u64| self.revisions.iter().any(|(kept, _)| *kept == number);
+        self.publications.retain(|(number, _)| is_kept(*number));
+        for secrets in [&mut self.authors, &mut self.publishers] {
+            secrets.retain(|(number, _)| is_kept(*number));
+        }
     }
+}
+
+fn secret_of(secrets: &[(u64, SecretId)], revision: u64) -> Option<SecretId> {
+    secrets.iter().find(|(number, _)| *number == revision).map(|(_, secret)| *secret)
 }

@@ -80,6 +80,8 @@ impl Account {
             published_revision: None,
             revisions: Vec::new(),
             authors: Vec::new(),
+            publications: Vec::new(),
+            publishers: Vec::new(),
             synced: Vec::new(),
             created_at: now,
             updated_at: now,
@@ -335,9 +337,7 @@ pub(super) fn changed(
     match input.status {
         // To publish the same again changes nothing, and makes no event.
         Some(StatusChange::Publish) if meta.live_revision() != Some(meta.revision) => {
-            meta.status = PageStatus::Published;
-            meta.published_revision = Some(meta.revision);
-            meta.published_at = Some(now);
+            meta.publish(by, now);
         }
         Some(StatusChange::Unpublish) if meta.status == PageStatus::Published => {
             meta.status = PageStatus::Unpublished;

@@ -410,6 +410,44 @@ fn revision_names_the_secret_that_made_it_while_it_is_kept() {
 }
 
 #[test]
+fn revision_says_who_published_it_last() {
+    let mut world = World::default();
+    let page = page_id(&world.create(1, json!({"title": "t1"})));
+    let secret = SecretId::new([7; 8]);
+    let edit = |world: &mut World, members: Value, secret| {
+        let call = world.call_of(1, Operation::Edit(page, PageEdit::Patch(members.to_string())));
+        assert_eq!(world.run(Call { secret, ..call }).status, 200);
+    };
+    let publications = |world: &mut World| {
+        let listed = world.call(1, Operation::Revisions(page));
+        let of = |r: &Value| {
+            assert_eq!(r["published_at"].is_null(), r["revision"] == 2, "{r}");
+            (r["revision"].as_u64().unwrap(), r["published_secret_id"].clone())
+        };
+        listed.body["data"].as_array().unwrap().iter().map(of).collect::<Vec<_>>()
+    };
+    edit(&mut world, json!({"status": "published"}), Some(secret));
+    edit(&mut world, json!({"title": "t2"}), Some(secret));
+    assert_eq!(publications(&mut world), [(2, Value::Null), (1, json!(secret))]);
+    edit(&mut world, json!({"title": "t3", "status": "published"}), None);
+    assert_eq!(publications(&mut world), [(3, Value::Null), (2, Value::Null), (1, json!(secret))]);
+    edit(&mut world, json!({"status": "unpublished"}), None);
+    edit(&mut world, json!({"status": "published"}), Some(secret));
+    assert_eq!(publications(&mut world)[0], (3, json!(secret)), "the last of two");
+    for n in 4..=14 {
+        edit(&mut world, json!({"title": format!("t{n}")}), None);
+    }
+    let stored: Value =
+        serde_json::from_str(&serde_json::to_string(&world.accounts[&id(1)].0).unwrap()).unwrap();
+    let kept = |list: &str| stored["pages"][0][list].as_array().unwrap().len();
+    assert_eq!(
+        (kept("publications"), kept("publishers")),
+        (1, 1),
+        "of what is gone nothing is kept: {stored}"
+    );
+}
+
+#[test]
 fn change_that_changes_nothing_keeps_version_and_revision() {
     let mut world = World::default();
     let created = world.create(1, ada());
