@@ -11,12 +11,12 @@ mod pieces;
 mod reader;
 mod text;
 
-use serde::de::value::StrDeserializer;
-use serde::de::{Deserialize, DeserializeOwned, IntoDeserializer};
+use serde::de::{Deserialize, DeserializeOwned};
 use serde::ser::{Error, Serialize};
 
 use fault::Fault;
 use pieces::Pieces;
+use reader::Name;
 use text::Text;
 
 /// Bytes that hold most messages.
@@ -48,8 +48,7 @@ pub fn to_string<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json:
 /// # Errors
 /// Returns the names that there are.
 pub fn variant<T: DeserializeOwned>(name: &str) -> Result<T, &'static [&'static str]> {
-    let name: StrDeserializer<'_, Fault> = name.into_deserializer();
-    T::deserialize(name).map_err(|fault| fault.names())
+    T::deserialize(Name(name)).map_err(|fault| fault.names())
 }
 
 /// A text that cannot be read.

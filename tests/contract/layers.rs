@@ -53,6 +53,28 @@ fn limiter_reaches_neither_tools_nor_routes() {
     assert!(CALLED.iter().all(|name| modules.iter().any(|module| module.name == *name)));
 }
 
+/// `shared::json` finds a field by its place in the list of names, in which an alias would have a place of its own.
+#[test]
+fn types_of_states_and_messages_have_no_aliases() {
+    let mut attributes = 0;
+    let mut folders: Vec<_> =
+        ["shared", "biolink", "edge-worker"].map(|name| Path::new(ROOT).join(name).join("src")).into();
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                for attribute in text.split("#[serde(").skip(1).filter_map(|rest| rest.split(")]").next()) {
+                    attributes += 1;
+                    assert!(!attribute.contains("alias"), "{}: {attribute}", path.display());
+                }
+            }
+        }
+    }
+    assert!(attributes > 300, "only {attributes} attributes found");
+}
+
 #[test]
 fn gateway_of_the_edge_names_nothing_of_biolink() {
     let modules = crate_modules("edge-worker");

@@ -112,7 +112,7 @@ fn listen() {
 }
 
 fn record_aborted(call: &str, execution: JsValue) {
-    let (Ok(call), Some(bindings)) = (serde_json::from_str::<StreamedCall>(call), Bindings::known()) else {
+    let (Ok(call), Some(bindings)) = (json::from_str::<StreamedCall>(call), Bindings::known()) else {
         return;
     };
     let StreamedCall { request, key, secret_id, tool, action, status, charge, origin } = call;

@@ -14,11 +14,12 @@ pub(super) struct Text<'de> {
     text: &'de str,
     at: usize,
     depth: u8,
+    is_cut_off: bool,
 }
 
 impl<'de> Text<'de> {
     pub(super) const fn new(text: &'de str) -> Self {
-        Self { text, at: 0, depth: 0 }
+        Self { text, at: 0, depth: 0, is_cut_off: false }
     }
 
     /// Returns the number of bytes that were read.
@@ -28,7 +29,7 @@ impl<'de> Text<'de> {
 
     /// Checks that nothing but white space is left.
     pub(super) fn end(&mut self) -> Result<(), Fault> {
-        if self.peek().is_none() { Ok(()) } else { Err(Fault::malformed()) }
+        if self.peek().is_none() && !self.is_cut_off { Ok(()) } else { Err(Fault::malformed()) }
     }
 
     /// Returns the next byte after white space, and leaves it.
@@ -133,6 +134,18 @@ impl<'de> Text<'de> {
         Ok(true)
     }
 
+    /// Returns the name of the next member of an object, or `None` at its end, which it takes.
+    #[inline(never)]
+    pub(super) fn member(&mut self, is_first: &mut bool) -> Result<Option<Cow<'de, str>>, Fault> {
+        if !self.has_item(b'}', is_first)? {
+            self.close(b'}');
+            return Ok(None);
+        }
+        let name = self.string()?;
+        self.take(b':')?;
+        Ok(Some(name))
+    }
+
     #[inline(never)]
     pub(super) fn open(&mut self, byte: u8) -> Result<(), Fault> {
         self.take(byte)?;
@@ -144,10 +157,15 @@ impl<'de> Text<'de> {
         Ok(())
     }
 
+    /// Takes the end of a list. If it is not there, the text ends here, and what reads on fails: an error would have each type drop
+    /// a value that was read, by code of its own.
     #[inline(never)]
-    pub(super) fn close(&mut self, byte: u8) -> Result<(), Fault> {
+    pub(super) fn close(&mut self, byte: u8) {
         self.depth -= 1;
-        self.take(byte)
+        if self.take(byte).is_err() {
+            self.is_cut_off = true;
+            self.text = self.text.get(..self.at).unwrap_or_default();
+        }
     }
 }
 
