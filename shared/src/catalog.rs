@@ -11,8 +11,6 @@ mod error;
 mod inline;
 mod visible;
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value, json};
 
 pub use action_entry::ActionEntry;
@@ -28,6 +26,7 @@ use crate::json;
 use crate::problem::MEDIA_TYPE;
 use crate::response::Response;
 use crate::route::{CallMethod, ToolsEndpoint, ToolsRoute};
+use crate::sorted_map::SortedMap;
 use crate::tool::Tool;
 
 /// The path of the composed description.
@@ -144,7 +143,7 @@ impl Catalog {
         let servers = json!([{ "url": server }]);
         let members = self.0.as_object().into_iter().flatten();
         let members = members.filter(|(name, _)| *name != "servers").map(|(name, value)| (&**name, value));
-        let document: BTreeMap<_, _> = members.chain([("servers", &servers)]).collect();
+        let document: SortedMap<_, _> = members.chain([("servers", &servers)]).collect();
         json::to_string(&document).unwrap_or_default()
     }
 

@@ -1,11 +1,10 @@
 //! Documents that are the same for every client, but for the server's address: rendered when the service
 //! is built, and served by a proxy in direct mode, which has none of the code that renders them.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::response::Response;
+use crate::sorted_map::SortedMap;
 
 /// Stands for the server's address, such as `https://api.example.com`, in a rendered text.
 pub const SERVER: &str = "https://server.invalid";
@@ -33,7 +32,7 @@ pub struct Document {
     /// The path at which clients get it.
     pub path: String,
     media_type: String,
-    headers: BTreeMap<String, String>,
+    headers: SortedMap<String, String>,
     text: String,
 }
 

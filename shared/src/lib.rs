@@ -49,6 +49,8 @@ pub mod response;
 pub mod route;
 pub mod sampling;
 pub mod secret;
+pub mod sorted_map;
+pub mod sorting;
 pub mod status;
 pub mod tier;
 pub mod time;

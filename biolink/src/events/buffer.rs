@@ -4,9 +4,9 @@
 //! event as for hundreds. What neither the stores nor the queue take stays, up to [`MAX_UNSENT`]
 //! bytes, the oldest dropped first.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
-use shared::{key::KeyId, time::UtcDay};
+use shared::{key::KeyId, sorted_map::SortedMap, time::UtcDay};
 
 use super::{
     batch::{Batch, PageRows},
@@ -45,14 +45,14 @@ pub struct Buffer {
     isolate: String,
     /// The number of the last batch.
     number: u64,
-    events: BTreeMap<(UtcDay, PageId), Pending>,
+    events: SortedMap<(UtcDay, PageId), Pending>,
     rows: usize,
     bytes: usize,
     /// Batches that were not taken, the oldest first.
     unsent: VecDeque<Batch>,
     unsent_bytes: usize,
     /// The last batch with events of a page, and events that were dropped since.
-    pages: BTreeMap<PageId, (u64, u64)>,
+    pages: SortedMap<PageId, (u64, u64)>,
 }
 
 #[derive(Debug)]
@@ -67,19 +67,19 @@ impl Buffer {
         Self {
             isolate: format!("{:016x}", u64::from_be_bytes(isolate)),
             number: 0,
-            events: BTreeMap::new(),
+            events: SortedMap::new(),
             rows: 0,
             bytes: 0,
             unsent: VecDeque::new(),
             unsent_bytes: 0,
-            pages: BTreeMap::new(),
+            pages: SortedMap::new(),
         }
     }
 
     /// Adds an event of a page.
     pub fn push(&mut self, account: KeyId, page: PageId, event: &Event) -> Flush {
         let day = event.at.day();
-        let pending = self.events.entry((day, page)).or_insert_with(|| {
+        let pending = self.events.get_or_insert_with((day, page), || {
             // Not only rows count: a batch of many pages with one event each must fit a message
             // too.
             self.bytes += PAGE_BYTES;
@@ -141,7 +141,7 @@ impl Buffer {
             for rows in &dropped.pages {
                 let events = rows.segment().map_or(0, |segment| segment.rows() as u64) + rows.dropped;
                 // Reported with the next batch of the page, so that its owner sees what is missing.
-                self.pages.entry(rows.page).or_default().1 += events;
+                self.pages.get_or_default(rows.page).1 += events;
             }
         }
     }

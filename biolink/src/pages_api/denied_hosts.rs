@@ -1,12 +1,11 @@
 //! The operator's deny list: hosts that no page may lead to.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value, json};
 use shared::{
     fields::{Fields, text},
     problem::{FieldError, Problem},
     response::Response,
+    sorting::sort_by,
 };
 
 use super::snapshot::Served;
@@ -32,7 +31,7 @@ impl DeniedHosts {
     /// Returns `body-malformed`, or `fields-invalid` with every fault.
     pub fn read(body: &[u8]) -> Result<Self, Problem> {
         let mut fields = Fields::read(body)?;
-        let hosts = fields.required_items("hosts", Self::MAX, |value| {
+        let mut hosts = fields.required_items("hosts", Self::MAX, |value| {
             let host = text(value)?.to_ascii_lowercase();
             let expected =
                 "must be a public host name such as example.com: no scheme, port, path or wildcard, international names in punycode";
@@ -40,7 +39,9 @@ impl DeniedHosts {
         });
         fields.finish()?;
         // Sorted, because `contains` looks by bisection.
-        let all = Self(hosts.into_iter().collect::<BTreeSet<_>>().into_iter().collect());
+        sort_by(&mut hosts, String::cmp);
+        hosts.dedup();
+        let all = Self(hosts);
         let is_covered =
             |host: &&String| host.split_once('.').is_some_and(|(_, parent)| all.contains(parent));
         Ok(Self(all.0.iter().filter(|host| !is_covered(host)).cloned().collect()))

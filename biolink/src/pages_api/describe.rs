@@ -5,6 +5,7 @@ use std::iter;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use shared::json;
+use shared::sorting::sort_by;
 use shared::time::UnixMillis;
 
 use super::page::{Content, PageMeta};
@@ -95,7 +96,7 @@ pub(super) fn previews(meta: &PageMeta, content: &Content) -> Value {
 fn warnings(document: &PageDocument) -> Value {
     let mut hosts: Vec<_> =
         document.images().filter_map(|image| image.url.foreign()).map(WebUrl::host).collect();
-    hosts.sort_unstable();
+    sort_by(&mut hosts, Ord::cmp);
     hosts.dedup();
     if hosts.is_empty() {
         return json!([]);

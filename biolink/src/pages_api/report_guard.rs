@@ -1,10 +1,9 @@
 //! Reports of pages as one isolate sees them. It decides first, so that a flood of them costs few
 //! object requests and rows, and fills no store.
 
-use std::collections::BTreeMap;
-
 use shared::minute_counters::MinuteCounters;
 use shared::problem::{Problem, codes};
+use shared::sorted_map::SortedMap;
 use shared::time::UnixMillis;
 
 use crate::page::PageId;
@@ -22,7 +21,7 @@ pub struct ReportGuard {
     minute: u64,
     sent: u32,
     networks: MinuteCounters,
-    pages: BTreeMap<PageId, PageReports>,
+    pages: SortedMap<PageId, PageReports>,
 }
 
 #[derive(Debug, Default)]
@@ -46,7 +45,7 @@ pub enum ReportStep {
 impl ReportGuard {
     /// Returns a guard that has counted nothing.
     pub const fn new() -> Self {
-        Self { minute: 0, sent: 0, networks: MinuteCounters::new(), pages: BTreeMap::new() }
+        Self { minute: 0, sent: 0, networks: MinuteCounters::new(), pages: SortedMap::new() }
     }
 
     /// Counts a report of `page`. `network` is the bucket of the sender's network, if it is known.
@@ -74,7 +73,7 @@ impl ReportGuard {
             self.sent += u32::from(may_send);
             return Ok(if may_send { ReportStep::Send { more: 0 } } else { ReportStep::Counted });
         }
-        let reports = self.pages.entry(page).or_default();
+        let reports = self.pages.get_or_default(page);
         if !may_send || reports.sent >= REPORTS_PER_PAGE_MINUTE {
             reports.more = reports.more.saturating_add(1);
             return Ok(ReportStep::Counted);

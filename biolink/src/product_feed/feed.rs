@@ -5,6 +5,8 @@ use std::{
     mem::discriminant,
 };
 
+use shared::sorting::sort_by_key;
+
 use super::{
     format::FeedFormat,
     number_format::NumberFormat,
@@ -151,7 +153,7 @@ impl Feed {
             list.push(fault);
         }
         let mut chosen: Vec<&FeedFault> = first.into_iter().chain(more).take(max).collect();
-        chosen.sort_by_key(|fault| fault.item);
+        sort_by_key(&mut chosen, |fault| fault.item);
         chosen
     }
 

@@ -3,6 +3,7 @@
 //! Why: docs/decisions/products.md, "Products and endpoints have a struct for each form".
 
 use serde::{Deserialize, Serialize};
+use shared::sorting::sort_by;
 use shared::time::UnixMillis;
 
 use super::{
@@ -149,7 +150,7 @@ impl Draft {
             .filter(|tag| !tag.is_empty())
             .collect();
         // In one order, so that a feed in another one is no change of the product.
-        tags.sort_unstable();
+        sort_by(&mut tags, String::cmp);
         tags.dedup();
         tags.truncate(FeedProduct::MAX_TAGS);
         let availability = self.availability.unwrap_or_default();

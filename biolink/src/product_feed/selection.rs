@@ -1,6 +1,7 @@
 //! The choice of products that a page shows.
 
 use serde::{Deserialize, Serialize};
+use shared::sorting::{sort_by, sort_by_key};
 use shared::time::UnixMillis;
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
@@ -66,13 +67,20 @@ impl Selection {
     pub fn select(&self, products: &[FeedProduct], limit: usize, now: UnixMillis) -> Vec<FeedProduct> {
         let mut chosen: Vec<&FeedProduct> =
             products.iter().filter(|product| self.filter.takes(product, now)).collect();
-        // Products without a price come last. Sorting is stable, so the feed decides between equals.
+        // Products without a price come last. The feed decides between equals.
         match self.order {
             Order::Feed => {}
-            Order::Title => chosen.sort_by_cached_key(|product| product.title.to_lowercase()),
-            Order::PriceAscending => chosen.sort_by_key(|product| product.amount(now).unwrap_or(u64::MAX)),
+            Order::Title => {
+                let titled = chosen.into_iter().map(|product| (product.title.to_lowercase(), product));
+                let mut titled: Vec<_> = titled.collect();
+                sort_by(&mut titled, |(one, _), (other, _)| one.cmp(other));
+                chosen = titled.into_iter().map(|(_, product)| product).collect();
+            }
+            Order::PriceAscending => {
+                sort_by_key(&mut chosen, |product| product.amount(now).unwrap_or(u64::MAX))
+            }
             Order::PriceDescending => {
-                chosen.sort_by_key(|product| {
+                sort_by_key(&mut chosen, |product| {
                     std::cmp::Reverse(product.amount(now).map_or(0, |amount| amount.saturating_add(1)))
                 });
             }

@@ -1,5 +1,7 @@
 //! Variants of a product, of which a page shows one.
 
+use shared::sorting::sort_by;
+
 use super::{price, product::FeedProduct};
 use crate::page::document::Availability;
 
@@ -41,7 +43,7 @@ impl FeedProduct {
     fn add_tags(&mut self, tags: Vec<String>) {
         self.tags.extend(tags);
         // Sorted, so that the order of the variants does not make a product look changed.
-        self.tags.sort_unstable();
+        sort_by(&mut self.tags, String::cmp);
         self.tags.dedup();
         self.tags.truncate(Self::MAX_TAGS);
     }

@@ -6,12 +6,12 @@
 //! nothing is known lead on: KV decides alone, within 60 seconds.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 
 use biolink::page::PageId;
 use biolink::pages_api::SuspendedPages;
 use shared::key::KeyId;
 use shared::problem::Problem;
+use shared::sorted_map::SortedMap;
 use shared::time::UnixMillis;
 
 use crate::biolink::pages_client;
@@ -24,7 +24,7 @@ const MEMORY_MS: u64 = 1_000;
 const MAX_ACCOUNTS: usize = 1_024;
 
 thread_local! {
-    static KNOWN: RefCell<BTreeMap<KeyId, (UnixMillis, SuspendedPages)>> = const { RefCell::new(BTreeMap::new()) };
+    static KNOWN: RefCell<SortedMap<KeyId, (UnixMillis, SuspendedPages)>> = const { RefCell::new(SortedMap::new()) };
 }
 
 /// Returns true if the page is suspended.

@@ -3,11 +3,12 @@
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_map};
+use std::collections::BinaryHeap;
 
 use shared::key::{KeyId, KeyRecord, VerifiedKey};
 use shared::lease_cache::LeaseCache;
 use shared::problem::Problem;
+use shared::sorted_map::SortedMap;
 use shared::time::UnixMillis;
 
 use crate::runtime::{clock, entropy};
@@ -16,12 +17,12 @@ use crate::runtime::{clock, entropy};
 const MAX_CACHES: usize = 4_096;
 
 thread_local! {
-    static CACHES: RefCell<CacheTable> = const { RefCell::new(CacheTable(BTreeMap::new())) };
+    static CACHES: RefCell<CacheTable> = const { RefCell::new(CacheTable(SortedMap::new())) };
     /// Keys whose meter has responded to a change from here.
-    static MET: RefCell<BTreeSet<KeyId>> = const { RefCell::new(BTreeSet::new()) };
+    static MET: RefCell<SortedMap<KeyId, ()>> = const { RefCell::new(SortedMap::new()) };
 }
 
-struct CacheTable(BTreeMap<KeyId, Entry>);
+struct CacheTable(SortedMap<KeyId, Box<Entry>>);
 
 struct Entry {
     cache: LeaseCache,
@@ -61,14 +62,14 @@ pub(crate) fn record_meeting(key: &KeyId) {
             // To forget costs one read of KV. An order to evict by would cost more.
             met.clear();
         }
-        met.insert(*key);
+        met.insert(*key, ());
     });
 }
 
 /// Returns true if the key's meter is known here to exist.
 pub(crate) fn has_met_meter(key: &KeyId) -> bool {
     let in_use = |table: &CacheTable| table.0.get(key).is_some_and(|entry| entry.cache.has_met_meter());
-    MET.with_borrow(|met| met.contains(key)) || CACHES.with_borrow(in_use)
+    MET.with_borrow(|met| met.contains_key(key)) || CACHES.with_borrow(in_use)
 }
 
 /// Removes a key's cache.
@@ -88,12 +89,8 @@ impl CacheTable {
         if !self.0.contains_key(key) {
             self.evict();
         }
-        let entry = match self.0.entry(*key) {
-            btree_map::Entry::Occupied(entry) => entry.into_mut(),
-            btree_map::Entry::Vacant(place) => {
-                place.insert(Entry { cache: LeaseCache::new(id()?), used_at: now })
-            }
-        };
+        let new = || id().map(|id| Box::new(Entry { cache: LeaseCache::new(id), used_at: now }));
+        let entry = self.0.get_or_try_insert_with(*key, new)?;
         entry.used_at = now;
         Ok(entry)
     }
@@ -104,7 +101,8 @@ impl CacheTable {
         if self.0.len() < MAX_CACHES {
             return;
         }
-        let age = |(key, entry): (&KeyId, &Entry)| Reverse((!entry.cache.is_idle(), entry.used_at, *key));
+        let age =
+            |(key, entry): (&KeyId, &Box<Entry>)| Reverse((!entry.cache.is_idle(), entry.used_at, *key));
         let mut ages: BinaryHeap<_> = self.0.iter().map(age).collect();
         // Half at once: one at a time, a table that is full would be sorted for each new key.
         for _ in 0..MAX_CACHES / 2 {
@@ -126,7 +124,7 @@ mod tests {
 
     #[test]
     fn full_table_evicts_the_least_recently_used_half() {
-        let mut table = CacheTable(BTreeMap::new());
+        let mut table = CacheTable(SortedMap::new());
         let max = u32::try_from(MAX_CACHES).unwrap();
         for n in 0..max + 1 {
             table.entry(&key(n), UnixMillis(n.into()), || Ok(n.into())).unwrap();

@@ -4,12 +4,12 @@
 //! That takes one call in each direction, without a closure for each promise.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
 use futures_util::future::{Either, select};
 use shared::lease_cache::STALL_MS;
+use shared::sorted_map::SortedMap;
 use shared::time::UnixMillis;
 use wasm_bindgen::prelude::Closure;
 use wasm_bindgen::{JsCast, JsValue};
@@ -28,7 +28,7 @@ struct Slot {
 }
 
 thread_local! {
-    static SLOTS: RefCell<BTreeMap<u32, Slot>> = const { RefCell::new(BTreeMap::new()) };
+    static SLOTS: RefCell<SortedMap<u32, Slot>> = const { RefCell::new(SortedMap::new()) };
     static LAST_SLOT: Cell<u32> = const { Cell::new(0) };
 }
 

@@ -5,11 +5,12 @@
 //! for, and not in a microtask of its own.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
+use shared::sorted_map::SortedMap;
 use wasm_bindgen::JsValue;
 use worker::js_sys::{Function, Promise};
 use worker::wasm_bindgen_futures::spawn_local;
@@ -23,7 +24,7 @@ struct Task {
 }
 
 thread_local! {
-    static TASKS: RefCell<BTreeMap<u64, Task>> = const { RefCell::new(BTreeMap::new()) };
+    static TASKS: RefCell<SortedMap<u64, Task>> = const { RefCell::new(SortedMap::new()) };
     static READY: RefCell<VecDeque<u64>> = const { RefCell::new(VecDeque::new()) };
     static LAST_TASK: Cell<u64> = const { Cell::new(0) };
     /// Whether a call that polls the ready tasks is on the stack or in the queue of microtasks.

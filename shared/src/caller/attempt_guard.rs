@@ -3,13 +3,12 @@
 //!
 //! Why: docs/decisions/keys.md, "An isolate counts wrong admin secrets before their meters do".
 
-use std::collections::BTreeMap;
-
 use super::{attempt, attempts_exceeded};
 use crate::minute_counters::MinuteCounters;
 use crate::policy::{ADMIN_ATTEMPTS_PER_NETWORK, ADMIN_ATTEMPTS_REPORTED};
 use crate::problem::Problem;
 use crate::quota::{Decision, Denial, Usage};
+use crate::sorted_map::SortedMap;
 use crate::time::UnixMillis;
 
 /// Maximum number of callers that are counted.
@@ -24,7 +23,7 @@ const MAX_CALLERS: usize = 1_024;
 /// times as many. A caller is forgotten if more than 1,024 others come after it.
 #[derive(Debug, Default)]
 pub struct AttemptGuard {
-    callers: BTreeMap<String, Caller>,
+    callers: SortedMap<String, Caller>,
     networks: MinuteCounters,
     minute: u64,
     reported: u32,
@@ -48,7 +47,7 @@ pub enum GuardStep {
 impl AttemptGuard {
     /// Returns a guard that knows no caller.
     pub const fn new() -> Self {
-        Self { callers: BTreeMap::new(), networks: MinuteCounters::new(), minute: 0, reported: 0 }
+        Self { callers: SortedMap::new(), networks: MinuteCounters::new(), minute: 0, reported: 0 }
     }
 
     /// Decides on an admin secret, `right` or wrong. What is refused or decided here looks the same
@@ -110,10 +109,10 @@ impl AttemptGuard {
             if self.callers.len() >= MAX_CALLERS {
                 // A table of callers that all count must stay bounded. Whoever is forgotten is
                 // still counted by the meter.
-                self.callers.pop_first();
+                self.callers.remove_first();
             }
         }
-        self.callers.entry(caller.to_owned()).or_default()
+        self.callers.get_or_default(caller.to_owned())
     }
 }
 

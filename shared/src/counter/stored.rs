@@ -84,12 +84,12 @@ impl Today {
             Self::Many(tally) => {
                 out.push(Self::MANY);
                 put_count(out, tally.by_tool.len());
-                for (label, calls) in &tally.by_tool {
+                for (label, calls) in tally.by_tool.iter() {
                     out.push(label.code());
                     out.put_u32_le(*calls);
                 }
                 put_count(out, tally.by_status.len());
-                for (status, calls) in &tally.by_status {
+                for (status, calls) in tally.by_status.iter() {
                     out.put_u16_le(*status);
                     out.put_u32_le(*calls);
                 }

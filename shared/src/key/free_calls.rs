@@ -1,10 +1,9 @@
 //! Calls of keys that no quota counts: reads and changes of the key's own state, and bio-link calls.
 
-use std::collections::BTreeMap;
-
 use super::KeyId;
 use crate::policy::{KEY_CHANGES_PER_MINUTE, KEY_READS_PER_MINUTE};
 use crate::problem::{Problem, codes};
+use crate::sorted_map::SortedMap;
 use crate::time::UnixMillis;
 
 /// Maximum number of keys that are counted. Beyond them no other key is refused until the next minute.
@@ -26,7 +25,7 @@ pub enum FreeCall {
 #[derive(Debug, Default)]
 pub struct FreeCallGuard {
     minute: u64,
-    counts: BTreeMap<KeyId, Counts>,
+    counts: SortedMap<KeyId, Counts>,
 }
 
 #[derive(Debug, Default)]
@@ -38,7 +37,7 @@ struct Counts {
 impl FreeCallGuard {
     /// Returns a guard that has counted nothing.
     pub const fn new() -> Self {
-        Self { minute: 0, counts: BTreeMap::new() }
+        Self { minute: 0, counts: SortedMap::new() }
     }
 
     /// Counts a call of a verified key.
@@ -54,7 +53,7 @@ impl FreeCallGuard {
         if self.counts.len() >= MAX_KEYS && !self.counts.contains_key(key) {
             return Ok(());
         }
-        let counts = self.counts.entry(*key).or_default();
+        let counts = self.counts.get_or_default(*key);
         let (count, limit) = match call {
             FreeCall::Read => (&mut counts.reads, KEY_READS_PER_MINUTE),
             FreeCall::Change => (&mut counts.changes, KEY_CHANGES_PER_MINUTE),

@@ -219,17 +219,17 @@ impl Counted {
         // What was refunded since is less than what there was.
         let calls = end.calls.saturating_sub(before.map_or(0, |before| before.calls));
         let (mut by_tool, mut by_status) = (Named::default(), Named::default());
-        for (tool, calls) in &end.tally.by_tool {
+        for (tool, calls) in end.tally.by_tool.iter() {
             let known = before.and_then(|before| before.tally.by_tool.get(tool)).copied();
             by_tool.add(tool.as_str(), calls.saturating_sub(known.unwrap_or(0)));
         }
-        for (status, calls) in &end.tally.by_status {
+        for (status, calls) in end.tally.by_status.iter() {
             let known = before.and_then(|before| before.tally.by_status.get(status)).copied();
             by_status.add(&status.to_string(), calls.saturating_sub(known.unwrap_or(0)));
         }
         let mut by_secret = Named::default();
         let mut own = calls;
-        for (secret, calls) in &end.tally.by_secret {
+        for (secret, calls) in end.tally.by_secret.iter() {
             let known = before.and_then(|before| before.tally.by_secret.get(secret)).copied();
             let calls = calls.saturating_sub(known.unwrap_or(0));
             by_secret.add(&secret.to_string(), calls);

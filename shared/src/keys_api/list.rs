@@ -21,6 +21,7 @@ use crate::keys_api::describe;
 use crate::problem::Problem;
 use crate::query::{invalid, parameters, unknown_parameter};
 use crate::secret::{MacKey, MacKeys};
+use crate::sorting::sort_by;
 use crate::tier::Tier;
 
 /// Keys on a page when the request does not say.
@@ -173,8 +174,7 @@ impl ListRequest {
             .map(|record| (self.sort.position(&record), record))
             .filter(|(at, _)| is_ahead(at))
             .collect();
-        // No two positions are equal, because each has its key's id.
-        found.sort_unstable_by(|(one, _), (other, _)| self.sort.compare(one, other));
+        sort_by(&mut found, |(one, _), (other, _)| self.sort.compare(one, other));
         // More than are shown, so that the last page has no cursor to an empty one.
         let more = found.len() > limit;
         found.truncate(limit);

@@ -1,8 +1,7 @@
 //! The leases that an isolate holds.
 
-use std::collections::BTreeMap;
-
 use crate::meter::{LeaseReport, LeaseTerms, SLOT_MS};
+use crate::sorted_map::SortedMap;
 use crate::time::{UnixMillis, UtcDay};
 
 /// Margin before its end in which a lease is no longer spent, in milliseconds: more than twice what
@@ -28,7 +27,7 @@ struct HeldLease {
     until: UnixMillis,
     /// The meter's day on which its calls count.
     day: UtcDay,
-    spent: BTreeMap<u64, u32>,
+    spent: SortedMap<u64, u32>,
 }
 
 impl Leases {
@@ -51,7 +50,7 @@ impl Leases {
             from: sent,
             until,
             day,
-            spent: BTreeMap::new(),
+            spent: SortedMap::new(),
         });
     }
 
@@ -76,7 +75,7 @@ impl Leases {
         // The oldest first, because it ends first.
         let lease = self.held.iter_mut().find(|lease| lease.spendable(now))?;
         lease.left = lease.left.saturating_sub(1);
-        let calls = lease.spent.entry(now.since(lease.from) / SLOT_MS).or_insert(0);
+        let calls = lease.spent.get_or_default(now.since(lease.from) / SLOT_MS);
         *calls = calls.saturating_add(1);
         Some(lease.day)
     }

@@ -10,6 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::MeterRequest;
+use crate::sorting::sort_by_key;
 use crate::time::UnixMillis;
 
 /// Silence after which a share is given to others, in milliseconds: ten minutes, and the time for which
@@ -95,7 +96,7 @@ impl BudgetShares {
     pub(super) fn without_moments(&self) -> Self {
         let without = |share: &Share| Share { seq: 0, at: UnixMillis(0), ..*share };
         let mut shares: Vec<Share> = self.shares.iter().map(without).collect();
-        shares.sort_unstable_by_key(|share| share.holder);
+        sort_by_key(&mut shares, |share| share.holder);
         Self { shares, kept_until: self.kept_until }
     }
 

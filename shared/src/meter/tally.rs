@@ -1,11 +1,10 @@
 //! Today's calls by label and status, for the holder of the key to read. Nothing is decided by it.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::key::SecretId;
 use crate::label::Label;
+use crate::sorted_map::SortedMap;
 use crate::time::UtcDay;
 
 /// Today's finished calls by label and by status.
@@ -14,12 +13,12 @@ pub struct Tally {
     day: UtcDay,
     /// Calls by what they are counted by.
     #[serde(deserialize_with = "known_labels")]
-    pub by_tool: BTreeMap<Label, u32>,
+    pub by_tool: SortedMap<Label, u32>,
     /// Calls that ended with each HTTP status.
-    pub by_status: BTreeMap<u16, u32>,
+    pub by_status: SortedMap<u16, u32>,
     /// Calls charged to each named secret. The others are charged to the key's own.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub by_secret: BTreeMap<SecretId, u32>,
+    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
+    pub by_secret: SortedMap<SecretId, u32>,
 }
 
 impl Tally {
@@ -42,7 +41,7 @@ impl Tally {
 
     /// Counts `n` calls by `label` that ended with `status`.
     pub fn add(&mut self, label: Label, status: u16, n: u32) {
-        let calls = self.by_tool.entry(label).or_insert(0);
+        let calls = self.by_tool.get_or_default(label);
         *calls = calls.saturating_add(n);
         self.add_status(status, n);
     }
@@ -72,7 +71,7 @@ impl Tally {
     pub(super) fn charge(&mut self, secret: SecretId, n: u32) {
         let has_room = self.by_secret.len() < Self::MAX_SECRETS || self.by_secret.contains_key(&secret);
         if n > 0 && has_room {
-            let calls = self.by_secret.entry(secret).or_insert(0);
+            let calls = self.by_secret.get_or_default(secret);
             *calls = calls.saturating_add(n);
         }
     }
@@ -88,7 +87,7 @@ impl Tally {
     fn add_status(&mut self, status: u16, n: u32) {
         // A tool could fill its callers' state with statuses of its own.
         if self.by_status.len() < Self::MAX_STATUSES || self.by_status.contains_key(&status) {
-            let calls = self.by_status.entry(status).or_insert(0);
+            let calls = self.by_status.get_or_default(status);
             *calls = calls.saturating_add(n);
         }
     }
@@ -96,12 +95,9 @@ impl Tally {
 
 /// Skips unknown labels: one that only another version of the worker knows must not make a key's
 /// whole state unreadable.
-fn known_labels<'de, D: Deserializer<'de>>(stored: D) -> Result<BTreeMap<Label, u32>, D::Error> {
-    let named = BTreeMap::<String, u32>::deserialize(stored)?;
-    // Not collected: that sorts, with a copy of the sort for this type.
-    let mut known = BTreeMap::new();
-    known.extend(named.into_iter().filter_map(|(name, calls)| Some((name.parse::<Label>().ok()?, calls))));
-    Ok(known)
+fn known_labels<'de, D: Deserializer<'de>>(stored: D) -> Result<SortedMap<Label, u32>, D::Error> {
+    let named = SortedMap::<String, u32>::deserialize(stored)?;
+    Ok(named.into_iter().filter_map(|(name, calls)| Some((name.parse::<Label>().ok()?, calls))).collect())
 }
 
 #[cfg(test)]
@@ -118,7 +114,10 @@ mod tests {
             tally.add(QR, status, 1);
         }
         tally.add(QR, 263, 1);
-        assert_eq!((tally.by_status.len(), tally.by_status[&263], tally.by_tool[&QR]), (64, 2, 101));
+        assert_eq!(
+            (tally.by_status.len(), tally.by_status.get(&263), tally.by_tool.get(&QR)),
+            (64, Some(&2), Some(&101))
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! An isolate's memory of the data centers in which a tool has no healthy server.
 
 use super::AVOID_MS;
+use crate::sorting::sort_by_key;
 use crate::time::UnixMillis;
 use crate::tool::Tool;
 
@@ -54,8 +55,8 @@ impl ToolOutages {
             *at = now;
             *index
         });
-        // The sort is stable.
-        order.sort_by_key(|index| trial != Some(*index) && self.at(*index, tool).is_some());
+        // Equal ones stay in their order.
+        sort_by_key(order, |index| trial != Some(*index) && self.at(*index, tool).is_some());
     }
 
     fn at(&self, index: usize, tool: Tool) -> Option<UnixMillis> {

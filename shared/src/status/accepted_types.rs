@@ -2,16 +2,16 @@
 //!
 //! Why: docs/decisions/edge.md, "A body of another type is refused before its call is counted".
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
+use crate::json;
+use crate::sorted_map::SortedMap;
 use crate::time::UnixMillis;
 use crate::tool::Tool;
 
 /// The media types of each tool that takes others than JSON. They may be ranges, such as `audio/*`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AcceptedTypes(BTreeMap<String, Vec<String>>);
+pub struct AcceptedTypes(SortedMap<String, Vec<String>>);
 
 impl AcceptedTypes {
     /// Returns the types of every tool that `accept` has any of.
@@ -22,8 +22,11 @@ impl AcceptedTypes {
 
     /// Reads them from the report of a proxy. Returns `None` if it does not have them, as one of an older version.
     pub fn from_report(text: &str) -> Option<Self> {
-        let report: serde_json::Value = serde_json::from_str(text).ok()?;
-        serde_json::from_value(report.get("accepts")?.clone()).ok()
+        #[derive(Deserialize)]
+        struct Report {
+            accepts: AcceptedTypes,
+        }
+        json::from_str::<Report>(text).ok().map(|report| report.accepts)
     }
 
     /// Returns the types that a tool takes besides JSON.

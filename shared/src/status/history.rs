@@ -1,11 +1,10 @@
 //! The availability of each tool over 90 days, from a sample a minute.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::StatusReport;
+use crate::sorted_map::SortedMap;
 use crate::time::{UnixMillis, UtcDay};
 use crate::tool::Tool;
 
@@ -60,13 +59,13 @@ pub struct DaySamples {
     /// The minute of the newest sample, from the start of the day.
     last: Option<u64>,
     /// By the name of the tool: those that only another version knows are kept.
-    tools: BTreeMap<String, SampledMinutes>,
+    tools: SortedMap<String, SampledMinutes>,
 }
 
 impl DaySamples {
     /// Returns a day without a sample.
     pub const fn new(day: UtcDay) -> Self {
-        Self { day, last: None, tools: BTreeMap::new() }
+        Self { day, last: None, tools: SortedMap::new() }
     }
 
     /// Counts a sample of this day. Returns false if its minute, or a later one, has a sample: an alarm may run twice,
@@ -78,7 +77,7 @@ impl DaySamples {
         }
         self.last = Some(minute);
         for status in &report.tools {
-            let minutes = self.tools.entry(status.tool.as_str().to_owned()).or_default();
+            let minutes = self.tools.get_or_default(status.tool.as_str().to_owned());
             *minutes = minutes.plus(SampledMinutes { known: 1, available: u32::from(status.available) });
         }
         true

@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::fields::{Fields, LineError, TypeError, line, text};
 use crate::idempotency::KEEP_MS;
 use crate::problem::{FieldError, Problem, codes};
+use crate::sorting::sort_by_key;
 use crate::time::UnixMillis;
 use crate::tool::Tool;
 
@@ -175,7 +176,7 @@ impl NewIncident {
             true => fields.required_items("tools", Tool::ALL.len(), parse_tool),
             false => Vec::new(),
         };
-        tools.sort_unstable();
+        sort_by_key(&mut tools, |tool| *tool);
         tools.dedup();
         let state = fields.optional("state", parse_state).unwrap_or(IncidentState::Investigating);
         let message = fields.required("message", |value| parse_line(value, MAX_MESSAGE));

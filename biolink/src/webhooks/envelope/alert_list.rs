@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use serde::Serialize;
-use shared::{json, time::UnixMillis};
+use shared::{json, sorting::sort_by_key, time::UnixMillis};
 
 use super::alert::AlertData;
 use crate::webhooks::{AlertEvent, WebhookKind};
@@ -28,7 +28,7 @@ pub fn describe_alert(alert: &AlertEvent) -> String {
 /// Returns the list of alerts that are described, each with its moment. The newest comes first.
 pub fn alert_list(mut alerts: Vec<(UnixMillis, String)>) -> String {
     // They come from two objects, the meter of the key and the webhooks of the account.
-    alerts.sort_by_key(|(at, _)| Reverse(*at));
+    sort_by_key(&mut alerts, |(at, _)| Reverse(*at));
     let listed: Vec<String> = alerts.into_iter().map(|(_, alert)| alert).collect();
     format!(r#"{{"object":"alerts","alerts":[{}]}}"#, listed.join(","))
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use maud::{Markup, html};
+use shared::sorting::sort_by;
 use shared::status::StatusReport;
 use shared::status::history::{AvailabilityHistory, HISTORY_DAYS, SampledMinutes, date};
 use shared::time::{UnixMillis, UtcDay};
@@ -134,7 +135,7 @@ fn bad_days(history: &AvailabilityHistory, now: UnixMillis) -> Markup {
         history.days(tool, now).filter_map(points).filter(|(_, _, points)| *points < 10_000)
     };
     let mut days: Vec<_> = Tool::ALL.into_iter().flat_map(bad).collect();
-    days.sort_by(|(day, ..), (other, ..)| other.cmp(day));
+    sort_by(&mut days, |(day, ..), (other, ..)| other.cmp(day));
     days.truncate(MAX_LISTED);
     html! {
         p.soft.key {

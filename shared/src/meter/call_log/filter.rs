@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CallRow, LoggedCall, oldest};
 use crate::request_id::RequestId;
+use crate::sorting::sort_by_key;
 use crate::time::UnixMillis;
 
 /// A request for a page of the log: the calls that meet every condition, the latest first.
@@ -69,7 +70,7 @@ impl CallFilter {
         }
         // By the request as well: several calls of one millisecond must not change places between
         // two pages.
-        page.calls.sort_by_key(|call| Reverse((call.at, call.request_id)));
+        sort_by_key(&mut page.calls, |call| Reverse((call.at, call.request_id)));
         // A meter that has forgotten an isolate may take its batch twice.
         page.calls.dedup_by_key(|call| (call.at, call.request_id));
         page.has_more = page.calls.len() > self.limit;

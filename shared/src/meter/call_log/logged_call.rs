@@ -8,6 +8,7 @@ use super::CallRow;
 use crate::json;
 use crate::key::{KeyRecord, SecretHash, SecretId};
 use crate::request_id::RequestId;
+use crate::sorting::sort_by_key;
 use crate::time::UnixMillis;
 
 /// A call of a key that has ended. Its names are short where it is stored, because there are many.
@@ -132,7 +133,7 @@ impl RefusedCalls {
     pub fn of(rows: impl IntoIterator<Item = CallRow>, since: UnixMillis) -> Vec<Self> {
         let mut calls: Vec<LoggedCall> = rows.into_iter().flat_map(|row| row.calls).collect();
         calls.retain(|call| call.at >= since && call.status >= 400);
-        calls.sort_by_key(|call| Reverse(call.at));
+        sort_by_key(&mut calls, |call| Reverse(call.at));
         let mut groups: Vec<Self> = Vec::new();
         let mut room = Self::MAX_CALLS;
         for call in calls {

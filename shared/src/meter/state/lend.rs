@@ -5,6 +5,7 @@ use crate::meter::lease::Lease;
 use crate::meter::{LeaseTerms, MeterRequest, TTL_MS};
 use crate::policy::Policy;
 use crate::quota::Counts as _;
+use crate::sorting::sort_by_key;
 use crate::tier::Tier;
 use crate::time::UnixMillis;
 
@@ -67,7 +68,7 @@ impl Meter {
     fn holders_with(&self, holder: u64) -> u32 {
         let mut holders: Vec<u64> = self.leases.iter().map(|lease| lease.holder).collect();
         holders.push(holder);
-        holders.sort_unstable();
+        sort_by_key(&mut holders, |holder| *holder);
         holders.dedup();
         u32::try_from(holders.len()).unwrap_or(u32::MAX)
     }

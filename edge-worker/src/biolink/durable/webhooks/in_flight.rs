@@ -1,28 +1,27 @@
 //! Deliveries whose attempt has not ended.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use biolink::webhooks::EndpointId;
 use biolink::webhooks_api::Delivery;
+use shared::sorted_map::SortedMap;
 
 /// The numbers of deliveries that are in flight, for each endpoint.
 #[derive(Default)]
-pub(super) struct InFlight(BTreeMap<EndpointId, BTreeSet<u64>>);
+pub(super) struct InFlight(SortedMap<EndpointId, SortedMap<u64, ()>>);
 
 impl InFlight {
     /// Returns the number of an endpoint.
     pub(super) fn of(&self, endpoint: &EndpointId) -> usize {
-        self.0.get(endpoint).map_or(0, BTreeSet::len)
+        self.0.get(endpoint).map_or(0, SortedMap::len)
     }
 
     /// Returns the number of all endpoints.
     pub(super) fn total(&self) -> usize {
-        self.0.values().map(BTreeSet::len).sum()
+        self.0.values().map(SortedMap::len).sum()
     }
 
     /// Adds a delivery. Returns false if it is in flight already.
     pub(super) fn begin(&mut self, delivery: &Delivery) -> bool {
-        self.0.entry(delivery.endpoint).or_default().insert(delivery.id.number())
+        self.0.get_or_default(delivery.endpoint).insert(delivery.id.number(), ()).is_none()
     }
 
     /// Removes a delivery, whose attempt has ended.

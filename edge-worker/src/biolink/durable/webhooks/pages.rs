@@ -1,12 +1,12 @@
 //! The table of pages: which of their events have arrived, and what they are called.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 
 use biolink::page::PageId;
 use biolink::webhooks::Card;
 use biolink::webhooks_api::PageProgress;
 use shared::json;
+use shared::sorted_map::SortedMap;
 use shared::time::UnixMillis;
 use worker::{Result, SqlStorage};
 
@@ -25,7 +25,7 @@ const CARD_MS: u64 = 60_000;
 pub(super) struct PageTable {
     sql: SqlStorage,
     /// Cards, and the moments at which they were read.
-    cards: RefCell<BTreeMap<PageId, (UnixMillis, Card)>>,
+    cards: RefCell<SortedMap<PageId, (UnixMillis, Card)>>,
 }
 
 impl PageTable {
