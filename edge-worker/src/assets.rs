@@ -25,7 +25,7 @@ enum ReadError {
     #[error(transparent)]
     Runtime(#[from] worker::Error),
     #[error("the response has status {0}")]
-    Status(f64),
+    Status(u16),
     #[error("no response within {ms} ms")]
     TimedOut { ms: u64 },
 }
@@ -67,7 +67,7 @@ pub(crate) async fn console(
     let path = format!("console/{name}");
     let response = match read(context, &path, calls::open_asset).await {
         Ok(response) => response,
-        Err(ReadError::Status(404.0)) => return Err(console::unknown_file()),
+        Err(ReadError::Status(404)) => return Err(console::unknown_file()),
         Err(error) => return Err(unreadable(context, &path, &error)),
     };
     let opened = StreamedResponse::new(response.unchecked_into());
@@ -97,5 +97,5 @@ async fn read(
     let read = promise::settled(call(assets, name));
     let timed_out = ReadError::TimedOut { ms: READ_TIMEOUT_MS };
     let value = promise::timeout(READ_TIMEOUT_MS, read).await.ok_or(timed_out)??;
-    value.as_f64().map_or(Ok(value), |status| Err(ReadError::Status(status)))
+    value.as_f64().map_or(Ok(value), |status| Err(ReadError::Status(promise::status(status))))
 }

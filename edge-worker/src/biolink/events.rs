@@ -53,7 +53,7 @@ use crate::biolink::event_delivery::{EventSinks, push};
 use crate::context::RequestContext;
 use crate::runtime::client_request::CLIENT_ADDRESS;
 use crate::runtime::durable_rpc::{self, RpcError};
-use crate::runtime::log;
+use crate::runtime::{log, task};
 
 thread_local! {
     static FLOOD: RefCell<Flood> = const { RefCell::new(Flood::new(EVENTS_PER_MINUTE)) };
@@ -123,9 +123,9 @@ pub(crate) fn record(
     }
     let (salts, id) = (biolink.salt.clone(), context.request.id);
     let sinks = EventSinks::of(biolink);
-    // The visitor does not wait for the salt. Without `wait_until` the runtime would drop it with
+    // The visitor does not wait for the salt. Otherwise the runtime would drop it with
     // the response.
-    context.execution.wait_until(async move {
+    task::in_background(context.execution, async move {
         let event = match fetch_salt(&salts, day).await {
             Ok(salt) => visitor.add_to(event, &occurrence, &salt),
             Err(error) => {
@@ -152,7 +152,7 @@ fn is_from_flooding_network(context: &RequestContext<'_>, occurrence: &Occurrenc
 fn add(context: &RequestContext<'_>, biolink: &BiolinkBindings, occurrence: &Occurrence, event: &Event) {
     if let Some(flush) = push(occurrence, event) {
         let sinks = EventSinks::of(biolink);
-        context.execution.wait_until(async move { sinks.deliver(flush).await });
+        task::in_background(context.execution, async move { sinks.deliver(flush).await });
     }
 }
 

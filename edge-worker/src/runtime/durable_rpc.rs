@@ -14,7 +14,7 @@ pub(crate) enum RpcError {
     #[error(transparent)]
     Runtime(#[from] worker::Error),
     #[error("the object responded with status {0}")]
-    Status(f64),
+    Status(u16),
     #[error("no response within {ms} ms")]
     TimedOut { ms: u64 },
     #[error("no response within {ms} ms, in which this isolate did not run all the time")]
@@ -57,7 +57,7 @@ pub(crate) async fn call(namespace: &ObjectNamespace, name: &str, message: &str)
     let reply = reply.map_err(worker::Error::from)?;
     match (reply.as_string(), reply.as_f64()) {
         (Some(text), _) => Ok(text),
-        (None, status) => Err(RpcError::Status(status.unwrap_or_default())),
+        (None, status) => Err(RpcError::Status(status.map_or(0, promise::status))),
     }
 }
 

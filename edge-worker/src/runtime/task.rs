@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use shared::sorted_map::SortedMap;
 use wasm_bindgen::JsValue;
+use worker::Context as ExecutionContext;
 use worker::js_sys::{Function, Promise};
 use worker::wasm_bindgen_futures::spawn_local;
 
@@ -77,6 +78,16 @@ pub(crate) fn run(step: impl FnOnce()) {
         run_ready();
     });
     IS_RUNNING.set(was_running);
+}
+
+/// Continues a future after the response, for as long as the runtime allows.
+pub(crate) fn in_background(execution: &ExecutionContext, future: impl Future<Output = ()> + 'static) {
+    execution.wait_until(boxed(future));
+}
+
+/// Hides the type of a future: the code around each one that becomes a promise weighs 2 KB.
+pub(super) fn boxed(future: impl Future<Output = ()> + 'static) -> Pin<Box<dyn Future<Output = ()>>> {
+    Box::pin(future)
 }
 
 fn run_ready() {

@@ -17,7 +17,7 @@ use crate::context::RequestContext;
 use crate::respond::ClientResponse;
 use crate::runtime::durable_rpc::RpcError;
 use crate::runtime::streamed_response::StreamedResponse;
-use crate::runtime::{calls, log, promise};
+use crate::runtime::{calls, log, promise, task};
 
 /// The source of the lines.
 struct Source {
@@ -71,7 +71,7 @@ pub(super) fn stream(
     };
     let id = context.request.id;
     // The runtime would otherwise end the task as soon as this function has returned the response.
-    context.execution.wait_until(async move {
+    task::in_background(context.execution, async move {
         if let Err(error) = send(&sink, &source, first).await {
             log::error(log::Event("export failed"), Some(id), &[("error", &error)]);
             // Not closed: a client would take the half of an export for the whole.

@@ -19,7 +19,7 @@ use super::rpc;
 use crate::context::RequestContext;
 use crate::gateway::{key_store, lease_caches};
 use crate::runtime::durable_rpc::RpcError;
-use crate::runtime::{clock, promise};
+use crate::runtime::{clock, promise, task};
 
 /// Time in which a late response is still waited for, in milliseconds.
 const LATE_MS: u64 = 10_000;
@@ -124,7 +124,7 @@ impl Exchange {
         }
         // The runtime cancels what is in flight once the response has left, unless it is waited
         // for.
-        context.execution.wait_until(async move {
+        task::in_background(context.execution, async move {
             let late = async {
                 while let Some((request, response)) = self.next().await {
                     // A cache that cannot be created was logged.

@@ -11,7 +11,7 @@ use super::rpc;
 use crate::context::RequestContext;
 use crate::gateway::lease_caches;
 use crate::runtime::durable_rpc::{self, RpcError};
-use crate::runtime::{clock, log, promise};
+use crate::runtime::{clock, log, promise, task};
 
 /// Timeout of a report, in milliseconds.
 const REPORT_TIMEOUT_MS: u64 = 5_000;
@@ -96,7 +96,7 @@ pub(super) fn schedule(context: &RequestContext<'_>, key: &VerifiedKey) {
 /// Sends a request for which no call waits, in the background.
 pub(super) fn send_in_background(context: &RequestContext<'_>, key: &VerifiedKey, request: MeterRequest) {
     let reporter = Reporter::new(&context.bindings.meter, key);
-    context.execution.wait_until(async move { reporter.send(request).await });
+    task::in_background(context.execution, async move { reporter.send(request).await });
 }
 
 /// A background task that reports for one key. It outlives the request that started it.
@@ -114,7 +114,7 @@ impl Reporter {
     /// Reports in the background, unless another request does.
     fn start(self, execution: &Context) {
         if let Some(turn) = self.next_turn() {
-            execution.wait_until(async move { self.run(turn).await });
+            task::in_background(execution, async move { self.run(turn).await });
         }
     }
 

@@ -25,7 +25,7 @@ use super::probe::{discard, is_reachable};
 use super::upload::{Pipe, Upload};
 use crate::context::RequestContext;
 use crate::runtime::streamed_response::StreamedResponse;
-use crate::runtime::{body, calls, clock, promise};
+use crate::runtime::{body, calls, clock, promise, task};
 
 /// Wait for the origin's side of a broken upload, in milliseconds, before the client is held
 /// responsible. The runtime reports only that one side broke. If it was the origin, its response or
@@ -185,7 +185,7 @@ impl Attempt<'_> {
     /// origin too.
     fn finish_upload(&self, finished: Promise, controller: &web_sys::AbortController) {
         let controller = controller.clone();
-        self.context.execution.wait_until(async move {
+        task::in_background(self.context.execution, async move {
             if promise::settled(finished).await.is_err() {
                 controller.abort();
             }
