@@ -1,5 +1,7 @@
 //! Points in time as plain numbers. Nothing here reads a clock: `now` is always an argument.
 
+use std::time::UNIX_EPOCH;
+
 use serde::{Deserialize, Serialize};
 use time::format_description::well_known::{Rfc2822, Rfc3339};
 use time::{Date, OffsetDateTime};
@@ -77,10 +79,10 @@ impl UnixMillis {
         text.replace("+0000", "GMT")
     }
 
-    /// Reads a date of HTTP; `None` for anything else and for times before 1970.
+    /// Reads a date of HTTP in any of its three forms; `None` for anything else and for times before 1970.
     pub fn from_http_date(text: &str) -> Option<Self> {
-        let moment = OffsetDateTime::parse(text.trim(), &Rfc2822).ok()?;
-        u64::try_from(moment.unix_timestamp()).ok().map(|seconds| Self(seconds.saturating_mul(1_000)))
+        let moment = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some(Self(moment.as_secs().saturating_mul(1_000)))
     }
 
     /// Returns the hours from the epoch to the start of the hour this moment lies in.
@@ -174,7 +176,12 @@ mod tests {
     fn dates_of_http_are_written_and_read() {
         let moment = UnixMillis(1_763_712_000_123);
         assert_eq!(moment.to_http_date(), "Fri, 21 Nov 2025 08:00:00 GMT");
-        assert_eq!(UnixMillis::from_http_date("Fri, 21 Nov 2025 08:00:00 GMT"), Some(moment.minus(123)));
+        // The three forms of RFC 9110, section 5.6.7.
+        for text in
+            ["Fri, 21 Nov 2025 08:00:00 GMT", "Friday, 21-Nov-25 08:00:00 GMT", "Fri Nov 21 08:00:00 2025"]
+        {
+            assert_eq!(UnixMillis::from_http_date(text), Some(moment.minus(123)), "{text}");
+        }
         for text in ["", "120", "Fri, 21 Nov 1925 08:00:00 GMT", "Nov 21 08:00:00 2025"] {
             assert_eq!(UnixMillis::from_http_date(text), None, "{text}");
         }

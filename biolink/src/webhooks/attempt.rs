@@ -1,7 +1,5 @@
 //! The result of one attempt to deliver.
 
-use std::time::UNIX_EPOCH;
-
 use serde::{Deserialize, Serialize};
 
 use shared::time::UnixMillis;
@@ -82,8 +80,7 @@ pub fn retry_after_ms(value: &str, now: UnixMillis) -> Option<u64> {
     if let Ok(seconds) = value.parse::<u64>() {
         return Some(seconds.saturating_mul(1000));
     }
-    let moment = httpdate::parse_http_date(value).ok()?.duration_since(UNIX_EPOCH).ok()?;
-    Some(UnixMillis(u64::try_from(moment.as_millis()).ok()?).since(now))
+    UnixMillis::from_http_date(value).map(|moment| moment.since(now))
 }
 
 #[cfg(test)]
