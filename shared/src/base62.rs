@@ -31,14 +31,23 @@ pub const fn encoded_len(bytes: usize) -> usize {
 /// Appends `bytes` to `text`.
 pub fn encode(bytes: &[u8], text: &mut String) {
     for block in bytes.chunks(BLOCK) {
-        let mut value = block.iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
         let mut digits = [b'0'; block_len(BLOCK)];
         let digits = digits.get_mut(..block_len(block.len())).unwrap_or_default();
+        write(block, digits);
+        text.push_str(std::str::from_utf8(digits).unwrap_or_default());
+    }
+}
+
+/// Writes `bytes` to `text`, which has room for [`encoded_len`] characters.
+pub fn write(bytes: &[u8], mut text: &mut [u8]) {
+    for block in bytes.chunks(BLOCK) {
+        let mut value = block.iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
+        let Some((digits, rest)) = text.split_at_mut_checked(block_len(block.len())) else { return };
         for digit in digits.iter_mut().rev() {
             *digit = DIGITS.get((value % 62) as usize).copied().unwrap_or(b'0');
             value /= 62;
         }
-        text.push_str(std::str::from_utf8(digits).unwrap_or_default());
+        text = rest;
     }
 }
 

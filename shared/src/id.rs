@@ -27,6 +27,15 @@ macro_rules! id {
                 Self(bytes)
             }
 
+            /// Returns what `Display` writes.
+            pub fn text(&self) -> [u8; $prefix.len() + $crate::base62::encoded_len($bytes)] {
+                let mut text = [0; $prefix.len() + $crate::base62::encoded_len($bytes)];
+                let (prefix, digits) = text.split_at_mut($prefix.len());
+                prefix.copy_from_slice($prefix.as_bytes());
+                $crate::base62::write(&self.0, digits);
+                text
+            }
+
             /// Reads what `Display` writes; `None` for anything else.
             pub fn parse(text: &str) -> Option<Self> {
                 let mut bytes = [0; $bytes];
@@ -37,10 +46,7 @@ macro_rules! id {
 
         impl ::std::fmt::Display for $name {
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                let mut text = String::with_capacity($prefix.len() + $crate::base62::encoded_len($bytes));
-                text.push_str($prefix);
-                $crate::base62::encode(&self.0, &mut text);
-                f.write_str(&text)
+                f.write_str(::std::str::from_utf8(&self.text()).unwrap_or_default())
             }
         }
 

@@ -54,6 +54,14 @@ impl Proof {
         Self::parse(text).is_some_and(|proof| equal(&proof.0, &self.0))
     }
 
+    /// Returns what `Display` writes.
+    pub fn text(&self) -> [u8; TEXT_LEN] {
+        let mut text = [0; TEXT_LEN];
+        // It has room for exactly that.
+        let _written = URL_SAFE_NO_PAD.encode_slice(self.0, &mut text);
+        text
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; LEN];
         let decoded = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
@@ -63,9 +71,7 @@ impl Proof {
 
 impl fmt::Display for Proof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [0; TEXT_LEN];
-        let written = URL_SAFE_NO_PAD.encode_slice(self.0, &mut text).unwrap_or_default();
-        f.write_str(text.get(..written).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default())
+        f.write_str(std::str::from_utf8(&self.text()).unwrap_or_default())
     }
 }
 

@@ -17,6 +17,13 @@ impl RequestId {
         hex::parse(text).map(Self)
     }
 
+    /// Returns what `Display` writes.
+    pub fn text(self) -> [u8; 32] {
+        let mut text = [0; 32];
+        hex::write_digits(&self.0, &mut text);
+        text
+    }
+
     /// Returns half of the bits, as the entropy of the one span that a hop without randomness of its own
     /// makes for the request.
     pub const fn span_entropy(self) -> [u8; 8] {

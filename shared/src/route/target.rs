@@ -73,7 +73,8 @@ impl<'a> Target<'a> {
 /// Splits a target in absolute form into the authority and the rest. Returns `None` for another
 /// form.
 fn split_absolute(target: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = target.split_once("://")?;
+    // Most targets are paths, and are not searched.
+    let (scheme, rest) = Some(target).filter(|target| !target.starts_with('/'))?.split_once("://")?;
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
         return None;
     }
