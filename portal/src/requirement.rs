@@ -1,4 +1,4 @@
-//! The requirements of requests: the one table. `docs/security.md` has a row for each operation of the
+//! The requirements of requests: the one table. `docs/security.md` names each operation of the
 //! descriptions, and tests compare both with each other and with what the worker does.
 
 #[cfg(feature = "biolink")]
