@@ -1,8 +1,8 @@
 //! The format of a JSON text for serde.
 //!
 //! Fields and variants are found by their place in the list of names that the derived reader hands over, by one function for all
-//! types. The derived comparisons with each name would be a tenth of the worker's readers. That list has an alias at a place of
-//! its own, which is no field, so no type has aliases.
+//! types: the derived comparisons with each name would be in each reader. In that list an alias has a place of its own, which is
+//! no field's, so no type has aliases.
 
 use std::borrow::Cow;
 
