@@ -35,7 +35,7 @@
 //!    the call.
 //! 10. `gateway/meter_client/report.rs`, `record_outcome`, records the outcome and reports it to the Meter
 //!     in the background. `runtime/body.rs` drains an unread body, `respond.rs` renders the response, and
-//!     `access_log.rs` writes the access log line.
+//!     `access_log.rs` writes the line from what the handler has returned (`Called`, and `Caller` of `caller.rs`).
 
 use std::future::ready;
 use std::pin::Pin;
