@@ -2,6 +2,7 @@
 //! section 8.1). h2 drops them unseen, so the bytes of the connection are read along.
 
 mod header_block;
+mod huffman;
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use super::huffman::Prefix;
+
 /// The header blocks of one connection.
 #[derive(Debug, Default)]
 pub(super) struct HeaderBlocks {
@@ -71,9 +73,8 @@ struct Text {
     is_coded: Coding,
     /// The number of characters so far.
     length: u64,
-    /// The bits of the next character so far, and their number.
-    code: u32,
-    bits: usize,
+    /// The bits of the next character so far.
+    prefix: Prefix,
 }
 
 /// The dynamic table (RFC 7541, section 2.3.2): the names of its entries and their sizes, the newest
@@ -97,16 +98,6 @@ const STATIC_NAMES: [u8; 61] = [
     12, 6, 4, 4, 6, 7, 4, 4, 8, 17, 13, 8, 19, 13, 4, 8, 12, 18, 19, 5, 7, 7, 11, 6, 10, 25, 17, 10, 4, 3,
     16,
 ];
-/// The number of characters whose code has so many bits (RFC 7541, appendix B). The code is
-/// canonical: codes of one length are consecutive.
-const HUFFMAN: [u32; 31] =
-    [0, 0, 0, 0, 0, 10, 26, 32, 6, 0, 5, 3, 2, 6, 2, 3, 0, 0, 0, 3, 8, 13, 26, 29, 12, 4, 15, 19, 29, 0, 4];
-/// The first code of each length.
-const FIRST_CODES: [u32; 31] = [
-    0, 0, 0, 0, 0, 0, 20, 92, 248, 508, 1016, 2042, 4090, 8184, 16380, 32764, 65534, 131068, 262136, 524272,
-    1048550, 2097116, 4194258, 8388568, 16777194, 33554412, 67108832, 134217694, 268435426, 536870910,
-    1073741820,
-];
 /// The seven bits of the code of a colon.
 const COLON: u8 = 0x5c;
 
@@ -124,29 +115,29 @@ impl HeaderBlocks {
     /// Reads the next bytes of a header block. h2 closes the connection of a malformed one.
     pub(super) fn read(&mut self, mut bytes: &[u8]) {
         while let Some((first, rest)) = bytes.split_first() {
-            let skipped = self.skip(bytes.len());
-            if skipped == 0 {
-                self.next = self.take(*first);
-                bytes = rest;
-            } else {
-                (_, bytes) = bytes.split_at(skipped);
-            }
+            bytes = match self.take_value(bytes) {
+                0 => {
+                    self.next = self.take(*first);
+                    rest
+                }
+                taken => bytes.get(taken..).unwrap_or_default(),
+            };
         }
     }
 
-    /// Skips bytes of a value whose characters need not be decoded, up to its last byte. Returns the
-    /// number of bytes that were skipped, of so many.
-    fn skip(&mut self, bytes: usize) -> usize {
+    /// Takes bytes of a value, up to its last one. Returns their number.
+    fn take_value(&mut self, bytes: &[u8]) -> usize {
         let Next::Value(field, left, text) = &mut self.next else { return 0 };
+        let taken = bytes.len().min(usize::try_from(*left - 1).unwrap_or(usize::MAX));
+        *left -= taken as u64;
         // The table counts decoded lengths (RFC 7541, section 4.1). Miscounted once, all later
         // indices would name other fields.
         if field.is_stored && text.is_coded {
-            return 0;
+            bytes.iter().take(taken).for_each(|byte| text.take(*byte));
+        } else {
+            text.length += taken as u64;
         }
-        let skipped = bytes.min(usize::try_from(*left - 1).unwrap_or(usize::MAX));
-        *left -= skipped as u64;
-        text.length += skipped as u64;
-        skipped
+        taken
     }
 
     /// Takes a byte. Returns what follows it.
@@ -246,8 +237,8 @@ impl HeaderBlocks {
 
 impl Text {
     /// Returns true before the first byte.
-    const fn is_empty(&self) -> bool {
-        self.length == 0 && self.bits == 0
+    fn is_empty(&self) -> bool {
+        self.length == 0 && self.prefix == Prefix::default()
     }
 
     /// Counts the characters that end with a byte.
@@ -256,18 +247,7 @@ impl Text {
             self.length += 1;
             return;
         }
-        for bit in (0..8).rev() {
-            self.code = self.code << 1 | u32::from(byte >> bit & 1);
-            self.bits += 1;
-            let (first, count) = (FIRST_CODES.get(self.bits), HUFFMAN.get(self.bits));
-            let place = first.and_then(|first| self.code.checked_sub(*first));
-            if place.zip(count).is_some_and(|(place, count)| place < *count) {
-                // Bits that are left at the end are padding, and count as no character (RFC 7541,
-                // section 5.2).
-                (self.code, self.bits) = (0, 0);
-                self.length += 1;
-            }
-        }
+        self.length += self.prefix.take(byte);
     }
 }
 
@@ -380,20 +360,5 @@ mod tests {
         ] {
             assert_eq!(read(&mut blocks, block), has_pseudo, "{block:x?}");
         }
-    }
-
-    #[test]
-    fn huffman_code_is_complete() {
-        let mut left = 1_u64 << 30;
-        for (bits, count) in HUFFMAN.into_iter().enumerate() {
-            left -= u64::from(count) << (30 - bits);
-        }
-        assert_eq!((left, HUFFMAN.into_iter().sum::<u32>()), (0, 257));
-        let mut first = 0;
-        for (bits, count) in HUFFMAN.into_iter().enumerate() {
-            assert_eq!(FIRST_CODES[bits], first);
-            first = (first + count) << 1;
-        }
-        assert_eq!(FIRST_CODES[7], u32::from(COLON));
     }
 }
