@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::io::Write as _;
 
 use http::{HeaderName, HeaderValue, Response, StatusCode};
+use shared::headers::{PROOF, REQUEST_ID};
 
 use crate::headers::Headers;
 
@@ -34,6 +35,11 @@ pub(crate) struct StatusLine<'a> {
     pub(crate) reason: &'a str,
 }
 
+/// Bytes of text for which memory is reserved. Most heads have fewer, and many responses with their bodies.
+pub(crate) const USUAL_LENGTH: usize = 640;
+/// Fields whose value no other response has. h2 would add each to the table of its connection (HPACK), where it
+/// takes the place of one that is of use, and compare it with all of its name that are there.
+const UNIQUE: [&str; 2] = [REQUEST_ID, PROOF];
 /// Number of fields for which memory is reserved. Most responses have fewer.
 const USUAL_FIELDS: usize = 20;
 
@@ -45,9 +51,12 @@ impl OutgoingHead {
             return Self::Fields(Box::new(Fields::new(status)));
         }
         let mut number = itoa::Buffer::new();
-        for part in ["HTTP/1.1 ", number.format(status), " ", reason, "\r\n"] {
-            text.extend_from_slice(part.as_bytes());
-        }
+        text.reserve(USUAL_LENGTH);
+        text.extend_from_slice(b"HTTP/1.1 ");
+        text.extend_from_slice(number.format(status).as_bytes());
+        text.push(b' ');
+        text.extend_from_slice(reason.as_bytes());
+        text.extend_from_slice(b"\r\n");
         Self::Text(text)
     }
 
@@ -77,7 +86,10 @@ impl Fields {
     fn append(&mut self, name: &str, value: &[u8]) {
         let field = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value));
         let appended = match field {
-            (Ok(name), Ok(value)) => self.response.headers_mut().try_append(name, value).is_ok(),
+            (Ok(name), Ok(mut value)) => {
+                value.set_sensitive(UNIQUE.contains(&name.as_str()));
+                self.response.headers_mut().try_append(name, value).is_ok()
+            }
             _ => false,
         };
         self.is_malformed |= !appended;
@@ -118,6 +130,7 @@ mod tests {
         head.write_header("X-A", b"b");
         head.write_header("x-a", b"c \xff");
         head.write_header_fmt("x-number", 17);
+        head.write_header(REQUEST_ID, b"7");
         head.end(true);
         head
     }
@@ -127,14 +140,16 @@ mod tests {
         let OutgoingHead::Text(text) = written(false) else { panic!("fields") };
         assert_eq!(
             text,
-            b"before HTTP/1.1 200 Fine\r\nX-A: b\r\nx-a: c \xff\r\nx-number: 17\r\nconnection: close\r\n\r\n"
+            b"before HTTP/1.1 200 Fine\r\nX-A: b\r\nx-a: c \xff\r\nx-number: 17\r\nx-request-id: 7\r\nconnection: close\r\n\r\n"
         );
         let OutgoingHead::Fields(fields) = written(true) else { panic!("text") };
         let response = fields.into_response().unwrap();
         assert_eq!(response.status(), 200);
         let lines: Vec<_> =
             response.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
-        assert_eq!(lines, [("x-a", &b"b"[..]), ("x-a", b"c \xff"), ("x-number", b"17")]);
+        assert_eq!(lines, [("x-a", &b"b"[..]), ("x-a", b"c \xff"), ("x-number", b"17"), (REQUEST_ID, b"7")]);
+        let are_unique = response.headers().values().map(HeaderValue::is_sensitive);
+        assert_eq!(are_unique.collect::<Vec<_>>(), [false, false, false, true]);
     }
 
     #[test]
