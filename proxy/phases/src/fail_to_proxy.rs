@@ -47,12 +47,12 @@ pub(crate) fn respond(state: &State, call: Option<&Call>, record: &Record, reply
         for (name, value) in CORS {
             head.write_header(name, value.as_bytes());
         }
-        head.write_header_fmt(REQUEST_ID, record.log.request_id);
+        head.write_header(REQUEST_ID, &record.log.request_id.text());
         if state.mode.is_direct() {
             response_headers::write_own(head, response_info(record));
         }
         if let Some(proof) = record.log.proof {
-            head.write_header_fmt(PROOF, proof);
+            head.write_header(PROOF, &proof.text());
             // Tells the edge that a tool has got a part of this request, so that it does not send
             // the call elsewhere or give it back.
             if end == CallEnd::CutOff {

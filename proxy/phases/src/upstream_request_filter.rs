@@ -10,7 +10,7 @@ pub(crate) fn upstream_request_filter(call: &Call, record: &Record, head: &mut i
     let trace = call.trace.as_deref();
     let passes = |name: &str| trace.is_none_or(|trace| trace.passes(name));
     head.begin(&[&call.pool.config.settings.path, "/", &call.action], passes);
-    head.write_header_fmt(REQUEST_ID, record.log.request_id);
-    head.write_header_fmt(KEY_ID, call.key_id);
+    head.write_header(REQUEST_ID, &record.log.request_id.text());
+    head.write_header(KEY_ID, &call.key_id.text());
     head.write_header(TIER, call.tier.as_str().as_bytes());
 }

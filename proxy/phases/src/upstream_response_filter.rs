@@ -44,9 +44,9 @@ pub(crate) fn upstream_response_filter(
     call.charged = settle(state, call, (status, CallEnd::Responded), reported.as_deref());
     let is_charged = call.price != Price::FREE && !is_uncharged(status, CallEnd::Responded);
     call.units = is_charged.then(|| call.price.cost(reported.as_deref()).units);
-    head.write_header_fmt(REQUEST_ID, record.log.request_id);
+    head.write_header(REQUEST_ID, &record.log.request_id.text());
     if let Some(proof) = record.log.proof {
-        head.write_header_fmt(PROOF, proof);
+        head.write_header(PROOF, &proof.text());
     }
     if direct {
         response_headers::write_relayed(head, response_info(record), has_hsts);

@@ -27,7 +27,7 @@ use crate::delegate::delegate_connection;
 use crate::http2::{Http2Stream, RequestFields};
 use crate::limits::ClientOptions;
 use crate::received_head::ReceivedHead;
-use crate::socket::{reset_on_close, splice_end};
+use crate::socket::{peer, reset_on_close, splice_end};
 use crate::splice_end::SpliceEnd;
 use crate::timer::{Pace, Timer};
 
@@ -56,7 +56,8 @@ pub(crate) struct ClientStream {
 
 /// Returns the address of the peer of a connection.
 pub(crate) fn address(stream: &Stream) -> Option<IpAddr> {
-    address_of(&*stream.get_socket_digest()?)
+    // Pingora's description of a socket is a large allocation.
+    peer(stream).or_else(|| address_of(&*stream.get_socket_digest()?))
 }
 
 fn address_of(socket: &SocketDigest) -> Option<IpAddr> {

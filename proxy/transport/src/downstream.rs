@@ -145,6 +145,8 @@ impl<P: Phases> Downstream<P> {
                 Protocol::Http2 => return Some(client),
             }
             client = self.serve_request(client, more_requests == 0).await?;
+            // Read for each request, so that a reload reaches connections that stay open.
+            client.set_options(self.phases.client_options());
             more_requests = more_requests.saturating_sub(1);
         }
     }
@@ -210,8 +212,6 @@ impl<P: Phases> Downstream<P> {
         client: &mut ClientStream,
         closing: Pin<&mut impl Future>,
     ) -> Option<Protocol> {
-        // Read for each request, so that a reload reaches connections that stay open.
-        client.set_options(self.phases.client_options());
         let head = tokio::select! {
             // A request that has already arrived is served, even during a shutdown.
             biased;

@@ -11,9 +11,12 @@ pub trait Headers {
 
 impl Headers for Vec<u8> {
     fn write_header(&mut self, name: &str, value: &[u8]) {
-        for part in [name.as_bytes(), b": ", value, b"\r\n"] {
-            self.extend_from_slice(part);
-        }
+        // Not in a loop: parts of a known length are stores then, and no calls that copy.
+        self.reserve(name.len() + value.len() + 4);
+        self.extend_from_slice(name.as_bytes());
+        self.extend_from_slice(b": ");
+        self.extend_from_slice(value);
+        self.extend_from_slice(b"\r\n");
     }
 
     fn write_header_fmt(&mut self, name: &str, value: impl std::fmt::Display) {

@@ -38,6 +38,10 @@ impl<'a> RawHead<'a> {
                     .ok_or_else(|| malformed("a header line is folded, or has no proper name and colon"))?,
             );
         }
+        // Each line ends with one, as do the request line and the empty line. Another one is within a line.
+        if raw.iter().filter(|&&byte| byte == b'\r').count() != head.lines.len() + 2 {
+            return Err(control());
+        }
         head.check_lines()?;
         Ok(head)
     }
@@ -114,7 +118,8 @@ impl<'a> RawHead<'a> {
     }
 }
 
-/// Takes the first line of `rest`, without its end. Returns `None` if `rest` is empty.
+/// Takes the first line of `rest`, without its end. It may hold a bare carriage return. Returns `None` if `rest`
+/// is empty.
 fn next_line<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Problem> {
     if rest.is_empty() {
         return Ok(None);
@@ -122,8 +127,7 @@ fn next_line<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Problem> {
     let (line, after) =
         rest.split_at_checked(memchr(b'\n', rest).ok_or_else(control)? + 1).ok_or_else(control)?;
     *rest = after;
-    let line = line.strip_suffix(b"\r\n").ok_or_else(control)?;
-    if memchr(b'\r', line).is_some() { Err(control()) } else { Ok(Some(line)) }
+    Ok(Some(line.strip_suffix(b"\r\n").ok_or_else(control)?))
 }
 
 fn request_line_parts(line: &[u8]) -> Result<(&str, &str, &str), Problem> {
@@ -147,14 +151,11 @@ fn request_line_parts(line: &[u8]) -> Result<(&str, &str, &str), Problem> {
 
 /// Splits a header line into name and trimmed value. Returns `None` if it is malformed.
 pub(crate) fn split_line(line: &[u8]) -> Option<(&str, &[u8])> {
-    let colon = line.iter().position(|&b| b == b':')?;
-    let (name, value) = line.split_at_checked(colon)?;
-    // Also refuses a space before the colon, which some servers drop and others keep (RFC 9112,
-    // section 5.1).
-    if !is_name(name) {
-        return None;
-    }
-    Some((std::str::from_utf8(name).ok()?, value.get(1..)?.trim_ascii()))
+    // The name ends with its first byte that no name has. A space before the colon is refused, which some
+    // servers drop and others keep (RFC 9112, section 5.1).
+    let end = line.iter().position(|&byte| !is_token(byte)).filter(|end| *end > 0)?;
+    let (name, value) = line.split_at_checked(end)?;
+    Some((std::str::from_utf8(name).ok()?, value.strip_prefix(b":")?.trim_ascii()))
 }
 
 /// Checks that there are no control characters except tabs and line ends, which are checked with
@@ -192,19 +193,25 @@ fn is_name(name: &[u8]) -> bool {
 
 /// Returns true for the bytes of a token (RFC 9110, section 5.6.2).
 const fn is_token(byte: u8) -> bool {
-    byte.is_ascii() && TOKEN >> byte & 1 == 1
+    // Not a shift of 128 bits, which takes several instructions.
+    let bits = if byte & 64 == 0 { TOKEN[0] } else { TOKEN[1] };
+    byte.is_ascii() & (bits >> (byte & 63) & 1 == 1)
 }
 
-/// A bitmap of the bytes of a token.
-const TOKEN: u128 = bits(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+/// A bitmap of the bytes of a token, below 64 and from there on.
+const TOKEN: [u64; 2] =
+    bits(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
 
-const fn bits(mut bytes: &[u8]) -> u128 {
-    let mut bits = 0;
+const fn bits(mut bytes: &[u8]) -> [u64; 2] {
+    let (mut low, mut high) = (0, 0);
     while let [byte, rest @ ..] = bytes {
-        bits |= 1 << *byte;
+        match *byte {
+            byte @ ..64 => low |= 1 << byte,
+            byte => high |= 1 << (byte & 63),
+        }
         bytes = rest;
     }
-    bits
+    [low, high]
 }
 
 fn malformed(detail: &'static str) -> Problem {

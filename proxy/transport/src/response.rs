@@ -7,7 +7,7 @@ use pingora::protocols::http::date::get_cached_date;
 use shared::response;
 
 use crate::headers::Headers;
-use crate::outgoing_head::{OutgoingHead, StatusLine};
+use crate::outgoing_head::{OutgoingHead, StatusLine, USUAL_LENGTH};
 use crate::record::Record;
 
 const NO_CONTENT: u16 = 204;
@@ -44,7 +44,7 @@ impl Response {
         let body = encoded.map_or(Body::Text(body), Body::Encoded);
         let text = match record.is_http2 {
             true => Vec::new(),
-            false => Vec::with_capacity(1_024 + body.bytes().len()),
+            false => Vec::with_capacity(USUAL_LENGTH + body.bytes().len()),
         };
         let status_line = StatusLine { status, reason: reason(status) };
         let mut head = OutgoingHead::new(status_line, record.is_http2, text);

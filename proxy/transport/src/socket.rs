@@ -2,7 +2,7 @@
 //! kernel must know both sockets to move a body from one to the other.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd as _;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -56,6 +56,11 @@ pub(crate) fn splice_end(stream: &Stream) -> Option<&dyn SpliceEnd> {
         return fake.splice_end();
     }
     stream.downcast_ref::<Socket>().map(|socket| socket as &dyn SpliceEnd)
+}
+
+/// Returns the address of the peer of a TCP connection with nothing in between.
+pub(crate) fn peer(stream: &Stream) -> Option<IpAddr> {
+    (**stream).as_any().downcast_ref::<Socket>().map(|socket| socket.peer.ip())
 }
 
 /// Makes the end of a TCP connection a reset. Its peer could take the end of a response that has no

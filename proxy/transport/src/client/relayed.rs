@@ -32,7 +32,10 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 impl ClientStream {
     /// Returns the address of the client.
     pub(crate) fn address(&self) -> Option<IpAddr> {
-        super::address_of(&*self.inner.get_socket_digest()?)
+        match self.inner.http1() {
+            Some(connection) => super::address(connection),
+            None => super::address_of(&*self.inner.get_socket_digest()?),
+        }
     }
 
     /// Records that the request is an accepted call. An HTTP/2 connection may buffer more after

@@ -31,7 +31,9 @@ pub(super) fn begin_request<P: Phases>(
     phases.upstream_request_filter(call, record, &mut RequestWriter { out: &mut out, raw });
     match body_header(raw, body) {
         BodyHeader::None => {}
-        BodyHeader::ContentLength(length) => out.write_header_fmt("content-length", length),
+        BodyHeader::ContentLength(length) => {
+            out.write_header("content-length", itoa::Buffer::new().format(length).as_bytes());
+        }
         BodyHeader::Chunked => out.write_header("transfer-encoding", b"chunked"),
     }
     out

@@ -10,8 +10,16 @@ use shared::time::UnixMillis;
 pub(super) struct LineBuffer<'a>(pub(super) &'a mut Vec<u8>);
 
 impl LineBuffer<'_> {
+    // Inlined, because most texts are constants.
+    #[inline]
     pub(super) fn text(&mut self, text: &str) -> &mut Self {
-        self.0.extend_from_slice(text.as_bytes());
+        self.bytes(text.as_bytes())
+    }
+
+    /// Appends a text as bytes.
+    #[inline]
+    pub(super) fn bytes(&mut self, text: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(text);
         self
     }
 
@@ -27,7 +35,9 @@ impl LineBuffer<'_> {
 
     /// Appends microseconds as milliseconds with three decimals.
     pub(super) fn millis(&mut self, micros: u64) -> &mut Self {
-        self.number(micros / 1_000).text(".").padded(micros % 1_000, 3)
+        let mut decimals = *b".000";
+        write_digits(&mut decimals, [(1, 3, micros % 1_000)]);
+        self.number(micros / 1_000).bytes(&decimals)
     }
 
     /// Appends bytes as a JSON string. Those that are no UTF-8 become U+FFFD.
@@ -50,25 +60,29 @@ impl LineBuffer<'_> {
         self
     }
 
-    /// Appends a number with leading zeros.
-    pub(super) fn padded(&mut self, number: u64, digits: u32) -> &mut Self {
-        for digit in (1..digits).rev() {
-            if number < 10_u64.pow(digit) {
-                self.text("0");
-            }
-        }
-        self.number(number)
-    }
-
     /// Appends a time as RFC 3339, in UTC, with milliseconds. It does not allocate, unlike
     /// `UnixMillis::to_rfc3339`.
     pub(super) fn time(&mut self, time: UnixMillis) -> &mut Self {
         let (year, month, day) = date(time.0 / DAY_MS);
         let (seconds, millis) = (time.0 % DAY_MS / 1_000, time.0 % 1_000);
-        self.padded(year, 4).text("-").padded(month, 2).text("-").padded(day, 2);
-        self.text("T").padded(seconds / 3_600, 2);
-        self.text(":").padded(seconds / 60 % 60, 2);
-        self.text(":").padded(seconds % 60, 2).text(".").padded(millis, 3).text("Z")
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+        let places = [(0, 4, year), (5, 2, month), (8, 2, day), (11, 2, hour), (14, 2, minute)];
+        write_digits(&mut text, places);
+        write_digits(&mut text, [(17, 2, second), (20, 3, millis)]);
+        self.bytes(&text)
+    }
+}
+
+/// Writes numbers with leading zeros: each at its place, with so many digits.
+#[inline]
+pub(super) fn write_digits<const N: usize>(text: &mut [u8], numbers: [(usize, usize, u64); N]) {
+    for (start, digits, mut number) in numbers {
+        for digit in text.iter_mut().skip(start).take(digits).rev() {
+            // Below 10.
+            *digit = b'0' + (number % 10) as u8;
+            number /= 10;
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use shared::time::UnixMillis;
 
-use super::buffer::{DAY_MS, LineBuffer, date};
+use super::buffer::{DAY_MS, LineBuffer, date, write_digits};
 use super::line::Line;
 
 const MONTHS: [&str; 12] =
@@ -21,7 +21,7 @@ impl Line<'_> {
         };
         out.text(" - ");
         match self.call {
-            Some(call) => out.shown(call.key_id),
+            Some(call) => out.bytes(&call.key_id.text()),
             None => out.text("-"),
         };
         out.text(" [").common_time(self.time).text("] \"");
@@ -48,9 +48,11 @@ impl LineBuffer<'_> {
         let (year, month, day) = date(time.0 / DAY_MS);
         let month = usize::try_from(month - 1).ok().and_then(|month| MONTHS.get(month));
         let seconds = time.0 % DAY_MS / 1_000;
-        self.padded(day, 2).text("/").text(month.unwrap_or(&"Jan")).text("/").padded(year, 4);
-        self.text(":").padded(seconds / 3_600, 2);
-        self.text(":").padded(seconds / 60 % 60, 2);
-        self.text(":").padded(seconds % 60, 2).text(" +0000")
+        let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+        let mut date = *b"00/";
+        write_digits(&mut date, [(0, 2, day)]);
+        let mut rest = *b"/0000:00:00:00 +0000";
+        write_digits(&mut rest, [(1, 4, year), (6, 2, hour), (9, 2, minute), (12, 2, second)]);
+        self.bytes(&date).text(month.unwrap_or(&"Jan")).bytes(&rest)
     }
 }

@@ -76,9 +76,9 @@ impl Line<'_> {
 
     fn write_members(&self, to: &mut Members<'_>) {
         to.add(LogField::Time, |out| out.text("\"").time(self.time).text("\""));
-        to.shown(LogField::RequestId, self.request_id);
+        to.id(LogField::RequestId, &self.request_id.text());
         if let Some(call) = self.call {
-            to.shown(LogField::KeyId, call.key_id);
+            to.id(LogField::KeyId, &call.key_id.text());
             if let Some(secret_id) = call.secret_id {
                 to.shown(LogField::SecretId, secret_id);
             }
@@ -152,6 +152,11 @@ impl Members<'_> {
     /// Adds a text without quotes and control characters.
     fn word(&mut self, field: LogField, text: &str) {
         self.add(field, |out| out.text("\"").text(text).text("\""));
+    }
+
+    /// Adds the text of an id.
+    fn id(&mut self, field: LogField, text: &[u8]) {
+        self.add(field, |out| out.text("\"").bytes(text).text("\""));
     }
 
     /// Adds a value whose text has no quotes and control characters.
