@@ -27,7 +27,7 @@ stage_programs() {
     install -D -m 0755 "$from/$program" "$STAGE/bin/$program"
     strip --strip-all "$STAGE/bin/$program"
   done
-  "$from/portal" documents "$STAGE/share/utg-proxy/documents.json"
+  write_documents "$from" "$STAGE/share/utg-proxy/documents.json"
 }
 
 # name_sbom file: adds a serial number that is the hash of the rest, as a UUID (RFC 9562, version 8). cyclonedx would draw one,

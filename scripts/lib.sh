@@ -105,8 +105,9 @@ linting() {
     CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ "$@"
 }
 
-# write_documents programs: renders what a proxy in direct mode serves to people, where it looks for that: beside the folder of
-# its program, as in /usr/share beside /usr/bin.
+# write_documents programs [file]: builds the console and renders what a proxy in direct mode serves to people, where it looks for
+# that: beside the folder of its program, as in /usr/share beside /usr/bin.
 write_documents() {
-  "$1/portal" documents "$(dirname "$1")/share/utg-proxy/documents.json"
+  PROGRAMS=$1 "$ROOT/scripts/build-web.sh"
+  "$1/portal" documents "${2:-$(dirname "$1")/share/utg-proxy/documents.json}" "$ROOT/portal/web/dist"
 }

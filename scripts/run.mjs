@@ -117,6 +117,7 @@ const behindTheEdge = () => `  edge      ${at(ports.edge)}    the service; /open
   proxy     ${at(ports.proxy)}    takes only what the edge has signed`;
 
 const direct = () => `  proxy     ${at(ports.proxy)}    the service, without an edge; /openapi.json describes it
+  console   ${at(ports.proxy, "/console")}    sign in with the key below
   state     ${path.relative(process.cwd(), STATE)}${process.env.AUTHORITY === "valkey" ? `\n  valkey    ${HOST}:${VALKEY_PORT}    the limits of keys` : ""}`;
 
 /** Only the edge serves bio-link pages. */

@@ -30,10 +30,10 @@ if command -v node >/dev/null; then
 fi
 # Not the release profiles: this is for a look at it, and should be soon.
 if [[ ${1:-} == --direct ]]; then
-  readonly STAGES=3
+  readonly STAGES=4
   stage secrets "making secrets, if there are none" "$here/secrets.sh"
   stage proxy "building the proxy and the demo tools" build_native -p proxy -p loadtest -p portal
-  write_documents "$TARGET_DIR/local"
+  stage console "building the console" write_documents "$TARGET_DIR/local"
 else
   readonly STAGES=4
   stage tools "installing packages and build tools" "$here/setup.sh"

@@ -215,8 +215,8 @@ needs() { [[ " $NEEDS " == *" $1 "* ]]; }
 # affect every kind.
 kinds_of() {
   case $1 in
-    # The web app of the console, and the script of the reference: the edge serves them, and no program has them.
-    portal/web/*) echo contract web edge browser lighthouse ;;
+    # The web app of the console, and the script of the reference: the edge serves them, the proxy the first, and no program has them.
+    portal/web/*) echo contract web proxy edge browser lighthouse ;;
     portal/assets/*) echo unit contract edge end-to-end browser lighthouse package ;;
     portal/*) echo unit property doc contract edge end-to-end load openapi schemathesis mcp clients web browser lighthouse package ;;
     biolink/*) echo unit property simulation doc contract edge end-to-end openapi schemathesis mcp clients browser lighthouse ;;

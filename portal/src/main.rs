@@ -1,12 +1,14 @@
 //! Writes what is rendered when the service is built: `portal assets FOLDER` the static assets of the edge
-//! worker, and `portal documents FILE` what a proxy in direct mode serves.
+//! worker, and `portal documents FILE CONSOLE` what a proxy in direct mode serves, with the console that was built in a
+//! folder.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs, io};
 
-use portal::documents;
+use portal::documents::{of_console, of_direct_mode};
 use portal::rendering::render_all;
+use shared::document::Document;
 use shared::time::UnixMillis;
 
 fn main() -> io::Result<()> {
@@ -17,10 +19,41 @@ fn main() -> io::Result<()> {
             .iter()
             .try_for_each(|(asset, text)| write(&Path::new(&path).join(&*asset.file()), text.as_bytes())),
         Some("documents") => {
-            write(Path::new(&path), &serde_json::to_vec(&documents::of_direct_mode(built()))?)
+            let mut documents = of_direct_mode(built());
+            documents.extend(console(Path::new(&arguments.next().unwrap_or_default()))?);
+            write(Path::new(&path), &serde_json::to_vec(&documents)?)
         }
-        _ => Err(io::Error::other("usage: portal assets FOLDER, or portal documents FILE")),
+        _ => Err(io::Error::other("usage: portal assets FOLDER, or portal documents FILE CONSOLE")),
     }
+}
+
+/// Returns the documents of the console that was built in a folder.
+fn console(folder: &Path) -> io::Result<Vec<Document>> {
+    let mut documents = Vec::new();
+    for file in files_below(folder)? {
+        let name = file.strip_prefix(folder).ok().and_then(Path::to_str).unwrap_or_default();
+        documents.extend(of_console(name, fs::read(&file)?));
+    }
+    if documents.is_empty() {
+        let text = format!("no console in `{}`; expected what scripts/build-web.sh builds", folder.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, text));
+    }
+    Ok(documents)
+}
+
+/// Returns the files in a folder and in those below it, in the order of their names.
+fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    let mut files = Vec::new();
+    for path in entries {
+        if path.is_dir() {
+            files.extend(files_below(&path)?);
+        } else {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// Returns the time of the build, or the one that stands for it so that a build can be repeated.

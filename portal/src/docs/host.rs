@@ -7,8 +7,8 @@ use crate::docs_page::DocsPage;
 pub enum Host {
     /// The edge, which serves everything.
     Edge,
-    /// A proxy in direct mode: tools, keys, and their reference. It has no bio-link pages, no console
-    /// and no status page.
+    /// A proxy in direct mode: tools, keys, their reference and the console. It has no bio-link pages and no
+    /// status page.
     Direct,
 }
 

@@ -53,7 +53,7 @@ pub fn landing(host: Host, server: &str) -> Response {
                     "Call every tool at one address, with exact limits and errors that explain themselves. "
                     @if is_edge { "The same key publishes bio-link pages with QR codes, analytics and webhooks." }
                 }
-                p.actions { a.button href="/docs" { "Make the first call" } @if is_edge { " " a.button.plain href="/console" { "Open the console" } } }
+                p.actions { a.button href="/docs" { "Make the first call" } " " a.button.plain href="/console" { "Open the console" } }
                 p.soft { "The operator of this gateway issues your key." }
             }
             @if is_edge { (pictures()) }

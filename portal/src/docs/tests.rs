@@ -175,7 +175,7 @@ fn page_can_be_cached() {
 fn page_of_direct_mode_leads_to_nothing_of_the_edge() {
     let pages = super::pages(Host::Direct).into_iter().map(|(_, text)| serve(&text, SERVER));
     let of_pages = DocsPage::ALL.into_iter().filter(|page| !Host::Direct.serves(*page));
-    let of_edge = ["/console", "/status", "/biolink/", "/llms.txt", "/mcp", "/docs/tools"];
+    let of_edge = ["/status", "/biolink/", "/llms.txt", "/mcp", "/docs/tools"];
     let of_edge: Vec<_> = of_edge.into_iter().chain(of_pages.map(DocsPage::path)).collect();
     for page in pages.chain([landing(Host::Direct, SERVER), problem_page(codes::KEY_MISSING, Host::Direct)]) {
         for path in &of_edge {
@@ -183,5 +183,7 @@ fn page_of_direct_mode_leads_to_nothing_of_the_edge() {
         }
         assert!(page.body.contains("\"/docs\"") && page.body.contains("\"/openapi.json\""));
     }
-    assert!(landing(Host::Edge, SERVER).body.contains("\"/console\""));
+    for host in [Host::Edge, Host::Direct] {
+        assert!(landing(host, SERVER).body.contains("\"/console\""), "{host:?}");
+    }
 }

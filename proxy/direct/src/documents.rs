@@ -1,5 +1,5 @@
-//! The documents for people and programs: rendered when the service was built, read when the proxy
-//! starts, and kept compressed with gzip, since they are the same for all clients.
+//! The documents for people and programs, and the files of the console: rendered when the service was built, read
+//! when the proxy starts, and kept compressed with gzip, since they are the same for all clients.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -20,6 +20,10 @@ use shared::response::Response;
 const MIN_AGE: Duration = Duration::from_secs(1);
 /// The file with the documents, seen from the folder of the program: `/usr/share` beside `/usr/bin`.
 const FILE: &str = "../share/utg-proxy/documents.json";
+/// The path of the console's page, which is the document of each of its views.
+const CONSOLE: &str = "/console";
+/// What is below the console's path and no view: its files, and what its app calls at an edge.
+const NO_VIEWS: [&str; 5] = ["assets", "licenses", "session", "sessions", "preview"];
 
 /// The documents by their paths.
 #[derive(Debug, Default)]
@@ -30,30 +34,29 @@ pub(super) struct Documents {
 
 #[derive(Debug)]
 struct Compressed {
-    plain: String,
+    plain: Vec<u8>,
     gzip: Arc<[u8]>,
     begun: Instant,
 }
 
-/// A response, with its gzip-compressed body if it is sent compressed. It may hold a key and must
-/// not be printed.
+/// A response. It may hold a key and must not be printed.
 pub struct Reply {
-    /// The status, headers and plain body.
+    /// The status, headers and text.
     pub response: Response,
-    /// The body in the content coding that the headers name.
-    pub gzip: Option<Arc<[u8]>>,
+    /// The body in place of the text, in the content coding that the headers name if there is one.
+    pub bytes: Option<Arc<[u8]>>,
 }
 
 impl From<Response> for Reply {
     fn from(response: Response) -> Self {
-        Self { response, gzip: None }
+        Self { response, bytes: None }
     }
 }
 
 impl Reply {
-    /// Returns the body to send.
-    pub fn body(&self) -> &[u8] {
-        self.gzip.as_deref().unwrap_or(self.response.body.as_bytes())
+    fn of_bytes(response: Response<Vec<u8>>, bytes: Arc<[u8]>) -> Self {
+        let Response { status, headers, .. } = response;
+        Self { response: Response { status, headers, body: String::new() }, bytes: Some(bytes) }
     }
 }
 
@@ -78,34 +81,33 @@ impl Documents {
         Ok(documents.into())
     }
 
-    /// Returns the document of a path.
+    /// Returns the document of a path. No file is opened for a request, so a path names one of these or nothing.
     pub(super) fn find(&self, path: &str) -> Option<Arc<Document>> {
-        self.by_path.get(path).cloned()
+        let view = || self.by_path.get(CONSOLE).filter(|_| is_view(path));
+        self.by_path.get(path).or_else(view).cloned()
     }
 
     /// Returns the response with the document of `path`, compressed if the client accepts gzip.
     pub(super) fn reply<'a>(
         &self,
         path: &str,
-        response: Response,
+        mut response: Response<Vec<u8>>,
         accept_encoding: impl Iterator<Item = &'a [u8]>,
         now: Instant,
     ) -> Reply {
-        if response.body.is_empty() || !accepts_gzip(accept_encoding) {
-            return response.into();
+        let plain = std::mem::take(&mut response.body);
+        if plain.is_empty() || !accepts_gzip(accept_encoding) {
+            return Reply::of_bytes(response, plain.into());
         }
-        match self.compressed(path, &response.body, now) {
-            Some(gzip) => {
-                let response = response.with_headers([("content-encoding", "gzip")]);
-                Reply { response, gzip: Some(gzip) }
-            }
-            None => response.into(),
+        match self.compressed(path, &plain, now) {
+            Some(gzip) => Reply::of_bytes(response.with_headers([("content-encoding", "gzip")]), gzip),
+            None => Reply::of_bytes(response, plain.into()),
         }
     }
 
     /// Returns the gzip-compressed document. Returns `None` if another text of it was compressed
     /// less than [`MIN_AGE`] ago.
-    fn compressed(&self, path: &str, plain: &str, now: Instant) -> Option<Arc<[u8]>> {
+    fn compressed(&self, path: &str, plain: &[u8], now: Instant) -> Option<Arc<[u8]>> {
         let mut kept = self.compressed.lock();
         match kept.get(path) {
             Some(known) if known.plain == plain => return Some(Arc::clone(&known.gzip)),
@@ -113,7 +115,7 @@ impl Documents {
             Some(_) | None => {}
         }
         let gzip: Arc<[u8]> = gzip(plain)?.into();
-        let known = Compressed { plain: plain.to_owned(), gzip: Arc::clone(&gzip), begun: now };
+        let known = Compressed { plain: plain.to_vec(), gzip: Arc::clone(&gzip), begun: now };
         kept.insert(path.to_owned(), known);
         Some(gzip)
     }
@@ -132,9 +134,18 @@ fn file() -> io::Result<PathBuf> {
     Ok(program.with_file_name(FILE))
 }
 
-fn gzip(plain: &str) -> Option<Vec<u8>> {
+/// Returns true for the address of a view of the console: the app reads the address itself.
+fn is_view(path: &str) -> bool {
+    let below = path.strip_prefix(CONSOLE).and_then(|rest| rest.strip_prefix('/'));
+    below.is_some_and(|below| {
+        let first = below.split('/').next().unwrap_or_default();
+        !NO_VIEWS.contains(&first) && !below.split('/').any(|segment| segment.starts_with('.'))
+    })
+}
+
+fn gzip(plain: &[u8]) -> Option<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(plain.len() / 4), Compression::default());
-    encoder.write_all(plain.as_bytes()).ok()?;
+    encoder.write_all(plain).ok()?;
     encoder.finish().ok()
 }
 
@@ -187,24 +198,56 @@ mod tests {
 
     #[test]
     fn document_is_compressed_once_per_text_and_second() {
-        let document = Document::of("/docs", Response::public("text/html", format!("<p>{SERVER}</p>")));
+        let text = Response::public("text/html", format!("<p>{SERVER}</p>"));
+        let document = Document::of("/docs", text.into_bytes());
         let (documents, now) = (Documents::from(vec![document]), Instant::now());
         let text = |server: &str| documents.find("/docs").unwrap().respond(server);
         let reply = |server: &str, at| documents.reply("/docs", text(server), [&b"gzip"[..]].into_iter(), at);
         let (first, second) = (reply("https://a.test", now), reply("https://a.test", now));
-        let (first_gzip, second_gzip) = (first.gzip.clone().unwrap(), second.gzip.unwrap());
+        let (first_gzip, second_gzip) = (first.bytes.unwrap(), second.bytes.unwrap());
         assert!(Arc::ptr_eq(&first_gzip, &second_gzip));
         let mut read = String::new();
-        GzDecoder::new(first.body()).read_to_string(&mut read).unwrap();
+        GzDecoder::new(&first_gzip[..]).read_to_string(&mut read).unwrap();
         assert_eq!(read, "<p>https://a.test</p>");
         assert_eq!(first.response.header("content-encoding"), Some("gzip"));
         let soon = reply("https://b.test", now + MIN_AGE / 2);
-        assert!(soon.gzip.is_none() && soon.response.header("content-encoding").is_none());
-        assert_eq!(soon.body(), b"<p>https://b.test</p>");
-        let later = reply("https://b.test", now + MIN_AGE).gzip.unwrap();
+        assert_eq!(soon.response.header("content-encoding"), None);
+        assert_eq!(&soon.bytes.unwrap()[..], b"<p>https://b.test</p>");
+        let later = reply("https://b.test", now + MIN_AGE).bytes.unwrap();
         let mut read = String::new();
         GzDecoder::new(&later[..]).read_to_string(&mut read).unwrap();
         assert_eq!(read, "<p>https://b.test</p>");
+    }
+
+    #[test]
+    fn view_of_the_console_has_its_page_and_a_missing_file_nothing() {
+        let of = |path: &str| Document::of(path, Response::page("text/html", path.as_bytes().to_vec()));
+        let documents = Documents::from(vec![of("/console"), of("/console/assets/a.js")]);
+        let found = |path: &str| documents.find(path).map(|document| document.path.clone());
+        for view in [
+            "/console",
+            "/console/",
+            "/console/developers/usage",
+            "/console/admin/keys/key_1.a",
+            "/console/x",
+        ] {
+            assert_eq!(found(view).as_deref(), Some("/console"), "{view}");
+        }
+        assert_eq!(found("/console/assets/a.js").as_deref(), Some("/console/assets/a.js"));
+        for missing in [
+            "/consoles",
+            "/console/assets/b.js",
+            "/console/assets",
+            "/console/licenses/a.txt",
+            "/console/session",
+            "/console/sessions/a",
+            "/console/preview",
+            "/console/.env",
+            "/console/a/../b",
+        ] {
+            assert_eq!(found(missing), None, "{missing}");
+        }
+        assert_eq!(Documents::default().find("/console/x"), None);
     }
 
     #[test]
@@ -214,7 +257,7 @@ mod tests {
         assert!(Documents::read(&file).is_err());
         fs::write(&file, "[{\"path\": \"/\"}]").unwrap();
         assert!(Documents::read(&file).is_err());
-        let document = Document::of("/", Response::public("text/html", String::new()));
+        let document = Document::of("/", Response::public("text/html", Vec::new()));
         fs::write(&file, serde_json::to_vec(&[document]).unwrap()).unwrap();
         assert!(Documents::read(&file).unwrap().find("/").is_some());
     }

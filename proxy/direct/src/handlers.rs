@@ -1,6 +1,7 @@
-//! The requests that a proxy in direct mode serves itself, as the edge does: the keys API and the
-//! documentation.
+//! The requests that a proxy in direct mode serves itself, as the edge does: the keys API, the
+//! documentation and the console.
 
+mod console;
 mod keys;
 mod public_url;
 mod secrets;
@@ -19,6 +20,7 @@ use shared::time::UnixMillis;
 
 use super::{Direct, KeyMoment, Reply, RequestScheme};
 use config::DirectConfig;
+pub(super) use console::SESSION_PATH;
 use transport::clock::Moment;
 use transport::hooks::Request;
 use transport::incoming::Incoming;
@@ -29,6 +31,8 @@ pub enum OwnRoute {
     Keys(KeysRoute),
     /// A document.
     Document(Arc<Document>),
+    /// What the console asks first.
+    ConsoleSession,
 }
 
 /// A request for the gateway itself, with what its head says.
@@ -136,6 +140,7 @@ impl<'a> OwnRequest<'a> {
     ) -> Result<Reply, Problem> {
         let route = match &self.route {
             OwnRoute::Document(document) => return Ok(self.document(document, &public_url::of(context))),
+            OwnRoute::ConsoleSession => return Ok(console::session(context.config).into()),
             OwnRoute::Keys(route) => *route,
         };
         let response = match route {

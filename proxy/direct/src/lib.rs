@@ -33,7 +33,6 @@ use std::time::Instant;
 
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
-use shared::document::Document;
 use shared::key::{self, KeyId, KeyRecord, Scope, VerifiedKey};
 use shared::meter::MeterSnapshot;
 use shared::problem::{Problem, codes};
@@ -136,9 +135,12 @@ impl Direct {
         })
     }
 
-    /// Returns the document of a path, if the proxy serves one.
-    pub fn document(&self, path: &str) -> Option<Arc<Document>> {
-        self.documents.find(path)
+    /// Returns what the proxy serves at a path that is neither a call nor of the keys API.
+    pub fn find(&self, path: &str) -> Option<OwnRoute> {
+        match path {
+            handlers::SESSION_PATH => Some(OwnRoute::ConsoleSession),
+            _ => self.documents.find(path).map(OwnRoute::Document),
+        }
     }
 
     /// Returns the active settings.

@@ -34,7 +34,7 @@ pub(crate) fn refuse(state: &State, call: Option<&Call>, record: &mut Record, pr
 
 /// Returns a response with the headers that every response has.
 pub(crate) fn respond(state: &State, call: Option<&Call>, record: &Record, reply: Reply) -> Response {
-    let Reply { response, gzip } = reply;
+    let Reply { response, bytes } = reply;
     let is_refusal = record.log.refusal.is_some();
     let end = match is_refusal {
         true => CallEnd::without_response(record.sent_at.is_some()),
@@ -43,7 +43,7 @@ pub(crate) fn respond(state: &State, call: Option<&Call>, record: &Record, reply
     if let Some(call) = call {
         let _left = settle(state, call, (response.status, end), None);
     }
-    Response::new(record, response, gzip, is_refusal, |head| {
+    Response::new(record, response, bytes, is_refusal, |head| {
         for (name, value) in CORS {
             head.write_header(name, value.as_bytes());
         }

@@ -60,7 +60,7 @@ pub(crate) fn request_filter<'a>(
         client.record_head(request.raw);
     }
     // The route comes before the key: a wrong path is 404 whoever asks.
-    let read = Route::read(request.raw.method, request.raw.target);
+    let read = Route::read(request.raw.method, answered_as(state, request.raw.target));
     let called = match read {
         Ok((Route::CallTool(call), _)) => Some(call),
         Ok(_) | Err(_) => None,
@@ -69,6 +69,13 @@ pub(crate) fn request_filter<'a>(
         Ok(action) => action,
         Err(problem) => refuse_early(state, request, record, called, problem),
     }
+}
+
+/// Returns the target that answers in place of another one: the console's page has its address with a slash too, as at
+/// the edge.
+fn answered_as<'a>(state: &State, target: &'a str) -> &'a str {
+    let rest = target.strip_prefix("/console/").filter(|_| state.mode.is_direct());
+    if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?')) { "/console" } else { target }
 }
 
 /// Decides on a call that has waited.
@@ -120,8 +127,8 @@ fn decide<'a>(
     let response = match route {
         Route::CallTool(call) => return call_tool(state, request, record, call, target),
         Route::Keys(route) => return own_request(state, request, record, OwnRoute::Keys(route), target),
-        Route::Other(method, path) => match find_document(state, method, path)? {
-            Found::Document(route) => return own_request(state, request, record, route, target),
+        Route::Other(method, path) => match find_other(state, method, path)? {
+            Found::Own(route) => return own_request(state, request, record, route, target),
             Found::Methods(methods) => Response::preflight(methods),
         },
         Route::Service(ServiceRoute::KeyChanges | ServiceRoute::Meters) => {
@@ -147,21 +154,21 @@ fn decide<'a>(
 
 /// What a path names that is neither a call nor of the keys API.
 enum Found {
-    Document(OwnRoute),
+    Own(OwnRoute),
     /// The methods of the path, for a preflight.
     Methods(Methods),
 }
 
-/// Finds the document of a path. Only a proxy in direct mode has any.
-fn find_document(state: &State, method: Option<Method>, path: Path<'_>) -> Result<Found, Problem> {
-    let document = match &state.mode {
+/// Finds a document, or what the console asks. Only a proxy in direct mode has any.
+fn find_other(state: &State, method: Option<Method>, path: Path<'_>) -> Result<Found, Problem> {
+    let own = match &state.mode {
         Mode::Edge(_) => None,
-        Mode::Direct(direct) => direct.document(path.as_str()),
+        Mode::Direct(direct) => direct.find(path.as_str()),
     };
-    match (document, &state.mode) {
-        (Some(document), _) => {
+    match (own, &state.mode) {
+        (Some(own), _) => {
             let methods = Methods::of([Method::Get]).with_head();
-            on_path(method, methods, Found::Methods, |_| Some(Found::Document(OwnRoute::Document(document))))
+            on_path(method, methods, Found::Methods, |_| Some(Found::Own(own)))
         }
         (None, _) if method == Some(Method::Options) => Ok(Found::Methods(Methods::NONE)),
         (None, Mode::Edge(_)) => Err(tools_only()),
@@ -200,7 +207,7 @@ fn edges_only(mode: &Mode) -> Problem {
 fn not_here() -> Problem {
     Problem::new(
         codes::ROUTE_UNKNOWN,
-        "no route has this path; tools are called at /v1/{tool}/{action}, and bio-link pages, their API, the console and \
+        "no route has this path; tools are called at /v1/{tool}/{action}, and bio-link pages, their API and \
          MCP are served by the edge, which this gateway runs without",
     )
 }

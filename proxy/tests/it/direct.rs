@@ -1,6 +1,7 @@
 //! Direct mode: the proxy verifies keys and counts quotas itself.
 
 mod changes;
+mod console;
 mod contention;
 mod full_disk;
 mod issuing;

@@ -25,23 +25,22 @@ pub struct Response {
 
 pub(crate) enum Body {
     Text(String),
-    Encoded(Arc<[u8]>),
+    Bytes(Arc<[u8]>),
 }
 
 impl Response {
     /// Returns a response to the request of this record, with the headers of `response` and those that
-    /// `more` writes. An `encoded` body replaces the text. It must be the same text in the content coding
-    /// that the headers state.
+    /// `more` writes. If there are `bytes`, they are the body in place of the text.
     #[must_use]
     pub fn new<L, M: FnOnce(&mut HeadWriter<'_>)>(
         record: &Record<L>,
         response: response::Response,
-        encoded: Option<Arc<[u8]>>,
+        bytes: Option<Arc<[u8]>>,
         is_refusal: bool,
         more: M,
     ) -> Self {
         let response::Response { status, headers, body, .. } = response;
-        let body = encoded.map_or(Body::Text(body), Body::Encoded);
+        let body = bytes.map_or(Body::Text(body), Body::Bytes);
         let text = match record.is_http2 {
             true => Vec::new(),
             false => Vec::with_capacity(USUAL_LENGTH + body.bytes().len()),
@@ -97,7 +96,7 @@ impl Body {
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
-            Self::Encoded(bytes) => bytes,
+            Self::Bytes(bytes) => bytes,
         }
     }
 }

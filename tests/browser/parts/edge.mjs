@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 
 const ROOT = path.resolve(import.meta.dirname, "../../..");
 export const ADMIN_SECRET = "admin-secret-of-the-browser-tests-01234567";
+export const KEY_SIGNING_SECRET = "key-signing-secret-of-the-browser-tests-01";
 export const GRANT_SECRET = "grant-secret-of-the-browser-tests-01234567";
 
 /** Starts it with nothing stored, and with no proxy behind it unless one is named; `origin` is where it listens. */
@@ -15,7 +16,7 @@ export async function startEdge(proxy = "http://127.0.0.1:9") {
     env: {
       ...process.env,
       ADMIN_SECRET,
-      KEY_SIGNING_SECRET: "key-signing-secret-of-the-browser-tests-01",
+      KEY_SIGNING_SECRET,
       GRANT_SECRET,
       WEBHOOK_ENCRYPTION_SECRET: "webhook-secret-of-the-browser-tests-0123456",
     },
@@ -37,7 +38,7 @@ async function listening(child) {
 }
 
 /** Issues a Free key; `more` are further fields of the request. */
-async function issueKey(origin, more = {}) {
+export async function issueKey(origin, more = {}) {
   const response = await fetch(`${origin}/v1/keys/issue`, {
     method: "POST",
     headers: { "content-type": "application/json" },

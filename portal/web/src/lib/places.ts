@@ -20,6 +20,8 @@ import {
   ListTree,
 } from "lucide";
 
+import type { Direct, Role } from "./session.svelte";
+
 export interface Place {
   path: string;
   name: string;
@@ -62,3 +64,18 @@ export const ADMIN: Place[] = [
   { path: "/admin/incidents", name: "Incidents", node: Siren, words: "status outage" },
   { path: "/developers/tools", name: "Tools", node: Wrench, words: "status availability" },
 ];
+
+/** Whether a gateway without an edge has the view of an address. */
+export function inDirectMode(path: string, { issues_keys }: Direct): boolean {
+  if (path === "/developers/keys") return issues_keys;
+  return ["/developers/usage", "/developers/tools", "/admin/keys", "/admin/keys/*"].includes(path);
+}
+
+/** The groups of the menu: what comes first, and what is for developers. */
+export function placesOf(role: Role | null, direct: Direct | null): { main: Place[]; developers: Place[] } {
+  if (direct) {
+    const all = role === "admin" ? ADMIN : DEVELOPERS;
+    return { main: all.filter(({ path }) => inDirectMode(path, direct)), developers: [] };
+  }
+  return role === "admin" ? { main: ADMIN, developers: [] } : { main: MAIN, developers: DEVELOPERS };
+}

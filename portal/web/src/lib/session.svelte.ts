@@ -1,6 +1,11 @@
 /** Who is signed in. A key is in the memory of this page alone, or the browser has a cookie that no script can read. */
 
 export type Role = "key" | "admin";
+/** What a gateway without an edge can do. */
+export interface Direct {
+  issues_keys: boolean;
+  has_admin: boolean;
+}
 
 class Session {
   role = $state<Role | null>(null);
@@ -8,6 +13,8 @@ class Session {
   isKept = $state(false);
   /** False until it is known whether there is a cookie. */
   isKnown = $state(false);
+  /** Set if there is no edge: then there are no sessions, and few views. */
+  direct = $state<Direct | null>(null);
   /** Resolves to the key that the holder types again; set while the dialog asks. */
   asked = $state<((key: string | null) => void) | null>(null);
   #secret = "";
@@ -23,7 +30,8 @@ class Session {
   async begin(): Promise<void> {
     try {
       const response = await fetch("/console/session", { credentials: "same-origin" });
-      const { signed_in } = (await response.json()) as { signed_in: boolean };
+      const { signed_in, direct } = (await response.json()) as { signed_in: boolean; direct?: Direct };
+      this.direct = direct ?? null;
       if (signed_in) {
         this.isKept = true;
         this.role = "key";

@@ -1,6 +1,7 @@
 /** The view of each address. Each is a file of its own, which is loaded when it is shown. */
 import type { Component } from "svelte";
-import type { Role } from "./session.svelte";
+import { inDirectMode } from "./places";
+import type { Direct, Role } from "./session.svelte";
 
 type Loaded = Promise<{ default: Component<{ ids: string[] }> }>;
 interface View {
@@ -11,6 +12,7 @@ interface View {
 type Entry = readonly [path: string, load: () => Promise<unknown>, isWide?: boolean];
 
 const TOOLS: Entry = ["/developers/tools", () => import("../views/Tools.svelte")];
+const USAGE = () => import("../views/Usage.svelte");
 const OF_KEY: readonly Entry[] = [
   ["/", () => import("../views/Home.svelte")],
   ["/pages", () => import("../views/Pages.svelte")],
@@ -21,7 +23,7 @@ const OF_KEY: readonly Entry[] = [
   ["/products", () => import("../views/Products.svelte")],
   ["/domains", () => import("../views/Domains.svelte")],
   ["/developers/keys", () => import("../views/Secrets.svelte")],
-  ["/developers/usage", () => import("../views/Usage.svelte")],
+  ["/developers/usage", USAGE],
   ["/developers/calls", () => import("../views/Calls.svelte"), true],
   ["/developers/alerts", () => import("../views/Alerts.svelte")],
   ["/developers/webhooks", () => import("../views/Webhooks.svelte")],
@@ -41,8 +43,11 @@ const OF_ADMIN: readonly Entry[] = [
   TOOLS,
 ];
 
-export function viewOf(path: string, role: Role): View | null {
-  for (const [pattern, load, isWide = false] of role === "key" ? OF_KEY : OF_ADMIN) {
+export function viewOf(path: string, role: Role, direct: Direct | null): View | null {
+  // Home is about pages.
+  const home: Entry[] = direct && role === "key" ? [["/", USAGE]] : [];
+  for (const [pattern, load, isWide = false] of [...home, ...(role === "key" ? OF_KEY : OF_ADMIN)]) {
+    if (direct && pattern !== "/" && !inDirectMode(pattern, direct)) continue;
     const match = new RegExp(`^${pattern.replaceAll("*", "([\\w.-]+)")}$`).exec(path);
     if (match) return { load: load as () => Loaded, ids: match.slice(1), isWide };
   }
