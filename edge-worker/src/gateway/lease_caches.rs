@@ -101,9 +101,8 @@ impl CacheTable {
         if self.0.len() < MAX_CACHES {
             return;
         }
-        let age =
-            |(key, entry): (&KeyId, &Box<Entry>)| Reverse((!entry.cache.is_idle(), entry.used_at, *key));
-        let mut ages: BinaryHeap<_> = self.0.iter().map(age).collect();
+        let age = |key: &KeyId, entry: &Entry| Reverse((!entry.cache.is_idle(), entry.used_at, *key));
+        let mut ages: BinaryHeap<_> = self.0.iter().map(|(key, entry)| age(key, entry)).collect();
         // Half at once: one at a time, a table that is full would be sorted for each new key.
         for _ in 0..MAX_CACHES / 2 {
             if let Some(Reverse((_, _, key))) = ages.pop() {
