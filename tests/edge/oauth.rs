@@ -1,13 +1,13 @@
 //! OAuth for agents of other people's servers: from the 401 of `/mcp` to a token that is renewed and ends.
 
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use shared::time::UnixMillis;
 use tests::{
     http::{Request, Response},
     receiver::{Receiver, ReceiverBehavior},
-    stack::{Edge, PROBE_BOUND, Stack},
+    stack::{Edge, NOWHERE, PROBE_BOUND, Stack},
     wait::wait_for,
 };
 
@@ -407,4 +407,42 @@ fn client_is_read_from_its_metadata_document() {
     host.set(ReceiverBehavior::Respond("302 Found", vec![format!("location: {}", host.url("/client.json"))]));
     let redirected = Agent { edge: &stack.edge, id: host.url("/moved.json") };
     assert_eq!(redirected.open(&[]).status, 422);
+}
+
+/// Returns the result of a run that begins and ends in one minute, as counters do.
+fn within_a_minute<T>(mut run: impl FnMut(u8) -> T) -> T {
+    let minute = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 60;
+    let once = |nth| {
+        let begun = minute();
+        Some(run(nth)).filter(|_| minute() == begun)
+    };
+    (0..5).find_map(once).expect("a run within a minute")
+}
+
+#[test]
+fn isolate_takes_thirty_registrations_and_fetches_a_minute_from_a_network() {
+    let (edge, host) = (Edge::start(NOWHERE), Receiver::start());
+    let from = |request: Request, address: &str| request.header("cf-connecting-ip", address).send(edge.addr);
+    let register = |address: &str| {
+        let body = json!({ "client_name": "Agent", "redirect_uris": [REDIRECT] });
+        from(Request::post("/oauth/register", &body), address)
+    };
+    let (taken, refused, fetch, elsewhere) = within_a_minute(|nth| {
+        let taken: Vec<_> = (1..=30).map(|own| register(&format!("198.51.{nth}.{own}")).status).collect();
+        let address = format!("198.51.{nth}.31");
+        let document = encoded(&[("client_id", &host.url("/client.json"))]);
+        let fetch = from(Request::get(&format!("/oauth/authorize?{document}")), &address);
+        (taken, register(&address), fetch, register(&format!("203.0.{nth}.1")).status)
+    });
+    assert_eq!((taken, elsewhere), (vec![201; 30], 201));
+    for refused in [refused, fetch] {
+        assert_eq!(
+            (refused.status, refused.code().as_str()),
+            (429, "too-many-requests"),
+            "{}",
+            refused.text()
+        );
+        assert_eq!(refused.header("retry-after"), Some("60"));
+    }
+    assert_eq!(host.count(), 0, "nothing is fetched");
 }
