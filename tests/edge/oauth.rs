@@ -446,3 +446,28 @@ fn isolate_takes_thirty_registrations_and_fetches_a_minute_from_a_network() {
     }
     assert_eq!(host.count(), 0, "nothing is fetched");
 }
+
+#[test]
+fn isolate_takes_thirty_exchanges_a_minute_from_the_agents_of_a_key() {
+    let stack = Stack::shared();
+    let (responses, ended, key) = within_a_minute(|_| {
+        let (key, _) = stack.edge.issue("free");
+        let agent = Agent::register(&stack.edge);
+        // The code is the first exchange, its refresh token the second.
+        let used = agent.connect(&key, &json!({ "tools": ["all"] })).refresh;
+        tokens(&agent.renew(&used));
+        let responses: Vec<_> = (2..31).map(|_| agent.renew(&used)).collect();
+        let ended = [("token", &*used), ("client_id", &*agent.id)];
+        (responses, form(&stack.edge, "/oauth/revoke", &ended), key)
+    });
+    let (refused, replayed) = responses.split_last().unwrap();
+    for response in replayed {
+        assert_eq!((response.status, error(response).as_str()), (400, "invalid_grant"));
+    }
+    for response in [refused, &ended] {
+        assert_eq!((response.status, error(response).as_str()), (429, "temporarily_unavailable"));
+    }
+    let own = json!({ "name": "own", "scopes": { "tools": ["qr"] } });
+    let own = Request::post("/v1/keys/me/secrets", &own).key(&key).send(stack.edge.addr);
+    assert_eq!(own.status, 201, "the holder's changes have a count of their own");
+}

@@ -16,6 +16,8 @@ mod snapshot;
 
 pub(crate) use admin_attempt::admit_attempt;
 pub(crate) use admission::{CallDecision, admit};
+#[cfg(feature = "pages")]
+pub(crate) use change::record_free_call;
 pub(crate) use change::{change, issue, read_record, step_sessions};
 pub(crate) use relay::relay;
 pub(crate) use report::{CallOutcome, log_call, record_aborted, record_outcome};

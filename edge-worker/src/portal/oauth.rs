@@ -12,7 +12,7 @@ use portal::oauth::{
 };
 use portal::route::OAuthRoute;
 use shared::caller::network_bucket;
-use shared::key::{ApiKey, Subject};
+use shared::key::{ApiKey, FreeCall, KeyId, Subject};
 use shared::meter::{Change, SecretChange};
 use shared::minute_counters::MinuteCounters;
 use shared::problem::{Problem, codes};
@@ -25,6 +25,7 @@ use crate::caller::{Answer, Caller, Found};
 use crate::context::RequestContext;
 use crate::gateway::authenticate::authenticate;
 use crate::gateway::handlers::change_key;
+use crate::gateway::meter_client::record_free_call;
 use crate::runtime::client_request::CLIENT_ADDRESS;
 use crate::runtime::{body, entropy};
 
@@ -177,6 +178,7 @@ async fn token(context: &RequestContext<'_>, issuer: Issuer<'_>) -> Answer<Respo
         (context.bindings.key_env().map_err(of_body)?, nonce(context).map_err(of_body)?);
     let change = Change::Secret(presented.exchange(&drawn, issuer));
     let id = *presented.key();
+    count_exchange(&id)?;
     let found = change_key::change(context, Subject::Named(&id), change).await;
     let found = found.map_err(|refused| refused.map(|problem| OAuthError::of_grant(&problem)))?;
     let record = found.value;
@@ -193,6 +195,7 @@ async fn revoke(context: &RequestContext<'_>, issuer: Issuer<'_>) -> Answer<Resp
     let Some(grant) = Grant::of_refresh_token(token, issuer) else {
         return Ok(ended().into());
     };
+    count_exchange(&grant.key)?;
     let change = Change::Secret(SecretChange::Revoke { id: grant.secret });
     match change_key::change(context, Subject::Named(&grant.key), change).await {
         Err(refused) if refused.value.status() == 429 || refused.value.status() >= 500 => {
@@ -211,6 +214,11 @@ fn ended() -> Response {
 async fn form(context: &RequestContext<'_>) -> Result<Form, OAuthError> {
     let body = body::read_as(context.request, &context.head, &[FORM], MAX_BODY).await.map_err(of_body)?;
     Form::read(&String::from_utf8_lossy(&body))
+}
+
+/// Counts what an agent has the key's meter do. A used token stays readable, so its replay must not cost without end.
+fn count_exchange(key: &KeyId) -> Result<(), OAuthError> {
+    record_free_call(key, FreeCall::Exchange).map_err(|problem| OAuthError::of_grant(&problem))
 }
 
 /// Counts what anybody may have the gateway do, a registration or a fetch.

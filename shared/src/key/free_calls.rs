@@ -16,6 +16,8 @@ pub enum FreeCall {
     Read,
     /// It changes the key's record, which is stored in KV.
     Change,
+    /// An agent of the key exchanges a code or refresh token, or ends its connection.
+    Exchange,
 }
 
 /// A count of each key's free calls within a minute, as one isolate sees them. It refuses a loop of
@@ -32,6 +34,7 @@ pub struct FreeCallGuard {
 struct Counts {
     reads: u32,
     changes: u32,
+    exchanges: u32,
 }
 
 impl FreeCallGuard {
@@ -40,7 +43,7 @@ impl FreeCallGuard {
         Self { minute: 0, counts: SortedMap::new() }
     }
 
-    /// Counts a call of a verified key.
+    /// Counts a call of a verified key, or of an agent that has a grant of it.
     ///
     /// # Errors
     /// Returns `too-many-requests` if the key has made too many of its kind in this minute.
@@ -57,6 +60,8 @@ impl FreeCallGuard {
         let (count, limit) = match call {
             FreeCall::Read => (&mut counts.reads, KEY_READS_PER_MINUTE),
             FreeCall::Change => (&mut counts.changes, KEY_CHANGES_PER_MINUTE),
+            // Apart, so that no agent keeps the holder from ending its connection.
+            FreeCall::Exchange => (&mut counts.exchanges, KEY_CHANGES_PER_MINUTE),
         };
         if *count >= limit {
             let detail =
@@ -91,9 +96,15 @@ mod tests {
     }
 
     #[test]
-    fn reads_and_changes_have_limits_of_their_own() {
+    fn each_kind_has_a_limit_of_its_own() {
         let mut guard = FreeCallGuard::new();
-        while guard.record(&key(1), FreeCall::Change, NOW).is_ok() {}
+        for call in [FreeCall::Exchange, FreeCall::Change] {
+            assert!(
+                (0..KEY_CHANGES_PER_MINUTE).all(|_| guard.record(&key(1), call, NOW).is_ok()),
+                "{call:?}"
+            );
+            assert!(guard.record(&key(1), call, NOW).is_err(), "{call:?}");
+        }
         assert!((0..KEY_READS_PER_MINUTE).all(|_| guard.record(&key(1), FreeCall::Read, NOW).is_ok()));
         assert!(guard.record(&key(1), FreeCall::Read, NOW).is_err());
     }

@@ -112,10 +112,10 @@ thread_local! {
     static GUARD: RefCell<FreeCallGuard> = const { RefCell::new(FreeCallGuard::new()) };
 }
 
-/// Counts a free call of a verified key, before its meter is asked.
+/// Counts a free call of a verified key or of its agent, before the key's meter is asked.
 ///
 /// # Errors
 /// `too-many-requests`.
-pub(super) fn record_free_call(key: &KeyId, call: FreeCall) -> Result<(), Problem> {
+pub(crate) fn record_free_call(key: &KeyId, call: FreeCall) -> Result<(), Problem> {
     GUARD.with_borrow_mut(|guard| guard.record(key, call, clock::now()))
 }
