@@ -88,7 +88,7 @@ test("site and console have the same typeface, which is small, loaded first and 
 });
 
 test("picture for networks is where the pages say", async () => {
-  for (const path of ["/", "/docs", "/docs/pages"]) {
+  for (const path of ["/", "/docs"]) {
     const { page } = await open(path);
     const content = (name) => page.locator(`meta[property="${name}"]`).getAttribute("content");
     const address = await content("og:image");

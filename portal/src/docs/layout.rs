@@ -127,7 +127,7 @@ impl<'a> Page<'a> {
                     @if self.card && self.host == Host::Edge { (self.card()) }
                     style {
                         (PreEscaped(tokens_of(&[STYLE, self.style]))) (PreEscaped(font.unwrap_or_default()))
-                        (PreEscaped(STYLE)) (PreEscaped(self.style))
+                        (PreEscaped(STYLE.replace('\n', ""))) (PreEscaped(self.style.replace('\n', "")))
                     }
                     @if let Some(script) = self.script { script src=(script.path()) defer {} }
                 }

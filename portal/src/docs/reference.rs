@@ -157,7 +157,8 @@ impl<'a> Reference<'a> {
             style: STYLE,
             script: Some(Script::Docs),
             wide: true,
-            card: true,
+            // The largest of the others have no room for it.
+            card: chapter.page == DocsPage::Start,
             alternates: &alternates(chapter.page),
             ..Page::new(chapter.page.title(), chapter.page.about(), &content)
         };
