@@ -107,8 +107,11 @@ pub(crate) async fn dispatch(
         match bindings.customer_host(&address) {
             Ok(None) => {}
             Ok(Some(host)) => {
-                let (endpoint, outcome) =
-                    respond_on_domain((request, address), &host, (bindings, execution)).await;
+                // Behind a pointer, so that it stays a function of its own: this one runs for each request, and would have more
+                // than 8 KiB.
+                let responding: Pin<Box<dyn Future<Output = _> + '_>> =
+                    Box::pin(respond_on_domain((request, address), &host, (bindings, execution)));
+                let (endpoint, outcome) = responding.await;
                 return (Some(endpoint), outcome.into());
             }
             Err(problem) => return (None, problem.into()),

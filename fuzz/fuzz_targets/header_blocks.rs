@@ -2,6 +2,8 @@
 
 #[path = "../../proxy/transport/src/http2/trailers/header_block.rs"]
 mod header_block;
+#[path = "../../proxy/transport/src/http2/trailers/huffman.rs"]
+mod huffman;
 
 use header_block::HeaderBlocks;
 use libfuzzer_sys::fuzz_target;

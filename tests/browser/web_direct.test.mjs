@@ -67,6 +67,7 @@ test("holder of a key sees its usage, secrets and tools, and nothing of an edge"
   assert.equal((await fetch(`${gateway.origin}/v1/keys/me`, { headers: { "x-api-key": made } })).status, 200);
   await page.getByRole("button", { name: "I have kept it" }).click();
   await page.keyboard.press("Control+k");
+  await page.locator(".palette-item").first().waitFor();
   assert.deepEqual(await page.locator(".palette-item").allInnerTexts(), ["Keys", "Usage", "Tools"]);
   await page.keyboard.press("Escape");
   const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href, document.documentElement.outerHTML]));

@@ -108,10 +108,9 @@ impl<'a> Page<'a> {
 
     /// Returns the page as HTML.
     pub(crate) fn html(&self) -> String {
-        // Direct mode serves no file of the console.
-        let font = (self.host == Host::Edge).then(|| {
-            format!("@font-face{{font-family:Geist;font-weight:100 900;font-display:swap;src:url({FONT}) format(\"woff2\")}}")
-        });
+        let font = format!(
+            "@font-face{{font-family:Geist;font-weight:100 900;font-display:swap;src:url({FONT}) format(\"woff2\")}}"
+        );
         let html = html! {
             (DOCTYPE)
             html lang="en" {
@@ -123,10 +122,10 @@ impl<'a> Page<'a> {
                     title { (self.title) }
                     link rel="icon" type="image/svg+xml" href="/favicon.ico";
                     @for (media_type, path) in self.alternates { link rel="alternate" type=(media_type) href=(path); }
-                    @if font.is_some() { link rel="preload" as="font" type="font/woff2" href=(FONT) crossorigin; }
-                    @if self.card && self.host == Host::Edge { (self.card()) }
+                    link rel="preload" as="font" type="font/woff2" href=(FONT) crossorigin;
+                    @if self.card { (self.card()) }
                     style {
-                        (PreEscaped(tokens_of(&[STYLE, self.style]))) (PreEscaped(font.unwrap_or_default()))
+                        (PreEscaped(tokens_of(&[STYLE, self.style]))) (PreEscaped(font))
                         (PreEscaped(STYLE.replace('\n', ""))) (PreEscaped(self.style.replace('\n', "")))
                     }
                     @if let Some(script) = self.script { script src=(script.path()) defer {} }
@@ -251,7 +250,6 @@ mod tests {
         ] {
             assert!(html.contains(&tag), "{tag}");
         }
-        assert!(!Page { host: Host::Direct, ..page }.html().contains("/console/"), "direct mode has neither");
     }
 
     #[test]

@@ -68,6 +68,7 @@ async fn every_file_of_the_app_is_served_as_it_was_built() {
             "js" => "text/javascript; charset=utf-8",
             "svg" => "image/svg+xml",
             "woff2" => "font/woff2",
+            "png" => "image/png",
             other => panic!("{other}"),
         };
         assert_eq!(response.header_values("content-type"), [media_type], "{path}");
