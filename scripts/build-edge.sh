@@ -111,8 +111,9 @@ write_assets() {
   "$PROGRAMS/portal" assets "$BUILD/site.new"
   mkdir "$BUILD/site.new/console"
   (cd "$ROOT/portal/web/dist" && cp -R -- * "$BUILD/site.new/console")
-  local file
-  for file in $(grep -oE '/console/assets/[A-Za-z0-9_.-]+' "$BUILD/site.new/landing.html" | sort -u); do
+  local file named
+  mapfile -t named < <(grep -oE '/console/assets/[A-Za-z0-9_.-]+' "$BUILD/site.new/landing.html" | sort -u)
+  for file in "${named[@]}"; do
     [[ -e $BUILD/site.new$file ]] || fail "the site names $file, which the web app lacks: portal/src/docs/layout.rs"
   done
   if diff -r "$BUILD/site.new" "$BUILD/site" >/dev/null 2>&1; then
