@@ -90,7 +90,10 @@ async function start(worker, origin) {
 async function measureCpu(origin) {
   const peers = [];
   for (const worker of workers) peers.push(await start(worker, origin));
-  const names = options.works?.split(",") ?? Object.keys(peers[0].works);
+  const known = Object.keys(peers[0].works);
+  const names = options.works?.split(",") ?? known;
+  const unknown = names.filter((name) => !known.includes(name));
+  if (unknown.length > 0) throw new Error(`--works: unknown ${unknown.join(", ")}, expected some of ${known.join(", ")}`);
   const each = async (name, round, step) => {
     for (const peer of round % 2 ? [...peers].reverse() : peers) if (peer.works[name]) await step(peer, peer.works[name]);
   };
