@@ -111,11 +111,10 @@ write_assets() {
   "$PROGRAMS/portal" assets "$BUILD/site.new"
   mkdir "$BUILD/site.new/console"
   (cd "$ROOT/portal/web/dist" && cp -R -- * "$BUILD/site.new/console")
-  local file named
-  mapfile -t named < <(grep -oE '/console/assets/[A-Za-z0-9_.-]+' "$BUILD/site.new/landing.html" | sort -u)
-  for file in "${named[@]}"; do
+  local file
+  while IFS= read -r file; do
     [[ -e $BUILD/site.new$file ]] || fail "the site names $file, which the web app lacks: portal/src/docs/layout.rs"
-  done
+  done < <(grep -oE '/console/assets/[A-Za-z0-9_.-]+' "$BUILD/site.new/landing.html" | sort -u)
   if diff -r "$BUILD/site.new" "$BUILD/site" >/dev/null 2>&1; then
     rm -r "$BUILD/site.new"
   else
