@@ -26,7 +26,7 @@ pub(crate) struct Found<T> {
     pub(crate) caller: Caller,
 }
 
-/// The answer of a handler that looks for its caller.
+/// The response of a handler that looks for its caller.
 pub(crate) type Answer<T = Response, E = Problem> = Result<Found<T>, Found<E>>;
 
 impl Caller {

@@ -254,11 +254,11 @@ fn redirect_to_page(
     Some(Response::redirect(301, to).into())
 }
 
-/// An answer to come. A table of routes has one type of them: a future of each would make the table as large as all.
+/// A response in the making. A table of routes has one type of them: a future of each would make the table as large as all.
 enum Coming<'a> {
     /// From a handler that looks for its caller.
     Found(Pin<Box<dyn Future<Output = Answer> + 'a>>),
-    /// From a handler that answers all callers alike.
+    /// From a handler that responds to all callers alike.
     Plain(Pin<Box<dyn Future<Output = Result<Response, Problem>> + 'a>>),
 }
 

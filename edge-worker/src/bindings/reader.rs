@@ -186,7 +186,7 @@ pub(super) fn variable(env: &Env, name: &str) -> Option<String> {
 
 pub(super) const PUBLIC_URL_FORM: &str = "a URL without query, such as https://api.example.com";
 
-/// Returns a base URL without its last slash, or `None` if it is none or has a character that would
+/// Returns a base URL without its last slash, or `None` if the text is no URL or has a character that would
 /// have to be escaped in HTML or JSON.
 pub(super) fn read_public_url(text: &str) -> Option<String> {
     let address = Address::parse(text).filter(Address::is_plain)?;

@@ -22,7 +22,7 @@ const MIN_AGE: Duration = Duration::from_secs(1);
 const FILE: &str = "../share/utg-proxy/documents.json";
 /// The path of the console's page, which is the document of each of its views.
 const CONSOLE: &str = "/console";
-/// What is below the console's path and no view: its files, and what its app calls at an edge.
+/// Paths below the console that are no view: its files, and what its app calls at an edge.
 const NO_VIEWS: [&str; 5] = ["assets", "licenses", "session", "sessions", "preview"];
 
 /// The documents by their paths.

@@ -31,7 +31,7 @@ pub enum OwnRoute {
     Keys(KeysRoute),
     /// A document.
     Document(Arc<Document>),
-    /// What the console asks first.
+    /// The first request of the console.
     ConsoleSession,
 }
 

@@ -1,4 +1,4 @@
-//! What the console asks first.
+//! First request of the console.
 
 use serde_json::json;
 use shared::response::Response;
@@ -8,7 +8,7 @@ use config::{Authority, DirectConfig};
 /// The path at which the console asks.
 pub(crate) const SESSION_PATH: &str = "/console/session";
 
-/// `GET /console/session`: nobody is signed in by a cookie, and the views are those of direct mode.
+/// Returns the response to `GET /console/session`: no cookie signs anyone in, and the views are those of direct mode.
 ///
 /// Why: docs/decisions/direct-mode.md, "The console keeps the key in its tab".
 pub(super) fn session(config: &DirectConfig) -> Response {
