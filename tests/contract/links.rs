@@ -1,4 +1,4 @@
-//! Links between the documents: each leads to a file, and to a heading of it.
+//! The documents: each link between them leads to a file, and to a heading of it, and together they are not too long.
 
 use std::{
     collections::BTreeSet,
@@ -8,6 +8,9 @@ use std::{
 };
 
 use tests::process::root;
+
+/// The most words of all documents, blocks of code and tables included (`wc -w`). What is new replaces what is said twice.
+const MAX_WORDS: usize = 75_000;
 
 /// Returns the documents that belong to the repository.
 fn documents() -> Vec<PathBuf> {
@@ -67,6 +70,14 @@ fn link_between_documents_leads_to_a_heading() {
     }
     assert!(links > 200, "{links} links");
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The documents had 111,000 words once, of which many stood in two or three places. Those below `tests` are not for readers.
+#[test]
+fn documents_have_no_more_words_than_people_read() {
+    let pages = documents().into_iter().filter(|path| !path.starts_with(root().join("tests")));
+    let words: usize = pages.map(|path| fs::read_to_string(path).unwrap().split_whitespace().count()).sum();
+    assert!((50_000..=MAX_WORDS).contains(&words), "{words} words");
 }
 
 /// What an alert, a comment or a setting says of a page is a path without a link.
