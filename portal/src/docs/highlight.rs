@@ -1,6 +1,6 @@
 //! Code with its strings, comments and keywords marked up, for the stylesheet to color.
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use super::language::Language;
 
@@ -77,13 +77,19 @@ pub(super) fn sample(text: &str) -> Markup {
         Some("curl") => markup(text, &SHELL),
         Some("{" | "[") => markup(text, &JSON),
         Some(first) if first.starts_with(['{', '[']) => markup(text, &JSON),
-        _ => html! { (text) },
+        _ => escaped(text),
     }
+}
+
+/// Returns a text as the content of an element, where a quotation mark stands for itself. Samples are full of them.
+fn escaped(text: &str) -> Markup {
+    PreEscaped(text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
 }
 
 fn markup(text: &str, syntax: &Syntax) -> Markup {
     html! {
         @for (kind, part) in parts(text, syntax) {
+            @let part = escaped(part);
             @match kind {
                 Kind::Plain => (part),
                 Kind::String => i { (part) },
@@ -160,21 +166,22 @@ mod tests {
             (
                 Language::Curl,
                 "curl -d '{\"a\":\"#1\"}' x # é",
-                "<b>curl</b> -d <i>'{&quot;a&quot;:&quot;#1&quot;}'</i> x <em># é</em>",
+                "<b>curl</b> -d <i>'{\"a\":\"#1\"}'</i> x <em># é</em>",
             ),
             (
                 Language::Rust,
                 "let a = r#\"{\"b\"}\"#; // c",
-                "<b>let</b> a = <i>r#&quot;{&quot;b&quot;}&quot;#</i>; <em>// c</em>",
+                "<b>let</b> a = <i>r#\"{\"b\"}\"#</i>; <em>// c</em>",
             ),
             (Language::Python, "data=r'''{'a'}'''.b", "data=r<i>'''{'a'}'''</i>.b"),
             (Language::Go, "letter := `\\`", "letter := <i>`\\`</i>"),
-            (Language::JavaScript, "\"a\\\"b\" + https://c", "<i>&quot;a\\&quot;b&quot;</i> + https://c"),
+            (Language::JavaScript, "\"a\\\"b\" + https://c", "<i>\"a\\\"b\"</i> + https://c"),
         ] {
             assert_eq!(code(text, language).into_string(), expected);
         }
-        assert_eq!(sample("{\"a\": \"b\"}").into_string(), "{<b>&quot;a&quot;</b>: <i>&quot;b&quot;</i>}");
-        assert_eq!(sample("HTTP/1.1 401\nif: \"x\"").into_string(), "HTTP/1.1 401\nif: &quot;x&quot;");
+        assert_eq!(sample("{\"a\": \"b\"}").into_string(), "{<b>\"a\"</b>: <i>\"b\"</i>}");
+        assert_eq!(sample("if <b> & \"c\"").into_string(), "if &lt;b&gt; &amp; \"c\"");
+        assert_eq!(sample("HTTP/1.1 401\nif: \"x\"").into_string(), "HTTP/1.1 401\nif: \"x\"");
     }
 
     #[test]
