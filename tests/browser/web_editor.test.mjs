@@ -1,6 +1,7 @@
 // What the editor of a page must not lose: what is typed, what it does not show, and what was there before.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { until } from "./parts/analytics.mjs";
 import { startChromium } from "./parts/chromium.mjs";
 import { assertQuiet, callApi } from "./parts/console.mjs";
 import { startEdge } from "./parts/edge.mjs";
@@ -67,7 +68,7 @@ test("version says which secret made and published it", async () => {
   assert.match(shown[1], /Saved .*\s+Published /);
   assert.doesNotMatch(shown[1], /, by /);
   await callApi(edge, key, "DELETE", `/v1/keys/me/secrets/${named.id}`).catch(() => undefined);
-  await page.waitForFunction(async (id) => !(await (await fetch("/v1/keys/me/secrets")).text()).includes(id), named.id);
+  await until("the secret is ended", async () => !(await callApi(edge, key, "GET", "/v1/keys/me/secrets")).secrets.some(({ id }) => id === named.id));
   assert.match((await versions())[0], /, by a secret that is ended/);
   await assertQuiet(window);
 });

@@ -12,6 +12,7 @@ export async function openWeb(browser, web, secret, address = "/", { isKept = tr
   await page.getByLabel("API key").fill(secret);
   if (!isKept) await page.getByLabel(/^Keep me/).uncheck();
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.locator("main h1").waitFor();
+  // Not the heading of the sign-in, which is there until the gateway has answered.
+  await page.locator("#main h1").waitFor();
   return { context, page, complaints, requests, origin: web.origin, close: () => context.close() };
 }

@@ -117,9 +117,10 @@ export async function signIn(secret: string, isToKeep: boolean): Promise<void> {
     fetch(path, { method, headers: { [name]: value }, credentials: "same-origin" });
   const response = await own(role === "key" ? "/v1/keys/me" : "/v1/keys?limit=1");
   if (!response.ok) throw await problemIn(response);
-  session.enter(secret, role);
-  if (!isToKeep || role === "admin") return;
-  const kept = await own("/console/session", "PUT");
-  if (!kept.ok) throw await problemIn(kept);
-  session.keep();
+  const isKept = isToKeep && role === "key";
+  if (isKept) {
+    const kept = await own("/console/session", "PUT");
+    if (!kept.ok) throw await problemIn(kept);
+  }
+  session.enter(secret, role, isKept);
 }

@@ -42,16 +42,11 @@ class Session {
     this.isKnown = true;
   }
 
-  /** Goes on with a credential that the API has accepted. */
-  enter(secret: string, role: Role): void {
-    this.#secret = secret;
+  /** Goes on with a credential that the API has accepted, which is forgotten if the browser has a cookie now. */
+  enter(secret: string, role: Role, isKept: boolean): void {
+    this.#secret = isKept ? "" : secret;
+    this.isKept = isKept;
     this.role = role;
-  }
-
-  /** The browser has a cookie from now on, and the key is forgotten. */
-  keep(): void {
-    this.isKept = true;
-    this.#secret = "";
   }
 
   leave(): void {
