@@ -1,15 +1,13 @@
 // Where a browser puts the parts of a bio-link page, what it prints, and the icon that it takes.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
+import { findViolations } from "./parts/axe.mjs";
 import { createPage, TYPICAL } from "./parts/biolink.mjs";
 import { startChromium } from "./parts/chromium.mjs";
 import { startEdge } from "./parts/edge.mjs";
 import { image, startImages } from "./parts/images.mjs";
 import { openPage } from "./parts/page.mjs";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const ARABIC = "كتاب النجوم!";
 const ENGLISH = "English summary!";
 
@@ -204,9 +202,7 @@ for (const { slug, products } of CARDS) {
         const first = await shot();
         await broken.evaluate((shown) => Object.assign(shown, { alt: "Other words, and more of them" }));
         assert.ok(first.equals(await shot()), "a broken image shows its words");
-        await page.evaluate(AXE);
-        const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
-        assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), []);
+        assert.deepEqual(await findViolations(page), []);
         await page.close();
       });
     }

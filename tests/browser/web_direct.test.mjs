@@ -1,16 +1,14 @@
 // The console of a gateway without an edge, served by the real proxy.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
+import { findViolations } from "./parts/axe.mjs";
 import { startChromium } from "./parts/chromium.mjs";
 import { assertQuiet } from "./parts/console.mjs";
 import { ADMIN_SECRET } from "./parts/edge.mjs";
 import { startDirect } from "./parts/proxy.mjs";
 import { openWeb } from "./parts/web_window.mjs";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 let gateway;
 let browser;
@@ -29,13 +27,6 @@ after(async () => {
 const open = (secret, address, options = {}) => openWeb(browser, gateway, secret, address, options);
 const status = async () => (await (await fetch(`${gateway.origin}/v1/status`)).json()).tools;
 const menu = (page) => page.getByRole("navigation", { name: "Console" }).getByRole("link").allInnerTexts();
-
-async function checkAxe(page, view) {
-  await page.evaluate(AXE);
-  const { violations, passes } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
-  assert.ok(passes.length > 10, "axe has looked at the page");
-  assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes[0].html]), [], view);
-}
 
 test("holder of a key sees its usage, secrets and tools, and nothing of an edge", async () => {
   const key = await gateway.issueKey();
@@ -102,8 +93,7 @@ for (const colorScheme of ["light", "dark"]) {
     for (const [secret, addresses] of [[key, ["/", "/developers/keys", "/developers/tools"]], [ADMIN_SECRET, ["/", "/developers/tools"]]]) {
       for (const address of addresses) {
         const window = await open(secret, address, { colorScheme });
-        await window.page.waitForFunction(() => !document.querySelector("[aria-busy=true]"));
-        await checkAxe(window.page, address);
+        assert.deepEqual(await findViolations(window.page, 10), [], address);
         await assertQuiet(window);
       }
     }
@@ -111,7 +101,7 @@ for (const colorScheme of ["light", "dark"]) {
     const page = await context.newPage();
     await page.goto(`${gateway.origin}/console`);
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
-    await checkAxe(page, "sign-in");
+    assert.deepEqual(await findViolations(page, 10), [], "sign-in");
     await context.close();
   });
 }
