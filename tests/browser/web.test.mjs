@@ -1,9 +1,9 @@
 // The web app of the console as people use it, with the real worker behind it.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import { until } from "./parts/analytics.mjs";
+import { findViolations } from "./parts/axe.mjs";
 import { startChromium } from "./parts/chromium.mjs";
 import { assertQuiet, callApi } from "./parts/console.mjs";
 import { ADMIN_SECRET, startEdge } from "./parts/edge.mjs";
@@ -11,7 +11,6 @@ import { fillAccount } from "./parts/web_account.mjs";
 import { readViews } from "./parts/views.mjs";
 import { openWeb } from "./parts/web_window.mjs";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PIXEL = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
 
 let edge;
@@ -148,8 +147,8 @@ test("agency lists, finds and filters twenty pages", async () => {
   for (let nth = 1; nth <= 20; nth += 1) await callApi(web, key, "POST", "/pages", { title: `Client ${nth}`, slug: `client-${nth}-of`, status: nth % 4 ? "published" : "draft", tags: [nth % 2 ? "food" : "music"] });
   const window = await open(key, "/pages");
   const { page } = window;
-  const titles = () => page.locator("main ul.list li a.name .strong").allInnerTexts();
-  const shows = (count) => page.waitForFunction((count) => document.querySelectorAll("main ul.list li a.name").length === count, count);
+  const titles = () => page.locator("main ul.list li a.entry .strong").allInnerTexts();
+  const shows = (count) => page.waitForFunction((count) => document.querySelectorAll("main ul.list li a.entry").length === count, count);
   await shows(20);
   assert.deepEqual((await titles()).map((title) => Number(title.slice(7))).sort((one, other) => one - other), Array.from({ length: 20 }, (_, nth) => nth + 1));
   await page.getByRole("button", { name: "Drafts" }).click();
@@ -161,7 +160,7 @@ test("agency lists, finds and filters twenty pages", async () => {
   await shows(1);
   await page.getByRole("button", { name: "All", exact: true }).click();
   await page.getByLabel(/^Find pages/).fill("Client 7");
-  await page.waitForFunction(() => [...document.querySelectorAll("main ul.list li a.name .strong")].map(({ innerText }) => innerText).join() === "Client 7");
+  await page.waitForFunction(() => [...document.querySelectorAll("main ul.list li a.entry .strong")].map(({ innerText }) => innerText).join() === "Client 7");
   await page.keyboard.press("Control+k");
   await page.locator(".palette-item").getByText("Client 13").waitFor();
   await page.waitForFunction(() => document.activeElement.matches(".palette-input"));
@@ -405,9 +404,7 @@ async function inspect(page, view) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
     found.push(...await tooWide(page, view, [width]));
     await page.setViewportSize({ width, height: 800 });
-    await page.evaluate(AXE);
-    const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
-    found.push(...violations.map(({ id, nodes }) => `${view} ${colorScheme} ${width} ${id}: ${nodes[0].html.slice(0, 160)} ${nodes[0].any[0]?.message ?? ""}`));
+    found.push(...(await findViolations(page)).map(([id, nodes]) => `${view} ${colorScheme} ${width} ${id}: ${nodes[0]}`));
   }
   return found;
 }

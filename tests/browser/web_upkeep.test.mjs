@@ -167,7 +167,7 @@ test("operator sorts the keys in every order", async () => {
   for (const name of names) await web.issueKey({ name: `${name} Sorted`, email: `${name.length}${name.toLowerCase()}@sorted.example.com` });
   const window = await openWeb(browser, web, ADMIN_SECRET, "/admin/keys?q=Sorted");
   const { page } = window;
-  const rows = page.locator("main ul.list li a.name .strong");
+  const rows = page.locator("main ul.list li a.entry .strong");
   const orders = {
     "Newest first": ["Grace", "Mary", "ada", "Zuse"], "Oldest first": ["Zuse", "ada", "Mary", "Grace"], "Name, A to Z": ["ada", "Grace", "Mary", "Zuse"],
     "Name, Z to A": ["Zuse", "Mary", "Grace", "ada"], "E-mail, A to Z": ["ada", "Mary", "Zuse", "Grace"], "E-mail, Z to A": ["Grace", "Zuse", "Mary", "ada"],
@@ -177,7 +177,7 @@ test("operator sorts the keys in every order", async () => {
   for (const [order, expected] of Object.entries(orders)) {
     await page.getByLabel("Order").selectOption({ label: order });
     const shown = expected.map((name) => `${name} Sorted`).join();
-    await page.waitForFunction((shown) => [...document.querySelectorAll("main ul.list li a.name .strong")].map(({ innerText }) => innerText).join() === shown, shown)
+    await page.waitForFunction((shown) => [...document.querySelectorAll("main ul.list li a.entry .strong")].map(({ innerText }) => innerText).join() === shown, shown)
       .catch(async () => assert.fail(`${order}: ${await rows.allInnerTexts()}`));
   }
   await page.reload();

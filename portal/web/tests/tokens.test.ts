@@ -20,7 +20,7 @@ const PAIRS: readonly (readonly [string, readonly string[], number])[] = [
   ["good", ["good-soft", "surface", "paper", "sunken"], 4.5],
   ["warn", ["warn-soft", "surface", "paper"], 4.5],
   ["bad", ["bad-soft", "surface", "paper"], 4.5],
-  ["ink", ["brand-soft", "good-soft", "warn-soft", "bad-soft"], 4.5],
+  ["ink", ["raised", "brand-soft", "good-soft", "warn-soft", "bad-soft"], 4.5],
   ["line-strong", ["surface", "paper"], 3],
   ["focus", ["surface", "paper", "sunken"], 3],
   ["chart-1", ["surface"], 3],
