@@ -46,25 +46,20 @@ pub(crate) async fn forward(
     call: &ToolCall<'_>,
     grant: &dyn Fn(UnixMillis) -> Grant,
 ) -> (Result<StreamedResponse, ForwardError>, ForwardPath) {
-    let mut path = ForwardPath::default();
-    let outcome = try_origins(context, call, grant, &mut path).await;
-    (outcome, path)
-}
-
-async fn try_origins(
-    context: &RequestContext<'_>,
-    call: &ToolCall<'_>,
-    grant: &dyn Fn(UnixMillis) -> Grant,
-    path: &mut ForwardPath,
-) -> Result<StreamedResponse, ForwardError> {
     let started = clock::now();
     let upload = Upload::receive(context, call.method).await;
-    // Before the error is returned: a slow client is what this number is there to show.
-    path.body_wait_ms = clock::now().since(started);
-    let upload = upload.map_err(ForwardError::refused)?;
+    // Even with an error: a slow client is what this number is there to show.
+    let body_wait_ms = clock::now().since(started);
+    let upload = match upload {
+        Ok(upload) => upload,
+        Err(problem) => {
+            let path = ForwardPath { body_wait_ms, ..ForwardPath::default() };
+            return (Err(ForwardError::refused(problem)), path);
+        }
+    };
     let id = context.request.id;
     let span = Span::new(context.request.header(TRACEPARENT), id, id.span_entropy());
-    path.span = Some(span);
+    let mut path = ForwardPath { body_wait_ms, span: Some(span), ..ForwardPath::default() };
     let origins = &context.bindings.origins;
     let mut order = REACHABILITY.with_borrow(|seen| seen.order(origins, clock::now()));
     OUTAGES.with_borrow_mut(|seen| {
@@ -111,7 +106,10 @@ async fn try_origins(
             }
             Err(error) => {
                 // A fault of the client ends the call. Another origin would get the same request.
-                failure = error.failure()?;
+                failure = match error.failure() {
+                    Ok(failure) => failure,
+                    Err(fault) => return (Err(fault), path),
+                };
                 let fields: [log::Field<'_>; 3] =
                     [("origin", &origin.name), ("failure", &format!("{failure:?}")), ("error", &error)];
                 log::error(log::Event("origin call failed"), Some(context.request.id), &fields);
@@ -125,7 +123,8 @@ async fn try_origins(
         }
     }
     // A refusal of a proxy says more than the failure of the origin after it.
-    received.ok_or_else(|| ForwardError::refused(failure.problem(call.tool, call.method)))
+    let outcome = received.ok_or_else(|| ForwardError::refused(failure.problem(call.tool, call.method)));
+    (outcome, path)
 }
 
 /// Returns true if the proxy says that the tool has no healthy server in its data center, and that
