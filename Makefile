@@ -44,8 +44,8 @@ bench-peers: ## the same in one table; installs nginx, HAProxy, Caddy and Envoy 
 bench-edge: ## what calls and reports cost the worker, next to JavaScript workers (BENCH="other=<checkout>" compares builds)
 	@scripts/build-edge.sh
 	@scripts/build-edge.sh tests/bench/floor
-	node tests/bench/edge.mjs $(BENCH)
-	node tests/bench/analytics.mjs
+	scripts/with-node.sh node tests/bench/edge.mjs $(BENCH)
+	scripts/with-node.sh node tests/bench/analytics.mjs
 
 bench-path: ## what a call costs edge and proxy together, next to a JavaScript worker and nginx (BENCH="--rounds 15")
 	@scripts/bench-path.sh
@@ -55,7 +55,7 @@ bench-cold-start: ## how long the worker takes to its first response, next to an
 
 sim: ## the simulators of limiter and exchange (SIM_SEED=n: one random world; TIME=60: random worlds of the objects; MUTANTS=1: faults)
 	@if [ -n "$(TIME)" ]; then cargo test --locked --release -p tests --test sim -- --nocapture random_world_of_objects; \
-	elif [ -n "$(MUTANTS)" ]; then node scripts/sim-mutants.mjs; \
+	elif [ -n "$(MUTANTS)" ]; then scripts/with-node.sh node scripts/sim-mutants.mjs; \
 	else cargo run --locked --release -p tests --bin sim && cargo test --locked -p transport --lib -- --nocapture exchange_keeps; fi
 
 costs: ## what requests without a key or with a Free key cost in operations and dollars; renews the table in docs/edge.md

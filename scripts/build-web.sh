@@ -38,7 +38,7 @@ generate() {
 bundle() { (cd "$WEB" && node_modules/.bin/vite build --logLevel warn); }
 # What index.html names is loaded first, and Home with it.
 weigh() { node "$here/web-size.mjs" "$WEB/dist" "$MAX_ALL" "$MAX_FIRST"; }
-check() { (cd "$WEB" && npm run --silent check && npm run --silent test -- ${1:+-t "$1"}); }
+check() { (cd "$WEB" && node --run check && node --run test -- ${1:+-t "$1"}); }
 
 "$here/npm.sh" portal/web
 now=$(fingerprint)

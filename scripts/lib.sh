@@ -8,6 +8,19 @@ TARGET_DIR=${CARGO_TARGET_DIR:-$ROOT/target}
 EDGE_TARGET_DIR=$TARGET_DIR/edge
 export WRANGLER_SEND_METRICS=false WRANGLER_SEND_ERROR_REPORTS=false CLOUDFLARE_CF_FETCH_ENABLED=false
 mkdir -p "$TOOLS"
+# The project's own Node with its npm, which npm.sh installs where the machine's is older than package.json asks for.
+OWN_NODE=$TOOLS/node
+NODE_ASKED=$(sed -n 's/.*"node": ">=\([0-9.]*\)".*/\1/p' "$ROOT/package.json")
+
+# node_serves: whether the first Node of PATH is as new as package.json asks for.
+node_serves() {
+  local major minor rest
+  IFS=. read -r major minor rest <<<"$(node --version 2>/dev/null)"
+  major=${major#v}
+  ((${major:-0} > ${NODE_ASKED%.*} || (${major:-0} == ${NODE_ASKED%.*} && minor >= ${NODE_ASKED#*.})))
+}
+
+if ! node_serves; then export PATH=$OWN_NODE/bin:$PATH; fi
 
 ok() { printf 'ok    %s\n' "$*"; }
 

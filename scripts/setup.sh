@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that a build and a local run need, on a machine that has Rust (by rustup) and Node >= 20. Does only what is missing.
+# Everything that a build and a local run need, on a machine that has Rust (by rustup) and Node with npm. Does only what is missing.
 # NPM=later leaves out the packages of npm, which no compiler needs.
 set -euo pipefail
 here=$(dirname "$0")

@@ -8,6 +8,8 @@ use std::{
     process::{Command, Stdio},
 };
 
+use tests::process::node;
+
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 fn guide() -> String {
@@ -42,7 +44,7 @@ console.log(JSON.stringify(options));"#;
 
 /// Returns the options of each command of wrangler.
 fn options() -> BTreeMap<String, Vec<String>> {
-    let ran = Command::new("node").current_dir(ROOT).args(["-e", OPTIONS]).output().unwrap();
+    let ran = Command::new(node()).current_dir(ROOT).args(["-e", OPTIONS]).output().unwrap();
     serde_json::from_slice(&ran.stdout).unwrap()
 }
 

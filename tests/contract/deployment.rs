@@ -8,7 +8,7 @@ use std::{
 };
 
 use shared::prices::Prices;
-use tests::process::binary;
+use tests::process::{binary, node};
 use toml::{Table, Value};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -305,7 +305,7 @@ fn script_writes_prices_into_every_environment() {
     }
     let run = |text: &str| {
         fs::write(&prices, text).unwrap();
-        let mut script = Command::new("node");
+        let mut script = Command::new(node());
         script.arg("scripts/prices.mjs").arg(&prices).args(&configs).env("PROXY", binary("proxy"));
         script.current_dir(ROOT).output().unwrap()
     };

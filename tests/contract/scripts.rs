@@ -1,6 +1,9 @@
 //! What the shell scripts of a first run may use: bash 3.2 and the tools of macOS.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
+
+use serde_json::Value;
+use tests::process::root;
 
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts");
 
@@ -91,4 +94,37 @@ fn scripts_of_a_first_run_are_portable() {
     }
     let faults: Vec<String> = reached.iter().flat_map(|name| faults(name)).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Returns whether the scripts put the project's own Node first on a machine whose Node says this of its version.
+fn takes_own_node(version: &str) -> bool {
+    let machine = tempfile::tempdir().unwrap();
+    let program = machine.path().join("node");
+    fs::write(&program, format!("#!/bin/sh\necho '{version}'\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let before = format!("{}:/usr/bin:/bin", machine.path().display());
+    let script = format!("source '{SCRIPTS}/lib.sh' && printf %s \"$PATH\"");
+    let ran = Command::new("bash").args(["-euc", &script]).env("PATH", &before).output().unwrap();
+    let after = String::from_utf8(ran.stdout).unwrap();
+    let own = format!("{}:{before}", root().join(".tools/node/bin").display());
+    assert!(after == own || after == before, "{after}");
+    after == own
+}
+
+#[test]
+fn scripts_with_older_node_take_own() {
+    let package: Value = serde_json::from_str(&read("../package.json")).unwrap();
+    let asked = package["engines"]["node"].as_str().unwrap().strip_prefix(">=").unwrap();
+    let (major, minor) = asked.split_once('.').unwrap();
+    let [major, minor]: [u32; 2] = [major, minor].map(|number| number.parse().unwrap());
+    for (version, is_too_old) in [
+        // There is none.
+        (String::new(), true),
+        (format!("v{}.99.0", major - 1), true),
+        (format!("v{major}.{}.9", minor - 1), true),
+        (format!("v{major}.{minor}.0"), false),
+        (format!("v{}.0.0", major + 1), false),
+    ] {
+        assert_eq!(takes_own_node(&version), is_too_old, "`{version}`, and package.json asks for {asked}");
+    }
 }

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::symlink, path::Path, process::Command, time::Duratio
 
 use tests::{
     http::Request,
-    process::root,
+    process::{node, root},
     stack::{Edge, NOWHERE},
     wait::wait_for,
 };
@@ -70,11 +70,11 @@ fn environment_serves_every_asset_with_the_headers_of_the_worker() {
     }
 }
 
-/// Runs a program of the checkout, and returns what it prints.
-fn run(program: &str, arguments: &[&str]) -> String {
-    let ran = Command::new(program).args(arguments).current_dir(root()).output().unwrap();
+/// Runs a script of the checkout, and returns what it prints.
+fn run(arguments: &[&str]) -> String {
+    let ran = Command::new(node()).args(arguments).current_dir(root()).output().unwrap();
     let (output, errors) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
-    assert!(ran.status.success(), "{program} {arguments:?}: {output}{errors}");
+    assert!(ran.status.success(), "{arguments:?}: {output}{errors}");
     output.into_owned()
 }
 
@@ -99,7 +99,7 @@ fn backup_of_no_keys_is_an_error_and_leaves_the_last_one() {
         let state = state.path().display().to_string();
         let arguments =
             [&["scripts/backup-keys.mjs", file.as_str()], more, local(&state).as_slice()].concat();
-        Command::new("node").args(arguments).current_dir(root()).output().unwrap()
+        Command::new(node()).args(arguments).current_dir(root()).output().unwrap()
     };
     let ran = back_up(&[]);
     let told = String::from_utf8_lossy(&ran.stderr).into_owned();
@@ -118,16 +118,14 @@ fn restored_records_make_keys_of_a_backup_valid() {
     let (_, second) = edge.issue("free");
     let (backup, fresh) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = backup.path().join("keys.json").display().to_string();
-    let said = run(
-        "node",
-        &[&["scripts/backup-keys.mjs", &file], local(&persisted(edge.state())).as_slice()].concat(),
-    );
+    let said =
+        run(&[&["scripts/backup-keys.mjs", &file], local(&persisted(edge.state())).as_slice()].concat());
     assert!(said.contains("2 keys in"), "{said}");
     let stored = fs::read_to_string(&file).unwrap();
     assert!(stored.contains(&second) && !stored.contains(&key), "records, and no key");
 
     let put = ["node_modules/.bin/wrangler", "kv", "bulk", "put", &file, "--binding", "KEYS"];
-    run("node", &[put.as_slice(), local(&persisted(fresh.path())).as_slice()].concat());
+    run(&[put.as_slice(), local(&persisted(fresh.path())).as_slice()].concat());
     let restored = Edge::start_at(NOWHERE, fresh);
     let usage = Request::get("/v1/keys/me").key(&key).send(restored.addr);
     assert_eq!((usage.status, &usage.json()["tier"]), (200, &"pro".into()), "{}", usage.text());

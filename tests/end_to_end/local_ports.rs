@@ -5,13 +5,13 @@ use std::{
     process::{Command, Output},
 };
 
-use tests::process::root;
+use tests::process::{node, root};
 
 /// Chooses ports with the edge's usual one in use, and the others above it.
 fn choose(busy: SocketAddr, ports: &str) -> Output {
     let first = busy.port();
     let port = |above: u16| (first + above).to_string();
-    Command::new("node")
+    Command::new(node())
         .arg("scripts/run/choose-ports.mjs")
         .current_dir(root())
         .env("PORTS", ports)

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::{
     keys,
-    process::root,
+    process::{node, root},
     wait::{PATIENCE, poll, wait_for},
 };
 
@@ -41,7 +41,7 @@ pub struct HostedEdge {
 impl Host {
     #[expect(clippy::zombie_processes, reason = "it ends with this program, which nobody is left to see")]
     fn start() -> Self {
-        let mut command = Command::new("node");
+        let mut command = Command::new(node());
         keys::give(&mut command).current_dir(root()).arg("tests/edge/host.mjs");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());

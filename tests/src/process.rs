@@ -149,6 +149,13 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
+/// Returns the program of Node: the project's own, where `scripts/npm.sh` has installed it, so that tests need no script
+/// to begin with.
+pub fn node() -> PathBuf {
+    let own = root().join(".tools/node/bin/node");
+    if own.exists() { own } else { "node".into() }
+}
+
 /// Returns the folder of build artifacts, of which this program is a part.
 pub fn target() -> PathBuf {
     let own = std::env::current_exe().unwrap();

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::{
     go::go,
-    process::{Process, binary, root},
+    process::{Process, binary, node, root},
 };
 
 /// A recipe: a receiver in one language.
@@ -76,7 +76,7 @@ impl Recipe {
             command
         };
         match self {
-            Self::JavaScript => (with_source(Path::new("node")), None),
+            Self::JavaScript => (with_source(&node()), None),
             Self::Python => (with_source(&root().join(".tools/python/bin/python")), None),
             Self::Rust => (Command::new(binary("webhook-receiver")), None),
             Self::Go => {
