@@ -336,7 +336,7 @@ kinds() {
 
 # Runs the tests that failed once more, with nothing beside them: two cores make some wait longer than they may. One that passes
 # now counts as passed, and the closing lines name it as unsteady: it is a defect, and no reason to refuse a change. More than a
-# handful are a reason, and each of them stays failed.
+# handful are a reason, and each of them stays failed. A kind whose runner names no test to repeat is repeated as a whole.
 run_again() {
   local name transport folder binary test number passed failed
   if (($(wc -l <"$FAILED") > 5)); then return; fi
@@ -346,6 +346,14 @@ run_again() {
     echo "$((passed + number)) $((failed - number))" >"$LOGS/$name.count"
     UNSTEADY+=("$name $test")
   done <"$FAILED"
+  for name in schemathesis clients openapi mcp; do
+    if [[ -n $KIND || ! -e $LOGS/$name.count ]]; then continue; fi
+    read -r passed failed <"$LOGS/$name.count"
+    if ((failed == 0 || failed > 5)); then continue; fi
+    (kind "$name")
+    cat "$LOGS/$name.log"
+    if [[ $(cat "$LOGS/$name.count") == *" 0" ]]; then UNSTEADY+=("$name"); fi
+  done
 }
 
 # run_test transport|browser folder binary|file test: runs one test of a binary, or of a file of node's runner with those in it.
