@@ -28,19 +28,16 @@ pub(super) enum FaultKind {
 
 impl Fault {
     #[cold]
-    #[inline(never)]
     pub(super) fn new(kind: FaultKind) -> Self {
         Self(Box::new(kind))
     }
 
     #[cold]
-    #[inline(never)]
     pub(super) fn malformed() -> Self {
         Self::new(FaultKind::Malformed)
     }
 
     #[cold]
-    #[inline(never)]
     pub(super) fn other_type() -> Self {
         Self::new(FaultKind::Type)
     }

@@ -33,7 +33,6 @@ impl<'de> Text<'de> {
     }
 
     /// Returns the next byte after white space, and leaves it.
-    #[inline(never)]
     pub(super) fn peek(&mut self) -> Option<u8> {
         loop {
             let byte = self.text.as_bytes().get(self.at).copied()?;
@@ -45,7 +44,6 @@ impl<'de> Text<'de> {
     }
 
     /// Takes one byte after white space.
-    #[inline(never)]
     pub(super) fn take(&mut self, byte: u8) -> Result<(), Fault> {
         match self.peek() {
             Some(found) if found == byte => {
@@ -59,7 +57,6 @@ impl<'de> Text<'de> {
     }
 
     /// Takes `null`, `true` or `false`.
-    #[inline(never)]
     pub(super) fn word(&mut self, word: &str) -> Result<(), Fault> {
         self.peek();
         if !self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(word.as_bytes())) {
@@ -76,7 +73,6 @@ impl<'de> Text<'de> {
         }
     }
 
-    #[inline(never)]
     pub(super) fn string(&mut self) -> Result<Cow<'de, str>, Fault> {
         self.take(b'"')?;
         let start = self.at;
@@ -107,7 +103,6 @@ impl<'de> Text<'de> {
     }
 
     /// Takes what looks like a number.
-    #[inline(never)]
     pub(super) fn number(&mut self) -> &'de str {
         self.peek();
         let rest = self.text.get(self.at..).unwrap_or_default();
@@ -119,7 +114,6 @@ impl<'de> Text<'de> {
     }
 
     /// Returns true if a list has one more item, and takes the comma before it.
-    #[inline(never)]
     pub(super) fn has_item(&mut self, close: u8, is_first: &mut bool) -> Result<bool, Fault> {
         if self.peek() == Some(close) {
             return Ok(false);
@@ -135,7 +129,6 @@ impl<'de> Text<'de> {
     }
 
     /// Returns the name of the next member of an object, or `None` at its end, which it takes.
-    #[inline(never)]
     pub(super) fn member(&mut self, is_first: &mut bool) -> Result<Option<Cow<'de, str>>, Fault> {
         if !self.has_item(b'}', is_first)? {
             self.close(b'}');
@@ -146,7 +139,6 @@ impl<'de> Text<'de> {
         Ok(Some(name))
     }
 
-    #[inline(never)]
     pub(super) fn open(&mut self, byte: u8) -> Result<(), Fault> {
         self.take(byte)?;
         // Each level is a call. A text of brackets alone would use up the stack.
@@ -159,7 +151,6 @@ impl<'de> Text<'de> {
 
     /// Takes the end of a list. If it is not there, the text ends here, and what reads on fails: an error would have each type drop
     /// a value that was read, by code of its own.
-    #[inline(never)]
     pub(super) fn close(&mut self, byte: u8) {
         self.depth -= 1;
         if self.take(byte).is_err() {
@@ -170,7 +161,6 @@ impl<'de> Text<'de> {
 }
 
 /// Reads a number without a sign, fraction or exponent, as the gateway writes all of its own.
-#[inline(never)]
 pub(super) fn unsigned(text: &str) -> Result<u64, Fault> {
     // `parse` takes a leading zero or plus, which is no number of JSON (RFC 8259, section 6).
     let is_canonical = text == "0" || text.starts_with(|c| matches!(c, '1'..='9'));
