@@ -35,7 +35,6 @@ pub fn sort_by<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
 }
 
 /// Returns the places of `length` items in their order. Not generic: it has the sort.
-#[inline(never)]
 fn sorted_places(length: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
     let mut places: Vec<usize> = (0..length).collect();
     places.sort_by(|one, other| compare(*one, *other));

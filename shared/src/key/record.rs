@@ -192,11 +192,10 @@ impl KeyRecord {
         self.hold(key, now).map_or(Scopes::NONE, HeldSecret::scopes)
     }
 
-    /// Returns the secret that the text of `key` holds. Not inlined, so that the worker has it once.
+    /// Returns the secret that the text of `key` holds.
     ///
     /// # Errors
     /// As [`KeyRecord::check`].
-    #[inline(never)]
     pub(crate) fn hold(&self, key: &VerifiedKey, now: UnixMillis) -> Result<HeldSecret<'_>, KeyError> {
         let held = self.find(key, now).filter(|_| self.id == key.id).ok_or(KeyError::Invalid)?;
         match self.status {

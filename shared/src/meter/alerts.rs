@@ -179,8 +179,6 @@ impl Alerts {
     }
 
     /// Adds what is due by the calls and units that are counted, and by the time.
-    // Kept out of the meter's step, which is one function at the edge and must stay below 8 KiB.
-    #[inline(never)]
     pub(super) fn update(
         &mut self,
         record: &KeyRecord,

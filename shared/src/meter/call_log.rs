@@ -72,8 +72,6 @@ impl CallLog {
     }
 
     /// Adds the calls of a batch of the key with this record. Returns the rows that are full, for the shell to store.
-    // Kept out of the meter's step, which is one function at the edge and must stay below 8 KiB.
-    #[inline(never)]
     pub(super) fn add(
         &mut self,
         batch: &CallBatch,

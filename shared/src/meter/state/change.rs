@@ -32,8 +32,8 @@ impl Meter {
         }
     }
 
-    /// Changes the record. Not inlined: it is rare, and would become part of the function that handles
-    /// every message, which a new isolate optimizes for long if it is large.
+    /// Changes the record.
+    // Rare, and 5 KB: inlined, it makes what handles every message 9 KB, which V8 optimizes first in a new isolate.
     #[inline(never)]
     pub(super) fn change(
         &mut self,
