@@ -14,7 +14,6 @@ const MAX_LINE: usize = 75;
 
 /// Returns the card: the page's name, text, image and address, its profiles, and the e-mail
 /// addresses and phone numbers that it shows now without asking.
-#[inline(never)]
 pub fn card(view: &PageView<'_>) -> Response {
     let disposition = format!("attachment; filename=\"{}.vcf\"", view.slug);
     Response::page("text/vcard; charset=utf-8", text(view))

@@ -309,9 +309,7 @@ impl Account {
     }
 
     /// Performs a call's operation.
-    ///
-    /// What it calls is not inlined: reads would get a function of 27 KB, which a new isolate optimizes
-    /// for long.
+    // As what it calls with this attribute: inlined into one another, they have 37 KB, and V8 optimizes them first in a new isolate.
     #[inline(never)]
     fn run(
         &mut self,
@@ -363,25 +361,26 @@ impl Account {
             Operation::Edit(id, edit) => self.edit(call, id, edit, loaded, denied, now),
             Operation::Delete(id) => Ok(self.delete(call, id, now)?),
             Operation::Sources(page, called) => self.call_sources(call, (page, called), loaded, denied, now),
-            Operation::ListImages => read(self.list_images(&call.base)),
-            Operation::AddImage(file) => read(self.add_image(call, file, now)?),
-            Operation::ReadImage(id) => read(self.read_image(id, &call.base)?),
-            Operation::DeleteImage(id) => read(self.delete_image(call, id, now)?),
-            Operation::ListDomains => read(self.list_domains()),
-            Operation::AddDomain(input) => read(self.add_domain(call, input, now)?),
-            Operation::ReadDomain(id) => read(self.read_domain(id)?),
-            Operation::PatchDomain(id, page) => read(self.patch_domain(call, id, *page)?),
-            Operation::DeleteDomain(id) => read(self.delete_domain(call, id, now)?),
-            Operation::VerifyDomain(id) => read(self.verify_domain(call, id, now)?),
-            Operation::Export => read(self.begin_export(call, now)),
-            Operation::Erase(confirmation) => Ok(self.erase(call, confirmation.as_deref(), now)?),
-            Operation::Inspect(page) => read(self.inspect(call, *page)?),
-            Operation::Suspend(page, reason) => read(self.suspend(call, *page, reason.as_ref(), now)?),
-            Operation::Resume(page) => read(self.resume(call, *page, now)?),
+            Operation::ListImages
+            | Operation::AddImage(_)
+            | Operation::ReadImage(_)
+            | Operation::DeleteImage(_) => read(self.call_images(call, now)?),
+            Operation::ListDomains
+            | Operation::AddDomain(_)
+            | Operation::ReadDomain(_)
+            | Operation::PatchDomain(..)
+            | Operation::DeleteDomain(_)
+            | Operation::VerifyDomain(_) => read(self.call_domains(call, now)?),
+            Operation::Export
+            | Operation::Erase(_)
+            | Operation::Inspect(_)
+            | Operation::Suspend(..)
+            | Operation::Resume(_) => Ok(self.administer(call, now)?),
         }
     }
 
     /// Describes the account itself.
+    // 1.6 KB: kept out of `run`.
     #[inline(never)]
     fn describe(&mut self, id: KeyId, plan: BiolinkPlan, analytics_days: u32, now: UnixMillis) -> Value {
         json!({
@@ -423,7 +422,6 @@ impl Account {
     }
 
     /// Returns a response with a page.
-    #[inline(never)]
     fn shown(&self, status: u16, meta: &PageMeta, content: &Content, base: &str) -> Response {
         self.described(status, meta, describe::page(meta, self.is_suspended(meta), content, base))
     }

@@ -64,7 +64,6 @@ impl ListQuery {
 
     /// Returns the pages that are asked for, in JSON. `pages` is in the order of the ids.
     /// `is_suspended` is true if the account is.
-    #[inline(never)]
     pub(super) fn answer(&self, pages: &[PageMeta], is_suspended: bool, base: &str) -> Value {
         let mut found: Vec<_> = pages.iter().rev().filter(|page| self.matches(page)).collect();
         let total = found.len();

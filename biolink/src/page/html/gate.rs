@@ -13,7 +13,6 @@ use crate::page::{PageDocument, decoded_parameters, document::Gate};
 /// Returns the page that asks a visitor to confirm, by a form that leads to `action`. It shows
 /// nothing of the page but its title, and search engines leave it out. What the address had comes along:
 /// how the page was reached, and from which campaign.
-#[inline(never)]
 pub fn confirm(document: &PageDocument, gate: Gate, action: &str, query: Option<&str>) -> Response {
     let words = Words::of(&document.locale);
     let (question, button) = match gate {

@@ -11,7 +11,6 @@ use crate::page::{
 };
 
 /// Returns the profiles elsewhere. `rel="me"` says that they are the same person's.
-#[inline(never)]
 pub(super) fn profiles(socials: &[Social], words: &Words) -> Markup {
     let allowed: Vec<_> = socials.iter().filter(|social| social.url.is_allowed()).collect();
     html! {

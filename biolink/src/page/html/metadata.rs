@@ -11,7 +11,6 @@ use crate::page::{
 };
 
 /// Returns the elements for the head.
-#[inline(never)]
 pub(super) fn of(view: &PageView<'_>) -> Markup {
     let document = view.document;
     let address = view.address();
@@ -45,6 +44,7 @@ fn preview_image(document: &PageDocument) -> Option<&Image> {
 
 /// Returns structured data (schema.org), which cannot end its element: `<` is escaped. It stands beside the
 /// products, because a compressor then finds their texts again.
+// 2.9 KB: inlined, it makes `render` 9.6 KB, which V8 optimizes first in a new isolate.
 #[inline(never)]
 pub(super) fn json_ld(view: &PageView<'_>) -> Markup {
     let mut profile = json!({

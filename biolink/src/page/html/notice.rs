@@ -38,7 +38,6 @@ pub fn problem_notice(problem: &Problem, request_id: &RequestId) -> Response {
 }
 
 /// Returns the form that reports a page. It is sent to its own address. `path` is that of the page.
-#[inline(never)]
 pub fn report_form(path: &str) -> Response {
     let home = if path.is_empty() { "/" } else { path };
     let content = html! {
@@ -62,7 +61,6 @@ pub fn report_form(path: &str) -> Response {
 }
 
 /// Returns the confirmation of a report.
-#[inline(never)]
 pub fn report_received() -> Response {
     let content = notice("Thank you for the report", "We look at every report.");
     operator_page("Thank you for the report", &content)

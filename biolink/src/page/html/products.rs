@@ -14,7 +14,6 @@ use crate::page::{
 };
 
 /// Returns the products, if there are any and they are shown.
-#[inline(never)]
 pub(super) fn section(view: &PageView<'_>, words: &Words) -> Markup {
     let products = &view.document.products;
     let has_title = !products.title.is_empty();

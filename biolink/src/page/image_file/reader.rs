@@ -1,10 +1,9 @@
-//! A reader of bytes that never reads beyond their end. Not inlined, it makes the worker smaller.
+//! A reader of bytes that never reads beyond their end.
 
 /// The bytes that are left.
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    #[inline(never)]
     pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, left) = self.0.split_at_checked(count)?;
         self.0 = left;
@@ -19,12 +18,10 @@ impl<'a> Reader<'a> {
         self.array().map(|[byte]| byte)
     }
 
-    #[inline(never)]
     pub(super) fn u16(&mut self) -> Option<usize> {
         self.array().map(u16::from_be_bytes).map(usize::from)
     }
 
-    #[inline(never)]
     pub(super) fn u16_le(&mut self) -> Option<usize> {
         self.array().map(u16::from_le_bytes).map(usize::from)
     }
@@ -34,12 +31,10 @@ impl<'a> Reader<'a> {
         usize::try_from(u32::from_le_bytes([low, middle, high, 0])).ok()
     }
 
-    #[inline(never)]
     pub(super) fn u32(&mut self) -> Option<usize> {
         usize::try_from(u32::from_be_bytes(self.array()?)).ok()
     }
 
-    #[inline(never)]
     pub(super) fn u32_le(&mut self) -> Option<usize> {
         usize::try_from(u32::from_le_bytes(self.array()?)).ok()
     }

@@ -4,7 +4,7 @@ use crate::codes;
 use serde_json::json;
 use shared::{problem::Problem, response::Response, time::UnixMillis};
 
-use super::{Account, Call, Task, Write};
+use super::{Account, Call, Operation, Task, Write};
 use crate::{
     page::PageId,
     pages_api::{
@@ -22,9 +22,26 @@ impl Account {
         SuspendedPages::of(self.suspended.is_some(), pages)
     }
 
-    /// Returns a page, or the account with its pages, as the operator sees them.
+    /// Performs an operation of the operator, or the export or erasure of the account.
+    // 5 KB: kept out of `run`.
     #[inline(never)]
-    pub(super) fn inspect(&self, call: &Call, page: Option<PageId>) -> Result<Response, Problem> {
+    pub(super) fn administer(
+        &mut self,
+        call: &Call,
+        now: UnixMillis,
+    ) -> Result<(Response, Vec<Write>), Problem> {
+        let response = match &call.operation {
+            Operation::Erase(confirmation) => return self.erase(call, confirmation.as_deref(), now),
+            Operation::Suspend(page, reason) => self.suspend(call, *page, reason.as_ref(), now),
+            Operation::Resume(page) => self.resume(call, *page, now),
+            Operation::Inspect(page) => self.inspect(call, *page),
+            _ => Ok(self.begin_export(call, now)),
+        };
+        Ok((response?, Vec::new()))
+    }
+
+    /// Returns a page, or the account with its pages, as the operator sees them.
+    fn inspect(&self, call: &Call, page: Option<PageId>) -> Result<Response, Problem> {
         let shown = |meta: &PageMeta| {
             let mut members = describe::summary(meta, self.is_suspended(meta), &call.base);
             members.insert("account".to_owned(), json!(call.account));
@@ -45,8 +62,7 @@ impl Account {
     }
 
     /// Has nothing shown of a page, or of the account.
-    #[inline(never)]
-    pub(super) fn suspend(
+    fn suspend(
         &mut self,
         call: &Call,
         page: Option<PageId>,
@@ -57,13 +73,7 @@ impl Account {
     }
 
     /// Has a page, or the account, shown as before. A page of a suspended account is not.
-    #[inline(never)]
-    pub(super) fn resume(
-        &mut self,
-        call: &Call,
-        page: Option<PageId>,
-        now: UnixMillis,
-    ) -> Result<Response, Problem> {
+    fn resume(&mut self, call: &Call, page: Option<PageId>, now: UnixMillis) -> Result<Response, Problem> {
         self.order(call, page, now, |order| *order = None)
     }
 
@@ -96,8 +106,7 @@ impl Account {
     /// Removes everything that the owner has stored. What remains is the count of calls, the
     /// operator's order, and the tasks that remove the rest elsewhere. An account with a suspended
     /// page is suspended then, because its owner could otherwise begin again.
-    #[inline(never)]
-    pub(super) fn erase(
+    fn erase(
         &mut self,
         call: &Call,
         confirmation: Option<&str>,

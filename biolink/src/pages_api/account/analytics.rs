@@ -14,7 +14,6 @@ impl Account {
     ///
     /// # Errors
     /// Returns `page-unknown` for one that the account does not have.
-    #[inline(never)]
     pub(super) fn reported(&self, pages: &[PageId]) -> Result<Vec<PageId>, Problem> {
         if let Some(unknown) = pages.iter().find(|page| !self.has(page)) {
             return Err(page_unknown(unknown));

@@ -12,7 +12,6 @@ use crate::{
 
 impl Account {
     /// Returns the first lines, which are about the account, its domains and its images.
-    #[inline(never)]
     pub(super) fn begin_export(&self, call: &Call, now: UnixMillis) -> Response {
         let freed = self.freed.iter().chain(&self.reserved).filter(|freed| !freed.is_code);
         let freed = freed.map(|freed| json!({ "slug": freed.slug, "until": freed.until.to_rfc3339() }));

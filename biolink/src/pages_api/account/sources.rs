@@ -37,6 +37,7 @@ impl Account {
         self.sources.iter().filter(move |source| source.page == page)
     }
 
+    // 5.9 KB: kept out of `run`.
     #[inline(never)]
     pub(super) fn call_sources(
         &mut self,
