@@ -92,6 +92,7 @@ use crate::portal::oauth;
 use crate::portal::session;
 use crate::respond::{ClientResponse, Handled, problem_of};
 use crate::runtime::client_request::ClientRequest;
+use crate::runtime::task::boxed;
 
 /// Handles one request. `address` is that of its URL. Returns its endpoint, if it has one, with the outcome.
 pub(crate) async fn dispatch(
@@ -107,11 +108,9 @@ pub(crate) async fn dispatch(
         match bindings.customer_host(&address) {
             Ok(None) => {}
             Ok(Some(host)) => {
-                // Behind a pointer, so that it stays a function of its own: this one runs for each request, and would have more
-                // than 8 KiB.
-                let responding: Pin<Box<dyn Future<Output = _> + '_>> =
-                    Box::pin(respond_on_domain((request, address), &host, (bindings, execution)));
-                let (endpoint, outcome) = responding.await;
+                // This function runs for each request, and would have more than 8 KiB with it.
+                let (endpoint, outcome) =
+                    boxed(respond_on_domain((request, address), &host, (bindings, execution))).await;
                 return (Some(endpoint), outcome.into());
             }
             Err(problem) => return (None, problem.into()),
@@ -264,11 +263,11 @@ enum Coming<'a> {
 
 impl<'a> Coming<'a> {
     fn found(answer: impl Future<Output = Answer> + 'a) -> Self {
-        Self::Found(Box::pin(answer))
+        Self::Found(boxed(answer))
     }
 
     fn plain(answer: impl Future<Output = Result<Response, Problem>> + 'a) -> Self {
-        Self::Plain(Box::pin(answer))
+        Self::Plain(boxed(answer))
     }
 
     fn ready(answer: Result<Response, Problem>) -> Self {

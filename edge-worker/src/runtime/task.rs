@@ -56,7 +56,7 @@ pub(crate) fn start(future: impl Future<Output = JsValue> + 'static) -> JsValue 
     let id = LAST_TASK.get().wrapping_add(1);
     LAST_TASK.set(id);
     let waker = Waker::from(Arc::new(WakeTask(id)));
-    let mut future: Pin<Box<dyn Future<Output = JsValue>>> = Box::pin(future);
+    let mut future = boxed(future);
     let polled = clock::turn(|| future.as_mut().poll(&mut Context::from_waker(&waker)));
     if let Poll::Ready(output) = polled {
         return output;
@@ -85,8 +85,9 @@ pub(crate) fn in_background(execution: &ExecutionContext, future: impl Future<Ou
     execution.wait_until(boxed(future));
 }
 
-/// Hides the type of a future: the code around each one that becomes a promise weighs 2 KB.
-pub(super) fn boxed(future: impl Future<Output = ()> + 'static) -> Pin<Box<dyn Future<Output = ()>>> {
+/// Hides the type of a future, which stays a function of its own: what awaits it has 0.9 KB less for each type, and what makes a
+/// promise of it 2 KB.
+pub(crate) fn boxed<'a, T>(future: impl Future<Output = T> + 'a) -> Pin<Box<dyn Future<Output = T> + 'a>> {
     Box::pin(future)
 }
 

@@ -8,7 +8,6 @@
 mod tasks;
 
 use std::future::ready;
-use std::pin::Pin;
 use std::rc::Rc;
 
 use biolink::page::{IdSource, ImageId, PageId, Slug};
@@ -32,6 +31,7 @@ use crate::runtime::durable_rpc::RpcError;
 use crate::runtime::message::parse;
 use crate::runtime::sql::{integer, number, rows, text};
 use crate::runtime::stored::{Rows, Store, Stored, row};
+use crate::runtime::task::boxed;
 use crate::runtime::{alarm, clock, log};
 
 const CREATE: &str =
@@ -80,13 +80,6 @@ impl Store for State {
     }
 }
 
-/// A reply to come. Replies have one type: the future of a call would make what handles any message as large.
-fn coming<'a>(
-    reply: impl Future<Output = Result<String>> + 'a,
-) -> Pin<Box<dyn Future<Output = Result<String>> + 'a>> {
-    Box::pin(reply)
-}
-
 impl DurableObject for Account {
     fn new(object: ObjectState, env: Env) -> Self {
         let sql = object.storage().sql();
@@ -96,25 +89,26 @@ impl DurableObject for Account {
     async fn fetch(&self, mut request: Request) -> Result<Response> {
         let text = request.text().await?;
         let message = parse(&text)?;
+        // Replies have one type: the future of a call would make what handles any message as large.
         let handled = match message {
-            AccountMessage::Call(call) => coming(self.call(call)),
-            AccountMessage::ImageStored(image) => coming(self.image_stored(image)),
+            AccountMessage::Call(call) => boxed(self.call(call)),
+            AccountMessage::ImageStored(image) => boxed(self.image_stored(image)),
             AccountMessage::Subscribe { account, subscriptions } => {
-                coming(self.subscribe(account, subscriptions))
+                boxed(self.subscribe(account, subscriptions))
             }
-            AccountMessage::Serve { account, slug } => coming(ready(self.serve(account, &slug))),
+            AccountMessage::Serve { account, slug } => boxed(ready(self.serve(account, &slug))),
             AccountMessage::Suspended => {
                 let suspended = self.state.read(|state| Ok(state.suspended_pages().as_str().to_owned()));
-                coming(ready(suspended))
+                boxed(ready(suspended))
             }
             AccountMessage::ServeDomain { account, host } => {
                 let domain =
                     self.state.read(|state| Ok(json::to_string(&state.domain_snapshot(account, &host))?));
-                coming(ready(domain))
+                boxed(ready(domain))
             }
-            AccountMessage::Names => coming(ready(self.names())),
-            AccountMessage::Card { page, base } => coming(ready(self.card(&page, &base))),
-            AccountMessage::Export { after, base } => coming(ready(self.export(after, &base))),
+            AccountMessage::Names => boxed(ready(self.names())),
+            AccountMessage::Card { page, base } => boxed(ready(self.card(&page, &base))),
+            AccountMessage::Export { after, base } => boxed(ready(self.export(after, &base))),
         };
         match handled.await {
             Ok(reply) => Response::ok(reply),

@@ -1,7 +1,6 @@
 //! Serves visitors: pages, their links, codes and cards, and the reports that they send.
 
 use std::cell::RefCell;
-use std::pin::Pin;
 
 use biolink::events::Seer;
 use biolink::page::document::Follower;
@@ -22,6 +21,7 @@ use super::images;
 use crate::biolink::{denied_hosts, events, page_store, pages_client, reports, suspensions};
 use crate::context::RequestContext;
 use crate::runtime::client_request::CLIENT_ADDRESS;
+use crate::runtime::task::boxed;
 use crate::runtime::{body, clock, entropy};
 
 /// The media type of a form.
@@ -52,11 +52,9 @@ pub(crate) async fn handle(
     let part = report_part(visit.part, context.request.header("sec-fetch-site"));
     // Both are apart: what handles a visit would be too large for V8 with either (docs/decisions/edge.md, "Functions with one
     // caller stay functions").
-    let found: Pin<Box<dyn Future<Output = _> + '_>> = Box::pin(find_screened(context, &slug, part, host));
-    let (served, part) = found.await?;
+    let (served, part) = boxed(find_screened(context, &slug, part, host)).await?;
     if part == VisitPart::Report {
-        let kept: Pin<Box<dyn Future<Output = _> + '_>> = Box::pin(report(context, &served, &slug));
-        kept.await?;
+        boxed(report(context, &served, &slug)).await?;
     }
     let logo = match logo_of(part, query) {
         Some(image) => images::logo(context, &image).await?,
