@@ -73,13 +73,12 @@ impl ClientStream {
 
     /// Returns a stream of an HTTP/2 connection, whose request has this head.
     pub(crate) fn of_stream(
-        stream: Http2Stream,
-        head: RequestFields,
+        stream: Box<Http2Stream>,
+        head: Arc<RequestFields>,
         is_tls: bool,
         options: ClientOptions,
     ) -> Self {
-        let side = Side::Http2(Box::new(stream));
-        let mut client = Self::with_side(side, Some(Arc::new(head)), is_tls, options);
+        let mut client = Self::with_side(Side::Http2(stream), Some(head), is_tls, options);
         client.arm(options.idle_timeout);
         client
     }

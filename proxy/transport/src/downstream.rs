@@ -188,12 +188,14 @@ impl<P: Phases> Downstream<P> {
     /// connection can carry the whole load.
     async fn serve_http2(self: &Arc<Self>, stream: Stream, is_tls: bool) {
         let options = self.phases.client_options();
-        let serve = |head: RequestFields, stream: Http2Stream| {
+        let serve = |head: Arc<RequestFields>, stream: Box<Http2Stream>| {
             let this = Arc::clone(self);
             // Read for each request, so that a reload reaches connections that stay open.
             let client = ClientStream::of_stream(stream, head, is_tls, self.phases.client_options());
             let client = Box::new(client);
-            pingora_runtime::current_handle().spawn(async move { this.serve_request(client, true).await });
+            // Boxed, because a task copies its future when it is spawned and twice when it ends: 6 KiB each time.
+            let served = Box::pin(async move { this.serve_request(client, true).await });
+            pingora_runtime::current_handle().spawn(served);
         };
         let this = Arc::clone(self);
         let exceeded = move |limit| this.phases.record(Event::LimitExceeded(limit));

@@ -31,7 +31,7 @@ pub(crate) use self::stream::Http2Stream;
 pub use close_reason::CloseReason;
 
 use self::read_budget::{BudgetedStream, ReadBudget};
-use self::stream::Peer;
+use self::stream::{OpenedStream, Peer};
 use self::streams::Streams;
 use self::trailers::FrameReader;
 
@@ -91,7 +91,7 @@ pub(crate) async fn serve(
     options: &ClientOptions,
     drain: &Arc<Drain>,
     idle_clients: &IdleClients,
-    mut serve: impl FnMut(RequestFields, Http2Stream) + Send,
+    mut serve: impl FnMut(Arc<RequestFields>, Box<Http2Stream>) + Send,
     exceeded: impl Fn(Limit) + Send + Sync + 'static,
 ) -> CloseReason {
     let mut phase = drain.phase();
@@ -131,7 +131,7 @@ pub(crate) async fn serve(
                 connection.widen_window(options);
                 continue;
             }
-            accepted = connection.accept() => accepted,
+            accepted = connection.accept(&peer, &streams) => accepted,
             reason = streams.idle_for(idle_timeout, idle_clients) => match closing {
                 Some(reason) => return reason,
                 None => {
@@ -145,8 +145,8 @@ pub(crate) async fn serve(
             None => return closing.unwrap_or(CloseReason::Closed),
             // An error after GOAWAY is the end that was asked for, and not the client's fault.
             Some(Err(error)) => return closing.unwrap_or_else(|| CloseReason::of(&error)),
-            Some(Ok((request, respond))) => {
-                if let Some((head, stream)) = Http2Stream::open(request, respond, &peer, &streams) {
+            Some(Ok(opened)) => {
+                if let Some((head, stream)) = opened {
                     serve(head, stream);
                     // Requests that are decided hold nothing. A burst of compressed heads was once
                     // begun as a whole before the first was decided, and held 45 MiB more.
@@ -177,13 +177,18 @@ struct Http2Connection {
     drain: Arc<Drain>,
 }
 
-type Accepted = Option<Result<(http::Request<h2::RecvStream>, h2::server::SendResponse<Bytes>), h2::Error>>;
-
 impl Http2Connection {
-    /// Returns the next request. Polling it reads and writes for all streams.
-    async fn accept(&mut self) -> Accepted {
+    /// Opens the stream of the next request, unless it is refused. Polling it reads and writes for all streams.
+    async fn accept(
+        &mut self,
+        peer: &Arc<Peer>,
+        streams: &Arc<Streams>,
+    ) -> Option<Result<Option<OpenedStream>, h2::Error>> {
         poll_fn(|context| {
+            // Opened here, because each future on the way would copy what h2 returns.
             let accepted = pin!(self.inner.accept()).poll(context);
+            let accepted =
+                accepted.map_ok(|(request, respond)| Http2Stream::open(request, respond, peer, streams));
             // Responses that wait for the client's window belong to no request any more. Without
             // the guard the process would exit before they are sent.
             match (self.inner.has_streams(), &self.unsent) {

@@ -34,6 +34,9 @@ pub(crate) struct Http2Stream {
     refusal_timeout: AtomicU32,
 }
 
+/// The head of a request and its stream, which are moved without their bytes.
+pub(super) type OpenedStream = (Arc<RequestFields>, Box<Http2Stream>);
+
 /// The identity of a connection, which its streams share.
 #[derive(Debug)]
 pub(super) struct Peer {
@@ -58,13 +61,14 @@ impl Peer {
 }
 
 impl Http2Stream {
-    /// Opens the stream of a request. Returns the head of the request, and the stream. Refuses the stream and returns `None` if the connection would hold too many bytes.
+    /// Opens the stream of a request. Returns the head of the request, and the stream. Refuses the stream and
+    /// returns `None` if the connection would hold too many bytes.
     pub(super) fn open(
         request: http::Request<RecvStream>,
         mut respond: SendResponse<Bytes>,
         peer: &Arc<Peer>,
         streams: &Arc<Streams>,
-    ) -> Option<(RequestFields, Self)> {
+    ) -> Option<OpenedStream> {
         let (head, body) = request.into_parts();
         let Some(slot) = streams.open(request::length(&head)) else {
             // Says that nothing was processed, so that the client may repeat even a POST (RFC 9113,
@@ -78,15 +82,15 @@ impl Http2Stream {
             return None;
         }
         let head_only = head.method == Method::HEAD;
-        let head = RequestFields::new(head, body.is_end_stream());
-        let stream = Self {
+        let head = Arc::new(RequestFields::new(head, body.is_end_stream()));
+        let stream = Box::new(Self {
             number,
             request: Receiving::new(body),
             response: ResponseSender::new(respond, head_only),
             peer: Arc::clone(peer),
             slot,
             refusal_timeout: AtomicU32::new(0),
-        };
+        });
         Some((head, stream))
     }
 
