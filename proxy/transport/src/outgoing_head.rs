@@ -4,6 +4,7 @@
 use std::fmt::Display;
 use std::io::Write as _;
 
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, DATE};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use shared::headers::{PROOF, REQUEST_ID};
 
@@ -37,9 +38,6 @@ pub(crate) struct StatusLine<'a> {
 
 /// Bytes of text for which memory is reserved. Most heads have fewer, and many responses with their bodies.
 pub(crate) const USUAL_LENGTH: usize = 640;
-/// Fields whose value no other response has. h2 would add each to the table of its connection (HPACK), where it
-/// takes the place of one that is of use, and compare it with all of its name that are there.
-const UNIQUE: [&str; 2] = [REQUEST_ID, PROOF];
 /// Number of fields for which memory is reserved. Most responses have fewer.
 const USUAL_FIELDS: usize = 20;
 
@@ -84,15 +82,39 @@ impl Fields {
     }
 
     fn append(&mut self, name: &str, value: &[u8]) {
-        let field = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value));
-        let appended = match field {
+        let unique = unique_name(name);
+        let is_unique = unique.is_some();
+        let name =
+            unique.or_else(|| usual_name(name)).map_or_else(|| HeaderName::from_bytes(name.as_bytes()), Ok);
+        let appended = match (name, HeaderValue::from_bytes(value)) {
             (Ok(name), Ok(mut value)) => {
-                value.set_sensitive(UNIQUE.contains(&name.as_str()));
+                value.set_sensitive(is_unique);
                 self.response.headers_mut().try_append(name, value).is_ok()
             }
             _ => false,
         };
         self.is_malformed |= !appended;
+    }
+}
+
+/// Returns the name of a field whose value no other response has. h2 would add each to the table of its connection
+/// (HPACK), where it takes the place of one that is of use, and compare it with all of its name that are there.
+fn unique_name(name: &str) -> Option<HeaderName> {
+    match name {
+        REQUEST_ID => Some(const { HeaderName::from_static(REQUEST_ID) }),
+        PROOF => Some(const { HeaderName::from_static(PROOF) }),
+        _ => None,
+    }
+}
+
+/// Returns a name that nearly all responses have. To parse it costs as much as to add it.
+fn usual_name(name: &str) -> Option<HeaderName> {
+    match name {
+        "cache-control" => Some(CACHE_CONTROL),
+        "content-length" => Some(CONTENT_LENGTH),
+        "content-type" => Some(CONTENT_TYPE),
+        "date" => Some(DATE),
+        _ => None,
     }
 }
 

@@ -105,19 +105,16 @@ impl FrameReader {
                     let taken = left.min(bytes.len());
                     (Next::skipped(left - taken), taken)
                 }
-                Next::Header(mut header, filled) => {
-                    if let Some(place) = header.get_mut(filled) {
+                Next::Header(mut header, filled) => match (bytes.first_chunk(), header.get_mut(filled)) {
+                    // Nearly all headers come whole.
+                    (Some(whole), _) if filled == 0 => (self.frame(*whole), HEADER),
+                    (_, Some(place)) => {
                         *place = *first;
+                        let is_whole = filled + 1 == HEADER;
+                        (if is_whole { self.frame(header) } else { Next::Header(header, filled + 1) }, 1)
                     }
-                    (
-                        if filled + 1 == HEADER {
-                            self.frame(header)
-                        } else {
-                            Next::Header(header, filled + 1)
-                        },
-                        1,
-                    )
-                }
+                    (_, None) => (self.frame(header), 0),
+                },
                 Next::PadLength(priority, fragment) => {
                     let padding = usize::from(*first);
                     let length = fragment.length.saturating_sub(padding);

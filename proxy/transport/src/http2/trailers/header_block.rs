@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::huffman::Prefix;
+use super::huffman::CodedText;
 
 /// The header blocks of one connection.
 #[derive(Debug, Default)]
@@ -68,13 +68,12 @@ struct Name {
 }
 
 /// A text that is being read.
-#[derive(Clone, Copy, Debug, Default)]
-struct Text {
-    is_coded: Coding,
-    /// The number of characters so far.
-    length: u64,
-    /// The bits of the next character so far.
-    prefix: Prefix,
+#[derive(Clone, Copy, Debug)]
+enum Text {
+    /// So many characters.
+    Plain(u64),
+    /// A text in Huffman's code.
+    Coded(CodedText),
 }
 
 /// The dynamic table (RFC 7541, section 2.3.2): the names of its entries and their sizes, the newest
@@ -132,10 +131,8 @@ impl HeaderBlocks {
         *left -= taken as u64;
         // The table counts decoded lengths (RFC 7541, section 4.1). Miscounted once, all later
         // indices would name other fields.
-        if field.is_stored && text.is_coded {
-            bytes.iter().take(taken).for_each(|byte| text.take(*byte));
-        } else {
-            text.length += taken as u64;
+        if field.is_stored {
+            text.take(bytes.get(..taken).unwrap_or_default());
         }
         taken
     }
@@ -166,22 +163,25 @@ impl HeaderBlocks {
                 if text.is_empty() {
                     // A colon has seven bits in Huffman's code, so the first byte shows it whatever
                     // follows.
-                    field.name.is_pseudo = if text.is_coded { byte >> 1 == COLON } else { byte == b':' };
+                    field.name.is_pseudo = match text {
+                        Text::Plain(_) => byte == b':',
+                        Text::Coded(_) => byte >> 1 == COLON,
+                    };
                     self.has_pseudo |= field.name.is_pseudo;
                 }
-                text.take(byte);
+                text.take(&[byte]);
                 if left > 1 {
                     return Next::Name(field, left - 1, text);
                 }
-                field.name.length = text.length;
+                field.name.length = text.characters();
                 Next::ValueLength(field)
             }
             Next::Value(field, left, mut text) => {
-                text.take(byte);
+                text.take(&[byte]);
                 if left > 1 {
                     return Next::Value(field, left - 1, text);
                 }
-                self.end(field, text.length)
+                self.end(field, text.characters())
             }
         }
     }
@@ -216,12 +216,12 @@ impl HeaderBlocks {
                 0 => Next::ValueLength(Field { is_stored, ..Field::default() }),
                 length => {
                     let field = Field { is_stored, ..Field::default() };
-                    Next::Name(field, length, Text { is_coded, ..Text::default() })
+                    Next::Name(field, length, Text::new(is_coded))
                 }
             },
             Integer::ValueLength(field, is_coded) => match value {
                 0 => self.end(field, 0),
-                length => Next::Value(field, length, Text { is_coded, ..Text::default() }),
+                length => Next::Value(field, length, Text::new(is_coded)),
             },
         }
     }
@@ -236,18 +236,32 @@ impl HeaderBlocks {
 }
 
 impl Text {
-    /// Returns true before the first byte.
-    fn is_empty(&self) -> bool {
-        self.length == 0 && self.prefix == Prefix::default()
+    fn new(is_coded: Coding) -> Self {
+        if is_coded { Self::Coded(CodedText::default()) } else { Self::Plain(0) }
     }
 
-    /// Counts the characters that end with a byte.
-    fn take(&mut self, byte: u8) {
-        if !self.is_coded {
-            self.length += 1;
-            return;
+    /// Returns true before the first byte.
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Plain(length) => *length == 0,
+            Self::Coded(text) => *text == CodedText::default(),
         }
-        self.length += self.prefix.take(byte);
+    }
+
+    /// Takes the next bytes.
+    fn take(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Plain(length) => *length += bytes.len() as u64,
+            Self::Coded(text) => text.take(bytes),
+        }
+    }
+
+    /// Returns the number of characters of a complete text.
+    fn characters(&self) -> u64 {
+        match self {
+            Self::Plain(length) => *length,
+            Self::Coded(text) => text.characters(),
+        }
     }
 }
 

@@ -2,80 +2,105 @@
 //!
 //! Why: docs/decisions/proxy.md, "The proxy reads header blocks beside h2, and counts characters".
 
-/// The bits of a character so far: an inner node of the tree of the code.
+/// A text in the code, of which the characters are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Prefix(u8);
+pub(super) struct CodedText {
+    characters: u64,
+    /// The last bits, of which so many belong to no character that was counted.
+    bits: u64,
+    uncounted: u8,
+}
 
 /// The number of characters whose code has so many bits. The code is canonical: codes of one length are
 /// consecutive, and come before the prefixes of longer ones.
-const CHARACTERS: [usize; 31] =
+const CHARACTERS: [u32; 31] =
     [0, 0, 0, 0, 0, 10, 26, 32, 6, 0, 5, 3, 2, 6, 2, 3, 0, 0, 0, 3, 8, 13, 26, 29, 12, 4, 15, 19, 29, 0, 4];
+/// The number of bits that are looked at together. Two characters mostly fit.
+const WINDOW: u8 = 12;
 
-/// The prefix after another one and four more bits, and the number of characters that end with them. Bit by
-/// bit, the values of a request cost as much as all the rest of its head.
-static STEPS: [[(u8, u8); 16]; 256] = steps();
+/// The characters that these bits begin with, and the number of their bits. There is none if the first is longer.
+/// Bit by bit, the values of a request cost as much as all the rest of its head.
+static WINDOWS: [(u8, u8); 1 << WINDOW] = windows();
 
-impl Prefix {
-    /// Takes a byte. Returns the number of characters that end with it. Bits that are left at the end of a text
-    /// are padding, and count as no character (RFC 7541, section 5.2).
-    pub(super) fn take(&mut self, byte: u8) -> u64 {
-        let mut ended = 0;
-        for bits in [byte >> 4, byte & 0xf] {
-            let step = STEPS.get(usize::from(self.0)).and_then(|steps| steps.get(usize::from(bits)));
-            let (next, characters) = step.copied().unwrap_or_default();
-            *self = Self(next);
-            ended += u64::from(characters);
+impl CodedText {
+    /// Takes the next bytes of the text.
+    pub(super) fn take(&mut self, bytes: &[u8]) {
+        // At most 29 bits are left of a character, so that four bytes fit.
+        let (words, rest) = bytes.as_chunks();
+        for word in words {
+            self.bits = self.bits << 32 | u64::from(u32::from_be_bytes(*word));
+            self.uncounted += 32;
+            self.count();
         }
-        ended
+        for byte in rest {
+            self.bits = self.bits << 8 | u64::from(*byte);
+            self.uncounted += 8;
+            self.count();
+        }
     }
-}
 
-#[expect(clippy::indexing_slicing, reason = "the compiler evaluates it")]
-const fn steps() -> [[(u8, u8); 16]; 256] {
-    let mut steps = [[(0, 0); 16]; 256];
-    // The prefixes of each length are numbered after the shorter ones.
-    let (mut length, mut shorter, mut count) = (0, 0, 1);
-    while count > 0 {
-        let mut place = 0;
-        while place < count {
-            let mut bits = 0;
-            while bits < 16 {
-                steps[shorter + place][bits] = step(length, shorter, count, place, bits);
-                bits += 1;
+    /// Returns the number of characters of a complete text. Bits that are left are padding, and count as no
+    /// character (RFC 7541, section 5.2).
+    pub(super) fn characters(mut self) -> u64 {
+        // Ones, of which no character is made.
+        self.bits = self.bits << WINDOW | (1 << WINDOW) - 1;
+        self.uncounted += WINDOW;
+        self.count();
+        self.characters
+    }
+
+    fn count(&mut self) {
+        while self.uncounted >= WINDOW {
+            let window = (self.bits >> (self.uncounted - WINDOW)) % (1 << WINDOW);
+            let found = usize::try_from(window).ok().and_then(|window| WINDOWS.get(window));
+            let (characters, bits) = match found {
+                Some((characters @ 1.., bits)) => (*characters, *bits),
+                _ => match self.long_character() {
+                    Some(bits) => (1, bits),
+                    None => break,
+                },
+            };
+            self.characters += u64::from(characters);
+            self.uncounted -= bits;
+        }
+    }
+
+    /// Returns the length of a character that is longer than the window, or `None` if more bits are needed.
+    fn long_character(&self) -> Option<u8> {
+        let uncounted = usize::from(self.uncounted);
+        let mut prefixes = 1;
+        for (length, characters) in CHARACTERS.iter().enumerate().take(uncounted + 1).skip(1) {
+            prefixes = 2 * prefixes - u64::from(*characters);
+            // Counted from the last code of this length, whose bits are all ones if no code is longer.
+            let from_last = (1 << length) - 1 - (self.bits >> (uncounted - length)) % (1 << length);
+            if from_last >= prefixes {
+                return u8::try_from(length).ok();
             }
-            place += 1;
         }
-        length += 1;
-        shorter += count;
-        count = 2 * count - CHARACTERS[length];
+        None
     }
-    steps
 }
 
 #[expect(clippy::indexing_slicing, reason = "the compiler evaluates it")]
-#[expect(clippy::cast_possible_truncation, reason = "a code of 257 characters has 256 prefixes")]
-const fn step(
-    mut length: usize,
-    mut shorter: usize,
-    mut count: usize,
-    mut place: usize,
-    bits: usize,
-) -> (u8, u8) {
-    let (mut ended, mut left) = (0, 4);
-    while left > 0 {
-        left -= 1;
-        length += 1;
-        shorter += count;
-        let child = 2 * place + (bits >> left & 1);
-        if child < CHARACTERS[length] {
-            ended += 1;
-            (length, shorter, count, place) = (0, 0, 1, 0);
-        } else {
-            place = child - CHARACTERS[length];
-            count = 2 * count - CHARACTERS[length];
+const fn windows() -> [(u8, u8); 1 << WINDOW] {
+    let mut windows = [(0, 0); 1 << WINDOW];
+    let mut window = 0;
+    while window < windows.len() {
+        // The same as `long_character`, for one character after another.
+        let (mut start, mut length, mut prefixes) = (0, 1, 1);
+        while start + length <= WINDOW {
+            prefixes = 2 * prefixes - CHARACTERS[length as usize];
+            let code = window as u32 >> (WINDOW - start - length) & (1 << length) - 1;
+            if (1 << length) - 1 - code >= prefixes {
+                windows[window] = (windows[window].0 + 1, start + length);
+                (start, length, prefixes) = (start + length, 1, 1);
+            } else {
+                length += 1;
+            }
         }
+        window += 1;
     }
-    ((shorter + place) as u8, ended)
+    windows
 }
 
 #[cfg(test)]
@@ -87,8 +112,8 @@ mod tests {
         let (mut codes, mut first) = (Vec::new(), 0);
         for (length, count) in CHARACTERS.into_iter().enumerate() {
             first <<= 1;
-            codes.extend((first..).map(|code| (code, length)).take(count));
-            first += count as u64;
+            codes.extend((first..).map(|code| (code, length)).take(count as usize));
+            first += u64::from(count);
         }
         codes
     }
@@ -109,10 +134,9 @@ mod tests {
                 let bits = length + more;
                 // Padded with ones, which are no code.
                 let padded = (first << more | second) << (64 - bits) | u64::MAX >> bits;
-                let mut prefix = Prefix::default();
-                let bytes = padded.to_be_bytes();
-                let ended: u64 = bytes[..bits.div_ceil(8)].iter().map(|byte| prefix.take(*byte)).sum();
-                assert_eq!(ended, 2, "{first:x} {second:x}");
+                let mut text = CodedText::default();
+                text.take(&padded.to_be_bytes()[..bits.div_ceil(8)]);
+                assert_eq!(text.characters(), 2, "{first:x} {second:x}");
             }
         }
     }
