@@ -15,6 +15,7 @@ use tokio::time::sleep;
 
 use crate::failure::is_out_of_files;
 use crate::socket::Socket;
+use crate::timer::keep_near;
 
 /// Time after which accepting is tried again if no file descriptor is left.
 const OUT_OF_FILES_PAUSE: Duration = Duration::from_secs(1);
@@ -61,6 +62,7 @@ fn spawn<A: ServerApp + Send + Sync + 'static>(
     let (app, thread) = (Arc::clone(app), pingora_runtime::current_handle());
     let is_elsewhere = thread.id() != Handle::current().id();
     thread.spawn(async move {
+        keep_near();
         // Woken by the reactor of the thread that serves it.
         let stream = if is_elsewhere { stream.into_std().and_then(TcpStream::from_std) } else { Ok(stream) };
         // A client that is gone by now needs no response.

@@ -1,10 +1,11 @@
 //! Timers of connections and calls. An operation that never waits does not read the clock.
 
+use std::cell::Cell;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 /// The minimum speed of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,23 @@ pub(crate) struct Countdown {
 pub(crate) struct Timer(Option<Pin<Box<Sleep>>>);
 
 const SECOND: u64 = 1_000_000_000;
+/// Maximum time until the next timer of a thread that serves connections.
+const NEAR: Duration = Duration::from_secs(1);
+
+/// Keeps a timer near on this thread. A timer that is due before all others wakes the reactor by a system call,
+/// which a thread without a near one made for most new connections and streams.
+pub(crate) fn keep_near() {
+    thread_local! {
+        static IS_KEPT: Cell<bool> = const { Cell::new(false) };
+    }
+    if !IS_KEPT.replace(true) {
+        tokio::spawn(async {
+            loop {
+                sleep(NEAR).await;
+            }
+        });
+    }
+}
 
 impl Countdown {
     /// Returns a countdown of `pace.pause`, of which `spent` nanoseconds are already spent.
