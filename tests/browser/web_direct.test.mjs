@@ -70,6 +70,19 @@ test("holder of a key sees its usage, secrets and tools, and nothing of an edge"
   await assertQuiet(window);
 });
 
+test("bar of a meter is as long as what was used, however a language writes percent", async () => {
+  const key = await gateway.issueKey();
+  for (let nth = 0; nth < 3; nth += 1) await (await fetch(`${gateway.origin}/v1/qr/generate`, { headers: { "x-api-key": key } })).text();
+  for (const locale of ["en-GB", "de-DE", "ar-EG", "ja-JP"]) {
+    const window = await open(key, "/", { locale });
+    const meter = window.page.getByRole("meter").first();
+    await meter.and(window.page.locator("[aria-valuenow='3']")).waitFor();
+    const [shown, expected] = await meter.evaluate((bar) => [bar.firstElementChild.getBoundingClientRect().width / bar.getBoundingClientRect().width, bar.ariaValueNow / bar.ariaValueMax]);
+    assert.ok(Math.abs(shown - expected) < 0.01 && shown > 0, `${locale}: ${shown} of ${expected}`);
+    await assertQuiet(window);
+  }
+});
+
 test("operator issues a key", async () => {
   const window = await open(ADMIN_SECRET);
   const { page } = window;
