@@ -292,6 +292,34 @@ show_processor() {
   done
 }
 
+# failures log: what the log of a kind names as failed, by the words of each runner: cargo's, node's (TAP and spec), vitest,
+# pytest, and schemathesis, which has a section with a heading for each operation and its reasons. If nothing is named, what the
+# scripts say of it.
+failures() {
+  local names
+  names=$(awk '
+    /^test .* \.\.\. FAILED$/ { sub(/^test /, ""); sub(/ \.\.\. FAILED$/, ""); print }
+    /^ *not ok [0-9]+ - / { sub(/^ *not ok [0-9]+ - /, ""); print }
+    /^ *✖ .* \([0-9.]+ms\)$/ { sub(/^ *✖ /, ""); sub(/ \([0-9.]+ms\)$/, ""); print }
+    /^ FAIL  |^(FAILED|ERROR) [^ ]+::/ { sub(/^ *[A-Z]+ +/, ""); print }
+    /^=+ [A-Z ]+ =+$/ { section = $2 }
+    section ~ /^(FAILURES|ERRORS)$/ && (/^_+ .* _+$/ || /^- /) { gsub(/^_+ | _+$/, ""); print }' "$1" | awk '!seen[$0]++ || /^- /')
+  if [[ -z $names ]]; then names=$(grep '^error ' "$1" | sed 's/^error //'); fi
+  printf '%s\n' "$names"
+}
+
+# show_failures: for each kind, the first names of what failed and did not pass alone. They stand near the end, which is what a
+# record of a run keeps.
+show_failures() {
+  local name passed failed
+  for name in "${KINDS[@]}"; do
+    if ! read -r passed failed 2>/dev/null <"$LOGS/$name.count" || ((failed == 0)); then continue; fi
+    printf '\nfailed: %s\n' "$name"
+    failures "$LOGS/$name.log" | grep -vxF -f <(printf '%s\n' "${UNSTEADY[@]#* }" | grep .) |
+      awk '++count <= 10 { print "  " substr($0, 1, 200) } END { if (count > 10) print "  and " count - 10 " more" }' || true
+  done
+}
+
 # Shows the logs of the kinds that have ended, each once.
 show_ended() {
   local name
@@ -411,6 +439,7 @@ run_again
 
 show_steps
 show_processor
+show_failures
 passed_in_all=0
 failed_in_all=0
 echo
