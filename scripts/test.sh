@@ -167,8 +167,10 @@ failed_in_browser() {
     }' "$1"
 }
 
-# The longest first, so that none is left alone at the end. The targets of `fuzz` are built beside the ones before it.
-readonly SIDE_BY_SIDE=(edge schemathesis browser lighthouse proxy fuzz clients proxy-pingora end-to-end load package chaos openapi web tools mcp)
+# Those that wait come first, beside what only computes, which takes the processor meanwhile; the targets of `fuzz` are built by
+# then. The two of Chromium fill two cores alone, and one of them measures time: they come when nothing computes any more, with
+# the shortest last, so that none is left alone at the end.
+readonly SIDE_BY_SIDE=(edge proxy schemathesis proxy-pingora end-to-end chaos clients load tools package fuzz browser lighthouse openapi web mcp)
 # They wait for nothing, and nothing in them is held to a timeout.
 readonly COMPUTING=(simulation unit property contract doc)
 readonly KINDS=("${SIDE_BY_SIDE[@]}" "${COMPUTING[@]}")
