@@ -380,8 +380,6 @@ impl Account {
     }
 
     /// Describes the account itself.
-    // 1.6 KB: kept out of `run`.
-    #[inline(never)]
     fn describe(&mut self, id: KeyId, plan: BiolinkPlan, analytics_days: u32, now: UnixMillis) -> Value {
         json!({
             "object": "account",
