@@ -43,7 +43,7 @@ impl CodedText {
     /// character (RFC 7541, section 5.2).
     pub(super) fn characters(mut self) -> u64 {
         // Ones, of which no character is made.
-        self.bits = self.bits << WINDOW | (1 << WINDOW) - 1;
+        self.bits = (self.bits << WINDOW) | ((1 << WINDOW) - 1);
         self.uncounted += WINDOW;
         self.count();
         self.characters
@@ -84,15 +84,16 @@ impl CodedText {
 #[expect(clippy::indexing_slicing, reason = "the compiler evaluates it")]
 const fn windows() -> [(u8, u8); 1 << WINDOW] {
     let mut windows = [(0, 0); 1 << WINDOW];
-    let mut window = 0;
-    while window < windows.len() {
+    let mut window: u32 = 0;
+    while window < 1 << WINDOW {
+        let found = &mut windows[window as usize];
         // The same as `long_character`, for one character after another.
         let (mut start, mut length, mut prefixes) = (0, 1, 1);
         while start + length <= WINDOW {
             prefixes = 2 * prefixes - CHARACTERS[length as usize];
-            let code = window as u32 >> (WINDOW - start - length) & (1 << length) - 1;
+            let code = (window >> (WINDOW - start - length)) & ((1 << length) - 1);
             if (1 << length) - 1 - code >= prefixes {
-                windows[window] = (windows[window].0 + 1, start + length);
+                *found = (found.0 + 1, start + length);
                 (start, length, prefixes) = (start + length, 1, 1);
             } else {
                 length += 1;
