@@ -69,7 +69,8 @@ impl<P: Phases> Forwarder<'_, P> {
                 phases.mirror(call, request.head, buffered_body(client, request.framing.body));
                 self.run_attempts(request, attempt).await
             }
-            Err(problem) => refuse(*phases, client, call, record, &problem, request.framing).await,
+            // Boxed, so that calls that an upstream takes hold no memory for it.
+            Err(problem) => Box::pin(refuse(*phases, client, call, record, &problem, request.framing)).await,
         }
     }
 
@@ -202,7 +203,8 @@ impl<P: Phases> Forwarder<'_, P> {
             }
             None => framing,
         };
-        refuse(self.phases, self.client, self.call, self.record, problem, framing).await
+        // Boxed, so that calls that an upstream takes hold no memory for it.
+        Box::pin(refuse(self.phases, self.client, self.call, self.record, problem, framing)).await
     }
 }
 
