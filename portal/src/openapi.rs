@@ -7,6 +7,8 @@ pub mod biolink;
 mod expand;
 mod facts;
 
+use std::sync::LazyLock;
+
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use shared::response::Response;
@@ -29,7 +31,9 @@ pub fn text() -> String {
 
 /// Returns the description, with `server` (such as `https://api.example.com`) as its one server.
 pub fn document(server: &str) -> Value {
-    with_server(expand::expand(parse(DESCRIPTION)), server)
+    // Pages, tables and tests ask many times, and reading takes longer than all else here.
+    static READ: LazyLock<Value> = LazyLock::new(|| expand::expand(parse(DESCRIPTION)));
+    with_server(READ.clone(), server)
 }
 
 /// Returns a description as it is served, from its text.

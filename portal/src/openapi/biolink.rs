@@ -6,6 +6,8 @@ mod example;
 mod examples;
 mod operations;
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
 use super::{SERVER, expand, parse, render, with_server};
@@ -19,12 +21,17 @@ pub fn text() -> String {
 
 /// Returns the description, with `server` (such as `https://api.example.com`) as its one server.
 pub fn document(server: &str) -> Value {
+    static READ: LazyLock<Value> = LazyLock::new(read);
+    with_server(READ.clone(), server)
+}
+
+fn read() -> Value {
     let mut description = parse(DESCRIPTION);
     operations::complete(&mut description);
     examples::add(&mut description);
     let mut document = expand::expand(description);
     events::add_schemas(&mut document);
-    with_server(document, server)
+    document
 }
 
 #[cfg(test)]
