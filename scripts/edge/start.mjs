@@ -7,6 +7,7 @@ import { parseArgs, parseEnv } from "node:util";
 
 import { workerOptions } from "./options.mjs";
 
+// Its version: docs/decisions/edge.md, "workerd is the one of 30 July 2026".
 // Not `import`: it would search the package, 4 MB, for the names that it exports.
 const { Log, LogLevel, Miniflare } = createRequire(import.meta.url)("miniflare");
 
