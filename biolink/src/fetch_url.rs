@@ -12,15 +12,13 @@ mod policy;
 use std::{fmt, net::Ipv4Addr};
 
 use serde_json::Value;
-use shared::url::Address;
+use shared::url::{Address, is_at_or_below};
 use thiserror::Error;
 
 pub use self::final_head::{FinalHead, FinalHeadError, MAX_HEAD, is_informational};
 pub use self::policy::FetchPolicy;
 use crate::domains::HostName;
-use crate::page::{
-    UrlError, UrlParts, WebUrl, is_at_or_below, is_domain_name, is_ip_address, is_private_name,
-};
+use crate::page::{UrlError, UrlParts, WebUrl, is_domain_name, is_ip_address, is_private_name};
 
 /// A URL that the gateway may call, in the normal form of the URL standard. It can only be made by
 /// [`FetchUrl::parse`], so what was stored as text is checked again at each use.

@@ -38,5 +38,5 @@ pub use vcard::card;
 pub use via::Via;
 pub use web_url::{UrlError, WebUrl};
 pub(crate) use web_url::{
-    UrlParts, host_to_ascii, is_at_or_below, is_domain_name, is_ip_address, is_private_name, is_public_host,
+    UrlParts, host_to_ascii, is_domain_name, is_ip_address, is_private_name, is_public_host,
 };

@@ -19,6 +19,8 @@ use shared::request::MAX_BODY_BYTES;
 use shared::sampling::Sampling;
 use shared::secret::{AdminSecret, MacKeys};
 use shared::url::Address;
+#[cfg(not(feature = "pages"))]
+use shared::url::{is_at_or_below, is_below_platform};
 use worker::{Env, ObjectNamespace};
 
 use crate::runtime::bucket::Bucket;
@@ -248,9 +250,11 @@ impl Bindings {
         if address.is_loopback() || public.is_some_and(|public| public.host().eq_ignore_ascii_case(host)) {
             return false;
         }
-        let is_below =
-            pages.is_some_and(|pages| is_at_or_below(host, pages.split(':').next().unwrap_or(pages)));
-        self.has_domains || is_below || !(self.http_allowed || is_host_name(host))
+        if pages.is_some_and(|pages| is_at_or_below(host, pages.split(':').next().unwrap_or(pages))) {
+            return true;
+        }
+        // No account can have a host of the platform as its domain.
+        !is_below_platform(host) && (self.has_domains || !(self.http_allowed || is_host_name(host)))
     }
 
     /// Returns the worker with pages.
@@ -380,14 +384,6 @@ fn read_administration(env: &Env) -> (Option<AdminSecret>, Option<KeyEnv>) {
 
 fn not_configured(detail: &'static str) -> Problem {
     Problem::new(codes::NOT_CONFIGURED, detail)
-}
-
-#[cfg(not(feature = "pages"))]
-fn is_at_or_below(host: &str, parent: &str) -> bool {
-    let above = host.len().checked_sub(parent.len()).and_then(|length| host.split_at_checked(length));
-    above.is_some_and(|(labels, end)| {
-        end.eq_ignore_ascii_case(parent) && (labels.is_empty() || labels.ends_with('.'))
-    })
 }
 
 /// Returns true for two or more labels of a host name, of which the last begins with a letter: an address has none such.

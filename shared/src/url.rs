@@ -103,6 +103,22 @@ fn is_loopback(host: &str) -> bool {
     in_127 || matches!(name.as_str(), "localhost" | "[::1]") || name.ends_with(".localhost")
 }
 
+/// The names of Cloudflare below which every Worker may have a host. They are the operator's, and never a customer's.
+pub const PLATFORM_HOSTS: [&str; 2] = ["workers.dev", "pages.dev"];
+
+/// Returns true for a host of a Worker below a name of the platform, in any case.
+pub fn is_below_platform(host: &str) -> bool {
+    PLATFORM_HOSTS.iter().any(|name| host.len() > name.len() && is_at_or_below(host, name))
+}
+
+/// Returns true if a host is `parent` or lies below it, in any case.
+pub fn is_at_or_below(host: &str, parent: &str) -> bool {
+    let above = host.len().checked_sub(parent.len()).and_then(|length| host.split_at_checked(length));
+    above.is_some_and(|(labels, end)| {
+        end.eq_ignore_ascii_case(parent) && (labels.is_empty() || labels.ends_with('.'))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

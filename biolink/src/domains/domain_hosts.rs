@@ -1,10 +1,8 @@
 //! The hosts of the service, told apart from those of customers.
 
-use super::{HostError, HostName};
-use crate::page::is_at_or_below;
+use shared::url::{PLATFORM_HOSTS, is_at_or_below, is_below_platform};
 
-/// Names of the platform, whose subdomains are the operator's.
-const PLATFORM: [&str; 2] = ["workers.dev", "pages.dev"];
+use super::{HostError, HostName};
 
 /// The hosts of the service itself, and the one to which domains of accounts point.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +28,7 @@ impl DomainHosts {
 
     /// Returns true for a host of the service, in lower case and without a port.
     pub(crate) fn is_own(&self, host: &str) -> bool {
-        let is_platforms = |name: &&str| host != *name && is_at_or_below(host, name);
-        self.own.iter().any(|own| own == host) || PLATFORM.iter().any(is_platforms)
+        self.own.iter().any(|own| own == host) || is_below_platform(host)
     }
 
     /// Returns the host of a request if it is a customer's. `host` has no port.
@@ -46,7 +43,7 @@ impl DomainHosts {
     /// Returns [`HostError::OwnHost`].
     pub fn check(&self, host: &HostName) -> Result<(), HostError> {
         // The target too: its name leads to the service, and is no customer's.
-        let own = self.own.iter().map(String::as_str).chain(PLATFORM).chain([self.target.as_str()]);
+        let own = self.own.iter().map(String::as_str).chain(PLATFORM_HOSTS).chain([self.target.as_str()]);
         match own.into_iter().any(|own| is_at_or_below(host.as_str(), own)) {
             true => Err(HostError::OwnHost(host.to_string())),
             false => Ok(()),

@@ -6,6 +6,7 @@ mod parts;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use shared::url::is_at_or_below;
 use thiserror::Error;
 
 pub(crate) use international::to_ascii as host_to_ascii;
@@ -177,11 +178,6 @@ pub(crate) fn is_ip_address(name: &str) -> bool {
     let is_decimal = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
     // `0x` alone is a number too, by the URL standard.
     name.starts_with('[') || is_decimal || last.strip_prefix("0x").is_some_and(is_hex)
-}
-
-/// Returns true if a name is `parent` or lies below it.
-pub(crate) fn is_at_or_below(name: &str, parent: &str) -> bool {
-    name.strip_suffix(parent).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
 impl fmt::Display for WebUrl {

@@ -1,12 +1,15 @@
 //! The host that a request came to: one of the service, a domain of an account, or none of both.
 
-use shared::{problem::Problem, url::Address};
+use shared::{
+    problem::Problem,
+    url::{Address, is_at_or_below},
+};
 
 use super::PagesHost;
 use crate::{
     codes,
     domains::{DomainHosts, HostName},
-    page::{is_at_or_below, is_domain_name},
+    page::is_domain_name,
 };
 
 /// The hosts that the configuration names.
