@@ -53,6 +53,9 @@ fn main() -> ExitCode {
         .envs(gateway.resolver().map(|resolver| ("RESOLVER_URL", resolver.url())))
         .status()
         .unwrap_or_else(|error| panic!("cannot start {program}: {error}"));
+    if !status.success() {
+        eprintln!("what the gateway logged of failures, its last lines:\n{}", gateway.failures().join("\n"));
+    }
     ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
@@ -94,6 +97,22 @@ impl Gateway {
             Self::Edge(stack, _) => stack.edge.addr,
             Self::Direct { proxy, .. } => proxy.listen,
         }
+    }
+
+    /// Returns the last lines of its log that name a failure: a client sees no cause of a response that never came.
+    fn failures(&self) -> Vec<String> {
+        const WORDS: [&str; 4] = ["error", "exception", "panic", "failed"];
+        let output = match self {
+            Self::Edge(stack, _) => stack.edge.output(),
+            Self::Direct { proxy, .. } => proxy.output(),
+        };
+        let is_failure = |line: &&str| {
+            let line = line.to_ascii_lowercase();
+            WORDS.iter().any(|word| line.contains(word))
+        };
+        let mut lines: Vec<_> = output.lines().rev().filter(is_failure).take(60).map(str::to_owned).collect();
+        lines.reverse();
+        lines
     }
 
     fn tools(&self) -> &Tools {
