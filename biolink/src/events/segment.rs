@@ -319,15 +319,21 @@ impl Dictionary {
 
 #[cfg(test)]
 mod tests {
-    use proptest::{collection::vec, prelude::*};
+    use proptest::{collection::vec, prelude::*, string::string_regex};
 
     use super::*;
 
     const DAY: UtcDay = UtcDay(20_779);
 
+    /// A value of a dimension. A pattern that stands in a strategy as a text is compiled for each value.
+    fn value() -> impl Strategy<Value = String> {
+        let of = |pattern| string_regex(pattern).unwrap();
+        prop_oneof![Just(String::new()), of("[a-c]{1,2}"), of("\\PC{0,20}")]
+    }
+
     prop_compose! {
         fn event()(second in 0..86_400u64, kind in 0..4u8, visitor in prop_oneof![Just(0), 0..=MAX_VISITOR],
-                   values in vec(prop_oneof![Just(String::new()), "[a-c]{1,2}", "\\PC{0,20}"], Dimension::COUNT)) -> Event {
+                   values in vec(value(), Dimension::COUNT)) -> Event {
             let at = DAY.start().plus(second * 1000);
             let event = Event { visitor, ..Event::new(at, EventKind::from_code(kind).unwrap()) };
             Dimension::ALL.into_iter().zip(values).fold(event, |event, (dimension, value)| event.with(dimension, value))

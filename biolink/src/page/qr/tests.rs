@@ -1,3 +1,5 @@
+use std::iter;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use shared::key::KeyId;
 
@@ -21,8 +23,11 @@ fn pixels(png: &[u8]) -> (usize, Vec<u8>) {
     let mut rgb = vec![0; reader.output_buffer_size().unwrap()];
     let info = reader.next_frame(&mut rgb).unwrap();
     assert_eq!((info.color_type, info.width), (::png::ColorType::Rgb, info.height));
-    let is_light = |rgb: &[u8]| Color { r: rgb[0], g: rgb[1], b: rgb[2] }.contrast(Color::BLACK) > 8.0;
-    let brightness = rgb.chunks(3).map(|rgb| if is_light(rgb) { 255 } else { 0 }).collect();
+    let is_light = |[r, g, b]: [u8; 3]| Color { r, g, b }.contrast(Color::BLACK) > 8.0;
+    // An image has millions of pixels, and few runs of one color.
+    let runs = rgb.as_chunks::<3>().0.chunk_by(|one, next| one == next);
+    let brightness =
+        runs.flat_map(|run| iter::repeat_n(if is_light(run[0]) { 255 } else { 0 }, run.len())).collect();
     (usize::try_from(info.width).unwrap(), brightness)
 }
 
