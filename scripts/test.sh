@@ -152,7 +152,7 @@ lighthouse_tests() { run_browser tests/browser/lighthouse.mjs; }
 # The tests that fail are noted for `run_again`.
 run_browser() {
   local status=0 output=$LOGS/$NAME.out file failed number
-  node --test ${FILTER:+--test-name-pattern="$FILTER"} "$@" | tee "$output" || status=1
+  node --test --test-reporter=tap ${FILTER:+--test-name-pattern="$FILTER"} "$@" | tee "$output" || status=1
   while IFS=$'\t' read -r file failed number; do
     printf '%s\tbrowser\t%s\t%s\t%s\t%s\n' "$NAME" "$ROOT" "$file" "$failed" "$number" >>"$FAILED"
   done < <(failed_in_browser "$output")
@@ -401,7 +401,7 @@ run_test() {
   # shellcheck disable=SC2001,SC2016 # a class of characters, none of which is to be expanded
   pattern=$(sed 's#[][\\.*^$()+?{}|/]#\\&#g' <<<"$4")
   # Without a test of this name the runner has nothing to complain of.
-  node --test --test-name-pattern="^$pattern" "$3" | tee "$LOGS/again.out" && grep -q '^# pass [1-9]' "$LOGS/again.out"
+  node --test --test-reporter=tap --test-name-pattern="^$pattern" "$3" | tee "$LOGS/again.out" && grep -q '^# pass [1-9]' "$LOGS/again.out"
 }
 
 prepare_tools() {
