@@ -40,7 +40,10 @@ async fn http2_over_tls_can_be_switched_off() {
     let proxy = ProxyConfig::new().section("server.tls", &section).ready().await;
     assert!(TlsClient::new(&authority).alpn("h2").stream(proxy.listen).await.is_err());
     assert!(TlsClient::new(&authority).alpn("http/1.1").stream(proxy.listen).await.is_ok());
-    assert_eq!(proxy.metric(r#"utg_tls_handshakes_total{outcome="incompatible"}"#).await, Some(1.0));
+    until("the refused handshake is counted", || async {
+        proxy.metric(r#"utg_tls_handshakes_total{outcome="incompatible"}"#).await == Some(1.0)
+    })
+    .await;
 }
 
 #[tokio::test]
