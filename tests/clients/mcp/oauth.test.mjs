@@ -1,6 +1,10 @@
 // The official TypeScript clients sign in with OAuth, as a connector of somebody else's server does (scripts/clients.sh). The
 // consent of the key's holder is the request that the view of the console sends.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { createInterface } from "node:readline";
 import { before, test } from "node:test";
 import * as modern from "@modelcontextprotocol/client";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -94,3 +98,40 @@ for (const [name, make, Transport] of CLIENTS) {
     await client.close();
   });
 }
+
+/** Returns a port that nothing listens on. */
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** The scenarios of the official conformance suite for authorization servers. It prints the address that a person opens. */
+test("mcp_authorization_server_conforms", async () => {
+  const port = await freePort();
+  const callback = `http://127.0.0.1:${port}/callback`;
+  const registered = await fetch(new URL("/oauth/register", GATEWAY_URL), {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ client_name: "Suite", redirect_uris: [callback], token_endpoint_auth_method: "none" }),
+  });
+  assert.equal(registered.status, 201, await registered.clone().text());
+  const { client_id: client } = await registered.json();
+  const options = ["--url", ENDPOINT.origin, "--client-id", client, "--resource", ENDPOINT.href, "--port", String(port)];
+  const suite = spawn("conformance", ["authorization", ...options], { stdio: ["ignore", "pipe", "inherit"] });
+  const ended = once(suite, "exit");
+  const lines = [];
+  for await (const line of createInterface(suite.stdout)) {
+    lines.push(line);
+    if (line.startsWith(`${ENDPOINT.origin}/oauth/authorize?`)) await fetch(await agree(new URL(line)));
+  }
+  const [status] = await ended;
+  const printed = lines.join("\n");
+  assert.equal(status, 0, printed);
+  for (const scenario of ["authorization-server-metadata-endpoint", "authorization-code-grant"]) {
+    assert.match(printed, new RegExp(`✓ ${scenario}: [1-9]\\d* passed, 0 failed`));
+  }
+});
