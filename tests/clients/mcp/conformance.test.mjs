@@ -7,7 +7,22 @@ import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 
 const { ADMIN_SECRET, GATEWAY_URL } = process.env;
-const SCENARIOS = ["server-initialize", "ping", "tools-list", "dns-rebinding-protection"];
+const SCENARIOS = [
+  "server-initialize",
+  "ping",
+  "tools-list",
+  "dns-rebinding-protection",
+  "http-header-validation",
+  "input-required-result-unsupported-methods",
+  "input-required-result-validate-input",
+];
+/** Checks of `server-stateless` that call tools which only a server made for the suite has. */
+const WITHOUT_TOOL = [
+  "sep-2575-http-server-no-independent-requests-on-stream",
+  "sep-2575-missing-capability-http-400",
+  "sep-2575-server-no-log-without-loglevel",
+  "sep-2575-server-rejects-undeclared-capability",
+];
 const run = promisify(execFile);
 let proxy;
 
@@ -46,3 +61,13 @@ for (const scenario of SCENARIOS) {
     assert.ok(passed > 0, stdout);
   });
 }
+
+test("mcp_conforms_to_server_stateless_but_for_tools_of_the_suite", async () => {
+  const url = `http://localhost:${proxy.address().port}/mcp`;
+  const options = ["server", "--url", url, "--scenario", "server-stateless"];
+  const { stdout } = await run("conformance", options).catch((error) => error);
+  const plain = stdout.replaceAll(/\u001b\[\d+m/g, "");
+  const failed = [...plain.matchAll(/\[(\S+) *\] FAILURE /g)].map(([, id]) => id);
+  assert.deepEqual(failed.sort(), WITHOUT_TOOL, plain);
+  assert.match(plain, /Passed: 21\/25, 4 failed/);
+});
