@@ -7,7 +7,7 @@ use tests::sim::{
     table,
 };
 
-/// What the simulator prints of the limiter.
+/// The table that the simulator prints of the limiter.
 const PRINTED: &str = include_str!("limits.txt");
 
 /// Asserts that the table of the manual under a head has at least so many rows, all of which are printed.

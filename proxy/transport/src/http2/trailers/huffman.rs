@@ -18,7 +18,7 @@ const CHARACTERS: [u32; 31] =
 /// The number of bits that are looked at together. Two characters mostly fit.
 const WINDOW: u8 = 12;
 
-/// The characters that these bits begin with, and the number of their bits. There is none if the first is longer.
+/// The characters that these bits begin with, and the number of their bits. No character if the first one is longer.
 /// Bit by bit, the values of a request cost as much as all the rest of its head.
 static WINDOWS: [(u8, u8); 1 << WINDOW] = windows();
 
