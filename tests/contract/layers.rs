@@ -114,3 +114,26 @@ fn crates_depend_on_lower_floors_only() {
         assert_eq!(own, allowed.iter().copied().collect(), "{path}");
     }
 }
+
+/// `test = false` spares the build a program for each binary, and would hide a test that somebody adds to one.
+#[test]
+fn targets_without_tests_hold_none() {
+    let manifests =
+        ["proxy", "loadtest", "portal", "tests", "tests/bench", "tests/bench/bare", "tests/bench/floor"];
+    for folder in manifests {
+        let manifest: toml::Table = read(&format!("{folder}/Cargo.toml")).parse().unwrap();
+        let binaries = manifest.get("bin").and_then(toml::Value::as_array).into_iter().flatten();
+        let library = manifest.get("lib").map(|lib| (lib, "src/lib.rs"));
+        let targets = binaries.map(|bin| (bin, bin["path"].as_str().unwrap())).chain(library);
+        let untested: Vec<_> =
+            targets.filter(|(target, _)| target.get("test") == Some(&toml::Value::Boolean(false))).collect();
+        assert!(!untested.is_empty(), "{folder}");
+        for (_, path) in untested {
+            let code = read(&format!("{folder}/{path}"));
+            let tested = code.lines().find(|line| line.contains("test]") || line.contains("cfg(test)"));
+            // A module of its own would be a file that nobody looks into.
+            let module = code.lines().find(|line| line.starts_with("mod "));
+            assert_eq!((tested, module), (None, None), "{folder}/{path}");
+        }
+    }
+}
