@@ -123,10 +123,10 @@ fn lie() -> ToolBehavior {
     ToolBehavior::Respond(ERROR.to_vec())
 }
 
-/// Some ten times as slow as the others, or more.
+/// Takes a second, so that the others are ten times as quick on a busy machine too.
 fn slow() -> ToolBehavior {
     let response = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec();
-    ToolBehavior::Drip(response, Duration::from_millis(6))
+    ToolBehavior::Drip(response, Duration::from_millis(25))
 }
 
 #[tokio::test]
