@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 export async function callApi(edge, key, method, path, body) {
   const headers = { "x-api-key": key, "content-type": "application/json" };
   const response = await fetch(edge.origin + path, { method, headers, body: body && JSON.stringify(body) });
-  assert.ok(response.ok, `${method} ${path}: ${response.status}`);
+  assert.ok(response.ok, `${method} ${path}: ${response.status} ${response.ok || (await response.text())}`);
   return response.json();
 }
 

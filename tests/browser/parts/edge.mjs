@@ -38,11 +38,11 @@ async function listening(child) {
 }
 
 /** Issues a Free key; `more` are further fields of the request. */
-export async function issueKey(origin, more = {}) {
+export async function issueKey(origin, more = {}, adminSecret = ADMIN_SECRET) {
   const response = await fetch(`${origin}/v1/keys/issue`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ email: "ada@example.com", name: "Ada", tier: "free", admin_secret: ADMIN_SECRET, ...more }),
+    body: JSON.stringify({ email: "ada@example.com", name: "Ada", tier: "free", admin_secret: adminSecret, ...more }),
   });
   return (await response.json()).key;
 }

@@ -59,9 +59,17 @@ async function visit(web, page) {
     const own = { "user-agent": AGENTS[nth % 7 % 4], "accept-language": LANGUAGES[nth % 5 % 4], "x-forwarded-for": `198.51.100.${nth}`, "cf-connecting-ip": `198.51.100.${nth}`, "sec-fetch-dest": "document" };
     const headers = { ...own, ...(REFERRERS[nth % 4] ? { referer: REFERRERS[nth % 4] } : {}) };
     const target = nth % 9 === 0 ? codes.flyer.qr : nth % 13 === 0 ? codes.window.short : `${stored.urls.public}${nth % 3 === 0 ? "?utm_source=instagram&utm_medium=social&utm_campaign=autumn" : ""}`;
-    const response = await fetch(target, { headers });
+    const response = await follow(web, target, headers);
     assert.ok(response.ok, `${target}: ${response.status}`);
     const link = links[nth % 5 % links.length];
-    if (nth % 2) await fetch(`${stored.urls.public}/l/${link.id}`, { headers: { ...own, referer: stored.urls.public }, redirect: "manual" });
+    if (nth % 2) await fetch(`${web.origin}/${stored.slug}/l/${link.id}`, { headers: { ...own, referer: stored.urls.public }, redirect: "manual" });
   }
+}
+
+/** Follows an address of the gateway to where its redirects end. Its host may be one that only the gateway knows. */
+async function follow(web, address, headers) {
+  const { pathname, search } = new URL(address);
+  const response = await fetch(web.origin + pathname + search, { headers, redirect: "manual" });
+  const next = response.headers.get("location");
+  return next ? follow(web, new URL(next, address), headers) : response;
 }
