@@ -208,6 +208,16 @@ test("every number of Analytics is the API's", async () => {
   }
   assert.ok(compared > 20, `${compared} numbers compared`);
   await assertQuiet(window);
+
+  const { via: named } = (await callApi(web, key, "GET", `/analytics?interval=30d&page_id=${shop.id}&group_by=via&metrics=views,clicks,scans`)).groups;
+  const codes = await open(key, `/links/${shop.id}`);
+  for (const [via, title] of [["flyer", "Flyer in May"], ["window", "Shop window"]]) {
+    const numbers = await codes.page.getByRole("article", { name: title }).locator("dd").allInnerTexts();
+    const row = named.find((row) => row.via === via);
+    assert.deepEqual(numbers.map(Number), [row.views, row.scans, row.clicks], title);
+    assert.equal(row.scans, via === "flyer" ? 10 : 0);
+  }
+  await assertQuiet(codes);
 });
 
 /** What a tab of a card groups by. */
