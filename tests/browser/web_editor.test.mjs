@@ -73,6 +73,20 @@ test("version says which secret made and published it", async () => {
   await assertQuiet(window);
 });
 
+test("preview has a mark in place of a picture of another host", async () => {
+  const key = await edge.issueKey({ biolink_plan: "business" });
+  const items = [{ title: "Vase", url: "https://shop.example.com/vase", image: { url: "https://images.example.com/vase.png" } }];
+  const { id } = await callApi(edge, key, "POST", "/pages", { title: "Shop", slug: "shop-preview", products: { items } });
+  const window = await openWeb(browser, edge, key, `/pages/${id}`);
+  // Asked from outside, as the frame runs no script.
+  await window.page.waitForFunction(() => {
+    const frame = document.querySelector("iframe[title='Preview of Shop']");
+    const image = frame?.contentDocument?.querySelector(".products img:not([src])");
+    return image && /^url\("http:[^"]*\/console\/assets\/picture-[^"]*\.svg"\)$/.test(frame.contentWindow.getComputedStyle(image, "::before").backgroundImage);
+  });
+  await assertQuiet(window);
+});
+
 test("what cannot be saved is asked about before it is left", async () => {
   const window = await openEditor({ links: [{ title: "News", url: "https://example.com/news" }] });
   const { page, made, read } = window;

@@ -1,4 +1,8 @@
 /** Shows a page of the service in a frame that runs no script. The policy of the console holds there too. */
+import picture from "../picture.svg";
+
+/** What a page shows for a picture that does not come, as a file: the policy allows no `data:` address. */
+const PICTURE = `url("${new URL(picture, location.origin).href}")`;
 
 // The one place where a text becomes a document: the page as the service has rendered it. Nothing of it gets into the console itself.
 const policy = globalThis.trustedTypes?.createPolicy("preview", { createHTML: (text) => text });
@@ -23,7 +27,7 @@ export function showPage(frame: HTMLIFrameElement, html: string): void {
   ))
     part.remove();
   const sheet = new (view as Window & typeof globalThis).CSSStyleSheet();
-  sheet.replaceSync(style);
+  sheet.replaceSync(style.replaceAll(/url\("data:[^"]*"\)/g, PICTURE));
   const place = view.scrollY;
   own.adoptedStyleSheets = [sheet];
   own.documentElement.replaceWith(own.adoptNode(page.documentElement));
