@@ -208,6 +208,37 @@ test("tools show their availability as it changes", async () => {
   }
 });
 
+test("holder connects a domain once its record is seen, and removes it", async () => {
+  const gateway = await startGateway("edge-with-domains");
+  try {
+    const key = await gateway.issueKey({ biolink_plan: "business" });
+    await callApi(gateway, key, "POST", "/pages", { title: "Blumen Lotte", slug: "blumen-own", status: "published" });
+    const window = await openWeb(browser, gateway, key, "/domains");
+    const { page } = window;
+    await page.getByRole("button", { name: "Add a domain" }).first().click();
+    await page.getByLabel("Domain", { exact: true }).fill("https://links.lotte.example/");
+    await page.getByLabel("Page", { exact: true }).selectOption({ label: "Blumen Lotte" });
+    await page.getByRole("button", { name: "Add", exact: true }).click();
+    const card = page.getByRole("article", { name: "links.lotte.example" });
+    await card.getByText("Waiting for records").waitFor();
+    const { dns } = (await callApi(gateway, key, "GET", "/domains")).data[0];
+    assert.deepEqual(await card.locator("code").allInnerTexts(), dns.flatMap(({ name, value }) => [name, value]));
+    await card.getByRole("button", { name: "Check now" }).click();
+    await card.getByText("The record is not there yet.").waitFor();
+    await gateway.setRecord(dns[0]);
+    await card.getByRole("button", { name: "Check now" }).click();
+    await card.getByText("Connected", { exact: true }).waitFor();
+    assert.equal(await card.getByRole("link", { name: "links.lotte.example" }).getAttribute("href"), "https://links.lotte.example");
+    await card.getByRole("button", { name: "Remove links.lotte.example" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Remove domain" }).click();
+    await page.getByText("Use a name of your own").waitFor();
+    assert.deepEqual((await callApi(gateway, key, "GET", "/domains")).data, []);
+    await assertQuiet(window);
+  } finally {
+    await gateway.end();
+  }
+});
+
 test("holder reads alerts, calls by reason and what each secret used", async () => {
   const key = await web.issueKey({ biolink_plan: "business", limits: { day: 2 } });
   const named = await callApi(web, key, "POST", "/v1/keys/me/secrets", { name: "Website", scopes: { tools: ["qr"], keys: true } });

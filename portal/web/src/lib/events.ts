@@ -16,15 +16,15 @@ export const eventName = (type: string): string =>
   EVENTS.find(([own]) => own === type)?.[1] ?? { batch: "Several events", test: "Test" }[type] ?? type;
 
 const ERRORS = {
-  redirect: "it redirected",
-  status: "it refused",
-  timeout: "it did not respond in time",
-  connection: "no connection",
-  address_refused: "its address is not public",
+  redirect: ": it redirected",
+  status: "",
+  timeout: ": it did not respond in time",
+  connection: ": no connection",
+  address_refused: ": its address is not public",
 } as const;
 
 /** Says what came of an attempt. */
 export function attemptText({ status, error }: Delivery["attempts"][number]): string {
-  if (error === null) return `Taken with ${status ?? 200}`;
-  return status === null ? `Failed: ${ERRORS[error]}` : `Failed with ${status}: ${ERRORS[error]}`;
+  if (error === null) return `Delivered with ${status ?? 200}`;
+  return status === null ? `Failed${ERRORS[error]}` : `Failed with ${status}${ERRORS[error]}`;
 }
