@@ -302,11 +302,12 @@ impl LeaseCache {
     }
 
     /// Returns the moment at which [`LeaseCache::flush`] is due: the end of the next lease, which
-    /// carries everything, or the moment to which outcomes can wait, and not before the meter is
-    /// asked again after a failure. `None` if nothing is pending.
+    /// carries all outcomes, or the moment to which they can wait, or that of a withdrawal, and not
+    /// before the meter is asked again after a failure. `None` if nothing is pending.
     pub fn flush_at(&self) -> Option<UnixMillis> {
-        let pending = || self.pending.due().into_iter().chain(self.waiting.due()).min();
-        let due = self.leases.first_end().or_else(pending)?;
+        let reports = self.leases.first_end().or_else(|| self.pending.due());
+        // A withdrawal does not wait for a lease: its call stays counted until then, for nobody.
+        let due = reports.into_iter().chain(self.waiting.due()).min()?;
         Some(due.max(self.backoff.until()))
     }
 

@@ -131,6 +131,22 @@ fn call_of_a_503_is_not_charged() {
     assert!(pair.cache.is_idle());
 }
 
+/// A call whose response was late passes on a lease, and takes room as two calls until its withdrawal.
+#[test]
+fn withdrawal_does_not_wait_for_the_end_of_a_lease() {
+    let mut pair = Pair::new(Tier::Pro);
+    let (request, _) = pair.expect_asked(0);
+    let late = pair.meter(&request, 10);
+    let (other, _) = pair.expect_asked(100);
+    assert!(allowed(&pair.exchange(&other, 100).unwrap()));
+    assert!(allowed(&pair.handle(&request, 0, &late, 3_500).unwrap()), "on the lease");
+    assert_eq!(pair.flush(false, 4_400), None, "another request may carry it");
+    let report = pair.flush(false, 4_500).expect("the withdrawal is due after a second");
+    assert_eq!(report.withdrawn, [request.seq]);
+    pair.exchange(&report, 4_500);
+    assert_eq!(pair.used(4_600), (2, 2), "two calls passed");
+}
+
 #[test]
 fn withdrawn_call_is_not_counted_when_its_request_arrives() {
     let mut pair = Pair::new(Tier::Free);
