@@ -60,14 +60,20 @@ compile() {
 }
 build_programs() { cargo build --locked -p bindgen -p portal; }
 
-# The features that rustc and wasm-bindgen use, and workerd has. No other may be in the result.
-optimize() {
-  local feature features=()
+# wasm_opt from to option…, with the features that rustc and wasm-bindgen use, and workerd has. No other may be in the result.
+wasm_opt() {
+  local from=$1 to=$2 feature features=()
   for feature in mutable-globals sign-ext nontrapping-float-to-int bulk-memory multivalue reference-types exception-handling; do
     features+=("--enable-$feature")
   done
+  "$ROOT/node_modules/.bin/wasm-opt" "${@:3}" --debuginfo "${features[@]}" "$from" -o "$to"
+}
+optimize() {
   # What the compiler has left as functions with one caller stays so, unless it is tiny.
-  "$ROOT/node_modules/.bin/wasm-opt" -O --one-caller-inline-max-function-size=60 --debuginfo "${features[@]}" "$1" -o "$2"
+  wasm_opt "$1" "$2" -O --one-caller-inline-max-function-size=60
+  # Smaller, compressed: docs/decisions/edge.md, "Functions stand beside those that they are like".
+  node "$here/wasm-names.mjs" --place "$2"
+  wasm_opt "$2" "$2" --reorder-functions-by-name
 }
 # Writes entry.js with an empty class in place of each that the other Worker has: migrations name them all, and what they name must
 # be exported.

@@ -6,8 +6,8 @@ source "$(dirname "$0")/lib.sh"
 readonly WORKER=$1
 # KiB, gzipped.
 case $WORKER in
-gateway) LIMIT=435 ;;
-pages) LIMIT=1095 ;;
+gateway) LIMIT=425 ;;
+pages) LIMIT=1050 ;;
 *) fail "there is no worker \`$WORKER\`" ;;
 esac
 wasm=$ROOT/edge-worker/build/$WORKER/index_bg.wasm
