@@ -180,7 +180,7 @@ function likeNext(bodies) {
   for (let next = bySize.shift(); next !== undefined; ) {
     placed.push(next);
     last.push(left.get(next));
-    if (last.length > 3) last.shift();
+    if (last.length > 8) last.shift();
     left.delete(next);
     const scores = new Map();
     for (const piece of last.flat()) {
