@@ -19,6 +19,7 @@ pub mod caller;
 pub mod catalog;
 pub mod catalog_cache;
 pub mod counter;
+pub mod crc32;
 pub mod document;
 pub mod fields;
 pub mod grant;

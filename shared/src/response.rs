@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use crate::crc32::crc32;
 use crate::headers::{self, Header, tokens};
 use crate::method::Methods;
 use crate::time::UnixMillis;
@@ -171,7 +172,7 @@ impl<B: AsRef<[u8]> + Default> Response<B> {
 
 /// Returns an entity tag that is weak, because the sender may compress the body.
 fn weak_tag(body: &[u8]) -> String {
-    format!("W/\"{:08x}-{:x}\"", crc32fast::hash(body), body.len())
+    format!("W/\"{:08x}-{:x}\"", crc32(&[body]), body.len())
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
 use crate::base62;
+use crate::crc32::crc32;
 use crate::key::{KeyError, KeyId, SecretHash, SecretId};
 use crate::secret::MacKeys;
 use crate::tier::Tier;
@@ -187,7 +188,7 @@ impl ApiKey {
         let mut crc = [0; 4];
         base62::decode(checksum, &mut crc)?;
         // Public, and no protection: it tells a typo from a forgery before any MAC or look-up.
-        if u32::from_be_bytes(crc) != crc32fast::hash(covered) {
+        if u32::from_be_bytes(crc) != crc32(&[covered]) {
             return None;
         }
         let mut payload = [0; PAYLOAD];
@@ -225,7 +226,7 @@ impl ApiKey {
         let mut text = String::with_capacity(Self::TEXT_LEN);
         text.push_str(self.env.prefix());
         base62::encode(&self.payload, &mut text);
-        let crc = crc32fast::hash(text.as_bytes());
+        let crc = crc32(&[text.as_bytes()]);
         base62::encode(&crc.to_be_bytes(), &mut text);
         text
     }

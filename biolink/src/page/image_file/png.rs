@@ -1,5 +1,7 @@
 //! PNG, and APNG: chunks from `IHDR` to `IEND`.
 
+use shared::crc32::crc32;
+
 use super::{Picture, orientation, reader::Reader};
 
 pub(super) const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
@@ -48,5 +50,5 @@ pub(super) fn read(content: &[u8]) -> Option<Picture> {
 
 fn exif(data: &[u8; 26]) -> Vec<u8> {
     let chunk = [b"eXIf", data.as_slice()].concat();
-    [&[0, 0, 0, 26], &*chunk, &crc32fast::hash(&chunk).to_be_bytes()].concat()
+    [&[0, 0, 0, 26], &*chunk, &crc32(&[&chunk]).to_be_bytes()].concat()
 }

@@ -1,6 +1,8 @@
 //! A PNG (W3C Recommendation, third edition) of two colors, or of those of an image. `png` writes all of the format,
 //! which costs the worker more than what is needed here: three chunks around what `fdeflate` compresses.
 
+use shared::crc32::crc32;
+
 use super::picture::Bitmap;
 use crate::page::document::Color;
 
@@ -80,11 +82,8 @@ fn file(size: u16, form: [u8; 5], palette: &[u8], pixels: &[u8]) -> Vec<u8> {
 
 fn chunk(png: &mut Vec<u8>, kind: [u8; 4], data: &[u8]) {
     let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
-    let mut crc = crc32fast::Hasher::new();
-    crc.update(&kind);
-    crc.update(data);
     png.extend_from_slice(&length.to_be_bytes());
     png.extend_from_slice(&kind);
     png.extend_from_slice(data);
-    png.extend_from_slice(&crc.finalize().to_be_bytes());
+    png.extend_from_slice(&crc32(&[&kind, data]).to_be_bytes());
 }
