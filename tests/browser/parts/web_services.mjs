@@ -21,7 +21,6 @@ const FEED = {
 export async function connectServices(gateway, { key, page, webhook }) {
   const { end, address } = await startOutside({
     "/feed.json": [200, JSON_TYPE, JSON.stringify(FEED)],
-    "/old-shop.xml": [404, "text/plain", "Not Found"],
     "/crm": [200, JSON_TYPE, "{}"],
     "/newsletter": [500, "text/plain", "The database is full."],
   });
@@ -37,13 +36,13 @@ export async function connectServices(gateway, { key, page, webhook }) {
   return { failing, end };
 }
 
-/** A shop whose feed is read, and one whose feed is gone. */
+/** A shop whose feed is read, and one that is gone. */
 async function connectShops(api, page, origin) {
   await api("PATCH", `/pages/${page.id}`, { products: { ...page.products, items: [] } });
-  for (const feed of ["/feed.json", "/old-shop.xml"]) {
+  for (const url of [`${origin}/feed.json`, "https://old-shop.blumen-lotte.example/merchant.xml"]) {
     const path = `/pages/${page.id}/product-sources`;
-    const { id } = await api("POST", path, { url: origin + feed });
-    await until(`run of ${feed}`, async () => (await api("GET", `${path}/${id}/runs`)).data.length > 0);
+    const { id } = await api("POST", path, { url });
+    await until(`run of ${url}`, async () => (await api("GET", `${path}/${id}/runs`)).data.length > 0);
   }
 }
 

@@ -1,6 +1,7 @@
 /** What needs a person's attention, of everything that is read for Home. */
 import type { Account, Alert, Domain, OwnKey, PageSummary, Source, Webhook } from "./api";
 import { bare, local } from "./format";
+import { faultOf } from "./shop";
 
 export interface Concern {
   title: string;
@@ -107,7 +108,7 @@ function ofSources(sources: State["sources"]): Concern[] {
     return [
       {
         title: "A shop’s feed cannot be read",
-        text: `${bare(url)}: ${sync.error ?? "it did not respond."}`,
+        text: `${bare(url)}: ${sync.error ? faultOf(sync.error).text : "It did not respond."}`,
         path,
         isBad: true,
       },
