@@ -66,7 +66,7 @@ fn stopped_tool_lowers_the_availability_of_the_day_once_a_minute() {
     until(|| today(&edge, Tool::Flip).as_f64().unwrap() < 1.0);
     assert_eq!(today(&edge, Tool::Qr), 1.0);
     let page = get(&edge, "/status").text();
-    assert!(page.contains("1 of 17 tools are not available") && page.contains("flip in 90 days: "), "{page}");
+    assert!(page.contains("1 of 17 tools is not available") && page.contains("flip in 90 days: "), "{page}");
 }
 
 #[test]

@@ -213,7 +213,7 @@ fn status_page_is_200_whatever_the_tools_do() {
     let origin = Origin::good(&report.to_json());
     let page = ask(&Edge::start(&origin.url()), "GET", "/status");
     assert_eq!((page.status, page.header("cache-control")), (200, Some("private, no-cache")));
-    assert!(page.text().contains("1 of 17 tools are not available"), "{}", page.text());
+    assert!(page.text().contains("1 of 17 tools is not available"), "{}", page.text());
     let unknown = ask(&Edge::start(NOWHERE), "GET", "/status");
     assert_eq!(unknown.status, 200);
     assert!(unknown.text().contains("No tool can be reached."));

@@ -45,7 +45,6 @@ pub fn status_page(
     record: Option<&StatusRecord>,
     now: UnixMillis,
 ) -> Response {
-    let time = now.to_rfc3339();
     let content = html! {
         @match outcome {
             Ok(report) => (summary(report)),
@@ -65,9 +64,16 @@ pub fn status_page(
                 p.warn { "History and incidents cannot be read at the moment. Calls are not affected." }
             }
         }
-        p.soft { "Read at " time datetime=(time) { (time) } "." }
+        p.soft { "Read at " (time(now)) "." }
     };
     respond(template.replace(PLACE, &content.into_string())).unique()
+}
+
+/// Returns a time as people read it, to the minute: `2026-11-29 07:06 UTC`.
+fn time(at: UnixMillis) -> Markup {
+    let exact = at.to_rfc3339();
+    let (day, clock) = exact.split_once('T').unwrap_or((&exact, ""));
+    html! { time.soft datetime=(exact) { (day) " " (clock.get(..5).unwrap_or(clock)) " UTC" } }
 }
 
 fn summary(report: &StatusReport) -> Markup {
@@ -75,7 +81,9 @@ fn summary(report: &StatusReport) -> Markup {
     html! {
         @match report.status {
             Overall::Operational => p.state.good { "All tools are available." },
-            Overall::Degraded => p.state.warn { (absent) " of " (report.tools.len()) " tools are not available." },
+            Overall::Degraded => p.state.warn {
+                (absent) " of " (report.tools.len()) " tools " (if absent == 1 { "is" } else { "are" }) " not available."
+            },
             Overall::Outage => p.state.bad { "No tool is available." },
         }
     }
@@ -117,7 +125,8 @@ mod tests {
     #[test]
     fn status_names_each_tool_and_when_it_was_read() {
         let html = page(&Ok(StatusReport::new(|tool| tool != Tool::Qr))).body;
-        assert!(html.contains("1 of 17 tools are not available"), "{html}");
+        assert!(html.contains("1 of 17 tools is not available"), "{html}");
+        assert!(html.contains("datetime=\"2025-11-21T08:05:45.678Z\">2025-11-21 08:05 UTC</time>"), "{html}");
         assert!(html.contains("2025-11-21T08:05:45"));
         assert_eq!(html.matches(">available<").count(), Tool::ALL.len() - 1);
         assert!(page(&Ok(StatusReport::new(|_| true))).body.contains("All tools are available."));

@@ -5,6 +5,7 @@ use shared::response::Response;
 use shared::status::incident::{Incident, IncidentImpact, IncidentState, Incidents};
 use shared::time::UnixMillis;
 
+use super::time;
 use crate::NAME;
 use crate::feed::{Entry, Feed, MEDIA_TYPE};
 use crate::route::STATUS_FEED_PATH;
@@ -53,8 +54,7 @@ fn updates(incident: &Incident) -> Markup {
     html! {
         dl {
             @for update in incident.updates.iter().rev() {
-                @let time = update.at.to_rfc3339();
-                dt { (state(update.state)) " " time.soft datetime=(time) { (time) } }
+                dt { (state(update.state)) " " (time(update.at)) }
                 dd { (update.message) }
             }
         }
