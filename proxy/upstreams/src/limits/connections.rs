@@ -1,18 +1,16 @@
 //! The number of open connections per address. It is exact, because a wrong refusal shuts a client
 //! out.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 /// A sharded table of connection counts by network.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct AddressTable {
-    /// No count is 0.
-    shards: Vec<Mutex<HashMap<u128, u32>>>,
-    hasher: RandomState,
+    /// No count is 0. Ordered: clients choose their addresses, and a hash that they cannot guess costs more.
+    shards: [Mutex<BTreeMap<u128, u32>>; SHARDS],
 }
 
 /// One connection of an address. Dropping it releases the slot.
@@ -23,15 +21,6 @@ pub struct AddressPermit {
 }
 
 const SHARDS: usize = 16;
-
-impl Default for AddressTable {
-    fn default() -> Self {
-        Self {
-            shards: std::iter::repeat_with(Mutex::default).take(SHARDS).collect(),
-            hasher: RandomState::new(),
-        }
-    }
-}
 
 impl AddressTable {
     /// Reserves a connection. Returns `None` if the network has `limit` already.
@@ -45,8 +34,9 @@ impl AddressTable {
         Some(AddressPermit { table: Arc::clone(self), network })
     }
 
-    fn shard(&self, network: u128) -> Option<&Mutex<HashMap<u128, u32>>> {
-        let shard = self.hasher.hash_one(network) % SHARDS as u64;
+    fn shard(&self, network: u128) -> Option<&Mutex<BTreeMap<u128, u32>>> {
+        // The last bits of an IPv4 address, or of the /64 of an IPv6 address.
+        let shard = (network ^ (network >> 64)) % SHARDS as u128;
         usize::try_from(shard).ok().and_then(|shard| self.shards.get(shard))
     }
 
