@@ -1,6 +1,7 @@
 //! Accepts the connections of clients. Pingora's own accept loop leaves every connection with the
 //! reactor of its one thread, which then wakes the tasks of all others.
 
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use pingora::apps::ServerApp;
 use pingora::protocols::Stream;
 use pingora::server::ShutdownWatch;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, Id};
 use tokio::time::sleep;
 
 use crate::failure::is_out_of_files;
@@ -29,12 +30,13 @@ pub async fn accept<A: ServerApp + Send + Sync + 'static>(
     app: A,
     shutdown: ShutdownWatch,
 ) -> io::Result<()> {
-    let (app, listener) = (Arc::new(app), TcpListener::from_std(listener)?);
+    let (listener, own) = (TcpListener::from_std(listener)?, Handle::current().id());
     let mut end = shutdown.clone();
+    let served = Arc::new((Arc::new(app), shutdown));
     let accepting = async {
         loop {
-            match listener.accept().await {
-                Ok((stream, address)) => spawn(&app, stream, address, shutdown.clone()),
+            match poll_fn(|context| listener.poll_accept(context)).await {
+                Ok((stream, address)) => spawn(&served, stream, address, own),
                 Err(error) => {
                     log::error!("connection not accepted: error=\"{error}\"");
                     // The connection stays in the backlog, so the next accept fails immediately:
@@ -52,23 +54,30 @@ pub async fn accept<A: ServerApp + Send + Sync + 'static>(
     Ok(())
 }
 
-/// Serves a connection on one of the runtime's threads.
+/// Serves a connection on one of the runtime's threads. `own` is the thread that has accepted it.
 fn spawn<A: ServerApp + Send + Sync + 'static>(
-    app: &Arc<A>,
+    served: &Arc<(Arc<A>, ShutdownWatch)>,
     stream: TcpStream,
     address: SocketAddr,
-    shutdown: ShutdownWatch,
+    own: Id,
 ) {
-    let (app, thread) = (Arc::clone(app), pingora_runtime::current_handle());
-    let is_elsewhere = thread.id() != Handle::current().id();
+    let (served, thread) = (Arc::clone(served), pingora_runtime::current_handle());
+    let stream = if thread.id() == own {
+        Ok(stream)
+    } else {
+        // Woken by the reactor of the thread that serves it.
+        let _entered = thread.enter();
+        stream.into_std().and_then(TcpStream::from_std)
+    };
+    // A client that is gone by now needs no response.
+    let Ok(stream) = stream else { return };
+    // Boxed before the task is made, which copies what it holds.
+    let mut next = Some(Box::new(Socket::new(stream, address)) as Stream);
     thread.spawn(async move {
         keep_near();
-        // Woken by the reactor of the thread that serves it.
-        let stream = if is_elsewhere { stream.into_std().and_then(TcpStream::from_std) } else { Ok(stream) };
-        // A client that is gone by now needs no response.
-        let mut next = stream.ok().map(|stream| Box::new(Socket::new(stream, address)) as Stream);
+        let (app, shutdown) = &*served;
         while let Some(stream) = next {
-            next = app.process_new(stream, &shutdown).await;
+            next = app.process_new(stream, shutdown).await;
         }
     });
 }
