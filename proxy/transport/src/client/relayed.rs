@@ -1,15 +1,16 @@
 //! The client connection after the head of a request: its body, responses of the proxy, and the
 //! detection of a client that disconnects while it waits.
 
+use std::future::poll_fn;
 use std::io;
 use std::net::IpAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::BufMut as _;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 use tokio_util::io::poll_read_buf;
 
 use super::ClientStream;
@@ -17,6 +18,7 @@ use crate::http2::Http2Stream;
 use crate::outgoing_head::OutgoingHead;
 use crate::response::Response;
 use crate::socket::is_ended_by_peer;
+use crate::timer::{Countdown, Timer};
 
 /// Maximum number of buffered bytes of pipelined requests.
 const MAX_PIPELINED: usize = 64 << 10;
@@ -75,7 +77,7 @@ impl ClientStream {
     /// Reads up to `max` more bytes of the body into the buffer. Returns their number, or 0 at the
     /// end of the connection or of the stream.
     pub(crate) async fn buffer_more(&mut self, max: usize) -> io::Result<usize> {
-        std::future::poll_fn(|context| {
+        poll_fn(|context| {
             self.buffer.reserve(max.min(READ_SIZE));
             let mut space = (&mut self.buffer).limit(max);
             match poll_read_buf(Pin::new(&mut self.inner), context, &mut space) {
@@ -164,7 +166,7 @@ impl ClientStream {
     /// Reads and discards so many bytes of a body. Bytes after them stay.
     pub(crate) async fn discard_body(&mut self, length: usize) -> io::Result<()> {
         let mut left = length;
-        std::future::poll_fn(|context| {
+        poll_fn(|context| {
             while left > 0 {
                 let mut space = [0; 4096];
                 let (space, _) = space.split_at_mut(left.min(4096));
@@ -235,7 +237,15 @@ impl ClientStream {
         }
         // Clients without a key that took no refusal could hold its memory for 60 s: 60 connections
         // of HTTP/2 made 2 GiB of 0.8 MiB sent.
-        timeout(REFUSAL_TIMEOUT, self.send_all(response, close, is_head)).await?
+        let (mut timer, mut countdown) = (Timer::default(), Countdown::of(REFUSAL_TIMEOUT));
+        let mut sending = pin!(self.send_all(response, close, is_head));
+        poll_fn(|context| match sending.as_mut().poll(context) {
+            Poll::Pending => {
+                timer.poll(&mut countdown, context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+            }
+            sent => sent,
+        })
+        .await
     }
 
     async fn send_all(&mut self, response: Response, close: bool, is_head: bool) -> io::Result<usize> {
@@ -255,7 +265,7 @@ impl ClientStream {
     async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.arm_download();
         let mut sent = 0;
-        std::future::poll_fn(|context| {
+        poll_fn(|context| {
             while let Some(rest) = bytes.get(sent..).filter(|rest| !rest.is_empty()) {
                 match Pin::new(&mut *self).poll_write(context, rest) {
                     Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
