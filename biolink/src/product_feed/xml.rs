@@ -94,6 +94,12 @@ fn read_strictly(text: &str, rules: &PriceRules<'_>) -> Result<Feed, FeedError> 
             Event::CData(text) => parser.add(&decode(&text.xml_content(XmlVersion::Implicit1_0))),
             Event::GeneralRef(reference) => parser.add(&resolve(&reference)?.to_string()),
             Event::DocType(_) => return Err(FeedError::DocumentType),
+            // Half of a feed is well-formed up to its end. Taken, it would remove the other products.
+            Event::Eof if parser.depth > 0 => {
+                let at = u64::try_from(text.len()).unwrap_or(u64::MAX);
+                let reason = "it ends before its elements do; was the response cut off?".to_owned();
+                return Err(FeedError::Xml { at, reason });
+            }
             Event::Eof if parser.is_feed => return Ok(feed),
             Event::Eof => return Err(FeedError::Unknown),
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}

@@ -295,6 +295,22 @@ fn xml_that_could_grow_is_refused() {
     assert!(matches!(parse(&deep), Err(FeedError::Json { .. })));
 }
 
+/// Half of a feed is not a feed of half the products: the others would leave the page.
+#[test]
+fn xml_that_is_cut_off_anywhere_is_refused() {
+    let item = |id| {
+        format!(
+            "<item><g:id>{id}</g:id><title>Mug</title><link>https://shop.example.com/{id}</link></item>\n"
+        )
+    };
+    let whole = rss(&(0..4).map(item).collect::<String>());
+    let end = whole.rfind("</rss>").unwrap();
+    assert_eq!(parse(&whole).unwrap().products.len(), 4);
+    for at in 0..end {
+        assert!(parse(&whole[..at]).is_err(), "cut off after {}", &whole[..at]);
+    }
+}
+
 #[test]
 fn response_that_is_no_feed_is_refused() {
     assert!(matches!(parse(&rss("<item><title>a</item>")), Err(FeedError::Xml { .. })));
