@@ -2,8 +2,9 @@
 //!
 //! Why: docs/decisions/edge.md, "The worker is built for size".
 
-/// What a byte adds.
-const TABLE: [u32; 256] = table();
+use crc::{CRC_32_ISO_HDLC, Crc, Table};
+
+static CRC: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
 
 /// Returns the checksum of these parts, one after another.
 ///
@@ -11,28 +12,9 @@ const TABLE: [u32; 256] = table();
 /// assert_eq!(shared::crc32::crc32(&[b"12345", b"6789"]), 0xcbf4_3926);
 /// ```
 pub fn crc32(parts: &[&[u8]]) -> u32 {
-    let mut sum = u32::MAX;
-    for byte in parts.iter().copied().flatten() {
-        let [low, ..] = sum.to_le_bytes();
-        sum = TABLE.get(usize::from(low ^ byte)).map_or(0, |added| added ^ (sum >> 8));
-    }
-    !sum
-}
-
-#[allow(clippy::indexing_slicing, reason = "it runs when it is compiled")]
-const fn table() -> [u32; 256] {
-    let mut table = [0; 256];
-    let mut byte: u32 = 0;
-    while byte < 256 {
-        let (mut sum, mut bit) = (byte, 0);
-        while bit < 8 {
-            sum = (sum >> 1) ^ if sum & 1 == 1 { 0xedb8_8320 } else { 0 };
-            bit += 1;
-        }
-        table[byte as usize] = sum;
-        byte += 1;
-    }
-    table
+    let mut digest = CRC.digest();
+    parts.iter().for_each(|part| digest.update(part));
+    digest.finalize()
 }
 
 #[cfg(test)]
