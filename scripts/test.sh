@@ -14,9 +14,9 @@ readonly FAILED=$LOGS/failed.tsv
 readonly KIND=${KIND:-} FILTER=${FILTER:-} CHANGED=${CHANGED:-}
 # The faults of `chaos`. A test that is run again plays the same ones.
 export SEED=${SEED:-$RANDOM}
-# As many kinds at a time: a kind that starts servers waits more than half of its time. If it is more than one, what only computes
-# has the rest of the processor.
-readonly AT_ONCE=${AT_ONCE:-3}
+# As many kinds at a time: enough for two cores, and few enough for tests that hold a response to a timeout. If it is more than
+# one, what only computes has the rest of the processor.
+readonly AT_ONCE=${AT_ONCE:-2}
 
 # The sums of what the test runners count: cargo's `test result:` lines, the closing lines of node's runner and of pytest, and
 # what schemathesis says of each phase (operations; what it skips there has no example or no link, and is no test). Tests that
@@ -171,9 +171,10 @@ failed_in_browser() {
     }' "$1"
 }
 
-# The longest come first, beside what only computes: the targets of `fuzz` are built by its turn, and nothing long is left alone at
-# the end. `lighthouse` measures time: it comes when little else computes.
-readonly SIDE_BY_SIDE=(proxy edge schemathesis browser proxy-pingora end-to-end clients chaos load package tools fuzz lighthouse openapi web mcp)
+# Those that wait come first, beside what only computes, which takes the processor meanwhile; the targets of `fuzz` are built by
+# then. The two of Chromium fill two cores alone, and one of them measures time: they come when nothing computes any more, with
+# the shortest last, so that none is left alone at the end.
+readonly SIDE_BY_SIDE=(edge proxy schemathesis proxy-pingora end-to-end chaos clients load tools package fuzz browser lighthouse openapi web mcp)
 # They wait for nothing, and nothing in them is held to a timeout.
 readonly COMPUTING=(simulation unit property contract doc)
 readonly KINDS=("${SIDE_BY_SIDE[@]}" "${COMPUTING[@]}")
@@ -336,8 +337,8 @@ show_ended() {
   done
 }
 
-# Does what only computes, one after the other and at a low priority: one more kind at a time, which takes the processor while the
-# others wait for something and leaves it to them when they need it.
+# Does what only computes, one after the other and at a low priority: a third kind at a time, which takes the processor while the
+# other two wait for something and leaves it to them when they need it.
 compute() {
   local name
   renice -n 10 "$BASHPID" >/dev/null
