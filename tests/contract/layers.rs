@@ -115,7 +115,7 @@ fn crates_depend_on_lower_floors_only() {
     }
 }
 
-/// `test = false` spares the build a program for each binary, and would hide a test that somebody adds to one.
+/// A target with `test = false` spares the build a program, and would hide a test that somebody adds to it.
 #[test]
 fn targets_without_tests_hold_none() {
     let manifests =

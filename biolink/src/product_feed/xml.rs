@@ -96,9 +96,8 @@ fn read_strictly(text: &str, rules: &PriceRules<'_>) -> Result<Feed, FeedError> 
             Event::DocType(_) => return Err(FeedError::DocumentType),
             // Half of a feed is well-formed up to its end. Taken, it would remove the other products.
             Event::Eof if parser.depth > 0 => {
-                let at = u64::try_from(text.len()).unwrap_or(u64::MAX);
                 let reason = "it ends before its elements do; was the response cut off?".to_owned();
-                return Err(FeedError::Xml { at, reason });
+                return Err(FeedError::Xml { at: reader.buffer_position(), reason });
             }
             Event::Eof if parser.is_feed => return Ok(feed),
             Event::Eof => return Err(FeedError::Unknown),
