@@ -10,6 +10,8 @@ pub fn go() -> Command {
     let mut go = Command::new(root().join(".tools/python/bin/go"));
     let cache = target().join("go");
     go.env("GOCACHE", cache.join("cache")).env("GOPATH", cache.join("path"));
-    go.envs([("CGO_ENABLED", "0"), ("GOFLAGS", "-mod=mod"), ("GOPROXY", "off"), ("GOTOOLCHAIN", "local")]);
+    // Nothing is inlined: its standard library, which comes as source, takes a third less to compile.
+    let flags = "-mod=mod -gcflags=all=-l";
+    go.envs([("CGO_ENABLED", "0"), ("GOFLAGS", flags), ("GOPROXY", "off"), ("GOTOOLCHAIN", "local")]);
     go
 }
