@@ -362,6 +362,8 @@ async fn respond_biolink(
 }
 
 /// Logs the refusal of a request that has no route, for the holder of the key that it has.
+// Kept out of `fetch`, as `conclude` is.
+#[inline(never)]
 fn log_without_route(
     request: &ClientRequest,
     address: Address<'_>,

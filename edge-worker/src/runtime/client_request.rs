@@ -35,6 +35,8 @@ impl ClientRequest {
     ///
     /// # Errors
     /// If the runtime has no randomness.
+    // Kept out of `fetch`, as `conclude` is.
+    #[inline(never)]
     pub(crate) fn new(head: String, raw: web_sys::Request, now: UnixMillis) -> worker::Result<Self> {
         let mut parts = head.splitn(3, '\n');
         let mut next = || parts.next().unwrap_or_default().to_owned();

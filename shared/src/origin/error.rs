@@ -85,6 +85,8 @@ impl OriginError {
 
     /// Returns the problem that the client of a call gets: always a 503, with `Proxy-Status` (RFC
     /// 9209).
+    // Rare. Kept out of the edge's `forward`, which would have 1 KB more.
+    #[inline(never)]
     pub fn problem(self, tool: Tool, method: CallMethod) -> Problem {
         self.render(failure_detail(tool, method, self.execution(), &self.to_string()))
     }

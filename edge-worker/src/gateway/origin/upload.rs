@@ -21,6 +21,7 @@ use worker::js_sys::{ArrayBuffer, BigInt, Promise};
 use worker::web_sys;
 
 use crate::context::RequestContext;
+use crate::runtime::task::boxed;
 use crate::runtime::{body, calls};
 
 /// A request body to send.
@@ -52,7 +53,7 @@ impl Upload {
             // It was refused if its head states a body, and the runtime sends none.
             (CallMethod::Get, _) => Ok(Self::Empty),
             (CallMethod::Post, Some(..=MAX_BUFFERED_BODY_BYTES)) => {
-                let bytes = body::receive(context.request).await?;
+                let bytes = boxed(body::receive(context.request)).await?;
                 Ok(if bytes.byte_length() == 0 { Self::Empty } else { Self::Buffered(bytes) })
             }
             (CallMethod::Post, _) => Ok(match context.request.raw.body() {
