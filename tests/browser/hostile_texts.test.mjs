@@ -155,6 +155,8 @@ async function unfold(page, seen) {
   // With a query it is the same view.
   if (page.url().includes("?")) return [...elements];
   for (const button of await page.locator("main button:visible").all()) {
+    // What was unfolded may have fewer buttons, and each of the others would be waited for.
+    if (!(await button.count())) break;
     const name = await button.innerText({ timeout: 1_000 }).catch(() => "");
     const isRow = await button.evaluate((node) => Boolean(node.closest("li, tr"))).catch(() => false);
     if (!UNFOLDS.test(name.trim()) && !(isRow && /<x-|\d{3}|failed|run/i.test(name))) continue;
