@@ -10,7 +10,7 @@ use std::{
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// The interval of a wait that has been long: polls of a worker cost more than they tell.
+/// The interval of a wait that has been long: polls of a worker, or of a proxy's metrics, cost more than they tell.
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Polls until `condition` returns a value, and returns it. Blocks the thread.
@@ -28,7 +28,7 @@ pub(crate) fn poll<T>(limit: Duration, mut condition: impl FnMut() -> Option<T>)
         if let Some(value) = condition() {
             return Some(value);
         }
-        thread::sleep((start.elapsed() / 8).clamp(POLL_INTERVAL, MAX_POLL_INTERVAL));
+        thread::sleep(poll_interval(start));
     }
     None
 }
@@ -41,6 +41,10 @@ pub async fn until<F: Future<Output = bool>>(what: &str, mut condition: impl FnM
     let start = Instant::now();
     while !condition().await {
         assert!(start.elapsed() < PATIENCE, "waited {PATIENCE:?} until {what}");
-        tokio::time::sleep(POLL_INTERVAL).await;
+        tokio::time::sleep(poll_interval(start)).await;
     }
+}
+
+fn poll_interval(start: Instant) -> Duration {
+    (start.elapsed() / 8).clamp(POLL_INTERVAL, MAX_POLL_INTERVAL)
 }
