@@ -13,9 +13,11 @@ const [GROWTH, LARGER_GROWTH] = ["MIN_SINGLE_SEGMENT_GROWTH = 4096;", "MIN_SINGL
 registerHooks({
   load(url, context, next) {
     const loaded = next(url, context);
-    return url.endsWith("/miniflare/dist/src/index.js") ? { ...loaded, source: String(loaded.source ?? readFileSync(new URL(url))).replace(GROWTH, LARGER_GROWTH) } : loaded;
+    if (!url.endsWith("/miniflare/dist/src/index.js")) return loaded;
+    return { ...loaded, source: String(loaded.source ?? readFileSync(new URL(url))).replace(GROWTH, LARGER_GROWTH) };
   },
 });
+
 // Its version: docs/decisions/edge.md, "workerd is the one of 30 July 2026".
 // Not `import`: it would search the package, 4 MB, for the names that it exports.
 const { Log, LogLevel, Miniflare } = createRequire(import.meta.url)("miniflare");

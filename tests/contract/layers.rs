@@ -115,7 +115,7 @@ fn crates_depend_on_lower_floors_only() {
     }
 }
 
-/// A target with `test = false` spares the build a program, and would hide a test that somebody adds to it.
+/// Finds tests in targets with `test = false`, which spares the build a program: they would never run.
 #[test]
 fn targets_without_tests_hold_none() {
     let manifests =
