@@ -146,8 +146,9 @@ clients_tests() {
 # The web app of the console: types, and what decides in it. Chromium runs it under `browser`.
 web_tests() { NO_COLOR=1 PROGRAMS=$TARGET_DIR/debug "$here/build-web.sh" check ${FILTER:+"$FILTER"}; }
 
-# Two files at a time: most of its time a test waits until a page is quiet.
-browser_tests() { run_browser --test-concurrency=2 tests/browser/*.test.mjs; }
+# Three files at a time: most of its time a test waits until a page is quiet. The longest comes first, or it ends alone.
+# shellcheck disable=SC2046,SC2012 # names of ours, without a blank
+browser_tests() { run_browser --test-concurrency=3 $(ls -S tests/browser/*.test.mjs); }
 lighthouse_tests() { run_browser tests/browser/lighthouse.mjs; }
 # The tests that fail are noted for `run_again`.
 run_browser() {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { settledReport, until } from "./parts/analytics.mjs";
 import { createPage } from "./parts/biolink.mjs";
-import { startChromium } from "./parts/chromium.mjs";
+import { startWholeChromium } from "./parts/chromium.mjs";
 import { startEdge } from "./parts/edge.mjs";
 import { image, startImages } from "./parts/images.mjs";
 
@@ -19,7 +19,7 @@ let images;
 
 before(async () => {
   [edge, images] = await Promise.all([startEdge(), startImages()]);
-  browser = await startChromium(images.args, NO_BACK_FORWARD_CACHE);
+  browser = await startWholeChromium(images.args, NO_BACK_FORWARD_CACHE);
 });
 after(() => Promise.all([browser?.close(), edge?.end(), images?.end()]));
 

@@ -212,7 +212,9 @@ test("every number of Analytics is the API's", async () => {
   const { via: named } = (await callApi(web, key, "GET", `/analytics?interval=30d&page_id=${shop.id}&group_by=via&metrics=views,clicks,scans`)).groups;
   const codes = await open(key, `/links/${shop.id}`);
   for (const [via, title] of [["flyer", "Flyer in May"], ["window", "Shop window"]]) {
-    const numbers = await codes.page.getByRole("article", { name: title }).locator("dd").allInnerTexts();
+    const card = codes.page.getByRole("article", { name: title });
+    await card.waitFor();
+    const numbers = await card.locator("dd").allInnerTexts();
     const row = named.find((row) => row.via === via);
     assert.deepEqual(numbers.map(Number), [row.views, row.scans, row.clicks], title);
     assert.equal(row.scans, via === "flyer" ? 10 : 0);

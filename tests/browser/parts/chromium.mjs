@@ -1,4 +1,7 @@
 // A headless Chromium of the system's own: CHROMIUM, or the first that is found.
+//
+// Debian's `chromium-headless-shell` is the same engine without what surrounds a page in a window, and takes half of the processor.
+// What it has not (it keeps no page that was left) and what measures a browser takes the whole one.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { accessSync, constants, mkdtempSync, rmSync } from "node:fs";
@@ -7,7 +10,8 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 
-const NAMES = ["chromium", "chromium-browser", "google-chrome"];
+const WHOLE = ["chromium", "chromium-browser", "google-chrome"];
+const ENGINE = ["chromium-headless-shell", ...WHOLE];
 // It must not look for anything beyond the pages under test: the machine may have no way out.
 const QUIET = [
   "--disable-background-networking",
@@ -18,16 +22,21 @@ const QUIET = [
   "--no-first-run",
 ];
 
-/** Starts one that playwright controls. `without` are options of playwright's own that it does not get. */
-export function startChromium(more = [], without = []) {
-  return chromium.launch({ executablePath: executable(), args: [...options(), ...more], ignoreDefaultArgs: without });
+/** Starts the engine, which playwright controls. */
+export function startChromium(more = []) {
+  return chromium.launch({ executablePath: executable(ENGINE), args: [...options(), ...more] });
 }
 
-/** Starts one that Lighthouse controls, through `port`. `evaluate` evaluates an expression in a page of it. */
+/** Starts a whole browser, which playwright controls. `without` are options of playwright's own that it does not get. */
+export function startWholeChromium(more = [], without = []) {
+  return chromium.launch({ executablePath: executable(WHOLE), args: [...options(), ...more], ignoreDefaultArgs: without });
+}
+
+/** Starts a whole browser, which Lighthouse controls, through `port`. `evaluate` evaluates an expression in a page of it. */
 export async function startDebuggedChromium(more = []) {
   const profile = mkdtempSync(path.join(tmpdir(), "chromium-"));
   const args = [...options(), "--headless=new", "--remote-debugging-port=0", `--user-data-dir=${profile}`, ...more, "about:blank"];
-  const child = spawn(executable(), args, { stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(executable(WHOLE), args, { stdio: ["ignore", "ignore", "pipe"] });
   measureAlone(child.pid);
   // Not its exit: its processes write to the profile for a little longer, and have this pipe.
   const ended = once(child, "close");
@@ -71,13 +80,13 @@ function options() {
   return [...QUIET, ...sandbox];
 }
 
-function executable() {
-  return process.env.CHROMIUM || found();
+function executable(names) {
+  return process.env.CHROMIUM || found(names);
 }
 
-function found() {
+function found(names) {
   const folders = process.env.PATH.split(path.delimiter);
-  const candidates = NAMES.flatMap((name) => folders.map((folder) => path.join(folder, name)));
+  const candidates = names.flatMap((name) => folders.map((folder) => path.join(folder, name)));
   const first = candidates.find(isExecutable);
   if (!first) throw new Error("no Chromium: run scripts/browser.sh, or set CHROMIUM");
   return first;
