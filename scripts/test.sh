@@ -14,6 +14,8 @@ readonly FAILED=$LOGS/failed.tsv
 readonly KIND=${KIND:-} FILTER=${FILTER:-} CHANGED=${CHANGED:-}
 # The faults of `chaos`. A test that is run again plays the same ones.
 export SEED=${SEED:-$RANDOM}
+# Hundreds of processes of node compile the same few packages.
+export NODE_COMPILE_CACHE=$TARGET_DIR/node-compile-cache
 # As many kinds at a time: enough for two cores, and few enough for tests that hold a response to a timeout. If it is more than
 # one, what only computes has the rest of the processor.
 readonly AT_ONCE=${AT_ONCE:-2}
