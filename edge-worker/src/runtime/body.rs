@@ -1,12 +1,13 @@
 //! Request bodies: read, buffered or drained.
 
+use shared::lease_cache::STALL_MS;
 use shared::problem::{Problem, codes, response_aborted};
 use shared::request::{BODY_IDLE_TIMEOUT_MS, Head, late, stalled, too_large};
 use wasm_bindgen::JsCast;
 use worker::{js_sys, web_sys};
 
 use crate::runtime::client_request::ClientRequest;
-use crate::runtime::{log, promise};
+use crate::runtime::{calls, log, promise};
 
 /// Timeout for draining the body of a refused request, in milliseconds.
 const DRAIN_MS: u64 = 10_000;
@@ -58,11 +59,11 @@ pub(crate) async fn read_as(
 /// `request-timeout` if it is incomplete after a minute, `body-malformed` if it is cut off.
 pub(crate) async fn receive(request: &ClientRequest) -> Result<js_sys::ArrayBuffer, Problem> {
     request.is_body_taken.set(true);
-    let buffer = request.raw.array_buffer().map_err(|error| broken_off(request, &error))?;
-    let Some(received) = promise::timeout(BODY_IDLE_TIMEOUT_MS, promise::settled(buffer)).await else {
-        return Err(late());
-    };
-    received.and_then(JsCast::dyn_into).map_err(|error| broken_off(request, &error))
+    // One call for reading, the timer and the wait: each would be one of its own, of every POST.
+    let [ms, stall_ms] = [BODY_IDLE_TIMEOUT_MS, STALL_MS].map(|ms| u32::try_from(ms).unwrap_or(u32::MAX));
+    let received = promise::settled_by(|slot| calls::receive_body(&request.raw, ms, stall_ms, slot));
+    let bytes = received.await.map_err(|error| broken_off(request, &error))?;
+    if bytes.is_undefined() { Err(late()) } else { Ok(bytes.unchecked_into()) }
 }
 
 /// Reads the body of a response. Returns `None` if it has more than `limit` bytes.

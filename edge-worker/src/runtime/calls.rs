@@ -21,6 +21,14 @@ extern "C" {
     #[wasm_bindgen(js_name = stopTimer)]
     pub(crate) fn stop_timer(timer: &JsValue);
 
+    #[wasm_bindgen(catch, js_name = receiveBody)]
+    pub(crate) fn receive_body(
+        request: &web_sys::Request,
+        ms: u32,
+        stall_ms: u32,
+        slot: u32,
+    ) -> Result<(), JsValue>;
+
     #[wasm_bindgen(js_name = askObject)]
     pub(crate) fn ask_object(namespace: &JsValue, name: &str, message: &str) -> Promise;
 
@@ -61,7 +69,7 @@ extern "C" {
         head: &str,
         client: &web_sys::Request,
         body: &JsValue,
-        signal: Option<&web_sys::AbortSignal>,
+        controller: Option<&web_sys::AbortController>,
         timeout_ms: u32,
     ) -> Result<Promise, JsValue>;
 
@@ -75,8 +83,8 @@ extern "C" {
     #[wasm_bindgen(js_name = hasLeft)]
     pub(crate) fn has_left(request: &web_sys::Request) -> bool;
 
-    #[wasm_bindgen(catch, js_name = headerLines)]
-    pub(crate) fn header_lines(message: &web_sys::Response) -> Result<String, JsValue>;
+    #[wasm_bindgen(catch, js_name = responseLines)]
+    pub(crate) fn response_lines(response: &web_sys::Response) -> Result<String, JsValue>;
 
     #[wasm_bindgen(catch)]
     pub(crate) fn follow(

@@ -4,6 +4,7 @@
 //! That takes one call in each direction, without a closure for each promise.
 
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
@@ -109,6 +110,13 @@ impl Future for Settled {
 /// Awaits a promise. Returns its value or its rejection.
 pub(crate) const fn settled(promise: Promise) -> Settled {
     Settled { promise, slot: None }
+}
+
+/// Awaits what `start` has the runtime settle, which gets the number of a slot for it.
+pub(crate) async fn settled_by(start: impl FnOnce(u32) -> Result<(), JsValue>) -> Settlement {
+    let slot = SlotGuard::new(Waker::noop().clone());
+    start(slot.0)?;
+    poll_fn(|context| slot.poll(context)).await
 }
 
 /// A timer. It is stopped when it is dropped.

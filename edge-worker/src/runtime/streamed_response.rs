@@ -19,7 +19,13 @@ impl StreamedResponse {
     /// # Errors
     /// If the runtime does not show them.
     pub(crate) fn new(raw: web_sys::Response) -> Result<Self, JsValue> {
-        Ok(Self { status: raw.status(), headers: HeaderText::new(calls::header_lines(&raw)?), raw })
+        let lines = calls::response_lines(&raw)?;
+        let status = lines.rsplit('\n').next().and_then(|status| status.parse().ok());
+        Ok(Self {
+            status: status.ok_or("a response without a status")?,
+            headers: HeaderText::new(lines),
+            raw,
+        })
     }
 
     /// Returns the response with another body: that of `raw`, which has the same head.

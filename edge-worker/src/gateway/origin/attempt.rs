@@ -217,10 +217,10 @@ impl Attempt<'_> {
             &self.head(&url, &signed.text),
             &context.request.raw,
             body,
-            controller.map(web_sys::AbortController::signal).as_ref(),
+            controller,
             u32::try_from(RESPONSE_TIMEOUT_MS).unwrap_or(u32::MAX),
         )?;
-        Ok((async { promise::settled(sent).await?.dyn_into() }, signed.proof))
+        Ok((async { Ok(promise::settled(sent).await?.unchecked_into()) }, signed.proof))
     }
 
     /// Returns URL and method, names and values of three headers to set, and the names of the client's

@@ -51,10 +51,9 @@ impl Upload {
         let length = context.head.content_length;
         match (method, length) {
             // It was refused if its head states a body, and the runtime sends none.
-            (CallMethod::Get, _) => Ok(Self::Empty),
+            (CallMethod::Get, _) | (CallMethod::Post, Some(0)) => Ok(Self::Empty),
             (CallMethod::Post, Some(..=MAX_BUFFERED_BODY_BYTES)) => {
-                let bytes = boxed(body::receive(context.request)).await?;
-                Ok(if bytes.byte_length() == 0 { Self::Empty } else { Self::Buffered(bytes) })
+                Ok(Self::Buffered(boxed(body::receive(context.request)).await?))
             }
             (CallMethod::Post, _) => Ok(match context.request.raw.body() {
                 Some(source) => Self::Streamed { source, length, is_spent: Cell::new(false) },
