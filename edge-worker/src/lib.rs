@@ -50,6 +50,11 @@ use crate::respond::Handled;
 use crate::runtime::client_request::ClientRequest;
 use crate::runtime::{body, clock, promise, task};
 
+/// The allocator. That of the standard library has more code, which a new isolate runs before it is optimized.
+#[cfg(target_family = "wasm")]
+#[global_allocator]
+static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
+
 /// Handles a request, for `entry.js`. `head` has method, URL, and names and values of the headers,
 /// one a line. Returns the response, or a promise of it.
 #[wasm_bindgen]
