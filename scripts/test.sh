@@ -177,7 +177,7 @@ failed_in_browser() {
 # Those that wait come first, beside what only computes, which takes the processor meanwhile; the targets of `fuzz` are built by
 # then. The two of Chromium fill two cores alone, and one of them measures time: they come when nothing computes any more, with
 # the shortest last, so that none is left alone at the end.
-readonly SIDE_BY_SIDE=(edge proxy schemathesis proxy-pingora end-to-end chaos clients load tools package fuzz browser lighthouse openapi web mcp)
+readonly SIDE_BY_SIDE=(edge proxy schemathesis proxy-pingora end-to-end chaos clients load tools package fuzz lighthouse browser openapi web mcp)
 # They wait for nothing, and nothing in them is held to a timeout.
 readonly COMPUTING=(simulation unit property contract doc)
 readonly KINDS=("${SIDE_BY_SIDE[@]}" "${COMPUTING[@]}")
@@ -434,12 +434,16 @@ if needs worker; then COMPILE=only beside "$here/build-edge.sh"; fi
 step "building the programs and their tests" build_tests || status=1
 join_beside || status=1
 ((status == 0)) || fail "nothing was tested"
+# What only computes needs nothing of what follows, which has one thread. It begins no other kind if that fails.
+if ((AT_ONCE > 1)); then
+  compute &
+  COMPUTE=$!
+  trap 'kill "$COMPUTE" 2>/dev/null || true' EXIT
+fi
 if needs worker; then PROGRAMS=$TARGET_DIR/debug "$here/build-edge.sh"; fi
 if needs documents; then write_documents "$TARGET_DIR/debug"; fi
 
 if ((AT_ONCE > 1)); then
-  compute &
-  COMPUTE=$!
   kinds "$AT_ONCE" "${SIDE_BY_SIDE[@]}"
 else
   kinds 1 "${SIDE_BY_SIDE[@]}" "${COMPUTING[@]}"

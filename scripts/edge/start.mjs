@@ -14,7 +14,9 @@ registerHooks({
   load(url, context, next) {
     const loaded = next(url, context);
     if (!url.endsWith("/miniflare/dist/src/index.js")) return loaded;
-    return { ...loaded, source: String(loaded.source ?? readFileSync(new URL(url))).replace(GROWTH, LARGER_GROWTH) };
+    const source = String(loaded.source ?? readFileSync(new URL(url)));
+    if (!source.includes(GROWTH)) throw new Error(`miniflare has no \`${GROWTH}\` any more: see how its messages grow now`);
+    return { ...loaded, source: source.replace(GROWTH, LARGER_GROWTH) };
   },
 });
 
