@@ -2,10 +2,10 @@
 //
 // Debian's `chromium-headless-shell` is the same engine without what surrounds a page in a window, and takes half of the processor.
 // What it has not (it keeps no page that was left) and what measures a browser takes the whole one.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { accessSync, constants, mkdtempSync, rmSync } from "node:fs";
-import { setPriority, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
@@ -36,8 +36,8 @@ export function startWholeChromium(more = [], without = []) {
 export async function startDebuggedChromium(more = []) {
   const profile = mkdtempSync(path.join(tmpdir(), "chromium-"));
   const args = [...options(), "--headless=new", "--remote-debugging-port=0", `--user-data-dir=${profile}`, ...more, "about:blank"];
-  const child = spawn(executable(WHOLE), args, { stdio: ["ignore", "ignore", "pipe"] });
-  measureAlone(child.pid);
+  const [program, ...before] = [...measuredAlone(), executable(WHOLE)];
+  const child = spawn(program, [...before, ...args], { stdio: ["ignore", "ignore", "pipe"] });
   // Not its exit: its processes write to the profile for a little longer, and have this pipe.
   const ended = once(child, "close");
   const end = async () => {
@@ -54,13 +54,14 @@ export async function startDebuggedChromium(more = []) {
   throw new Error("Chromium ended before it listened");
 }
 
-/** Has a process run before others, whose time would be measured as its own. Only root may, and its children are as it is. */
-function measureAlone(pid) {
-  try {
-    setPriority(pid, -15);
-  } catch (error) {
-    if (error.info?.code !== "EACCES" && error.info?.code !== "EPERM") throw error;
-  }
+/**
+ * What starts a program whose threads run before all others, whose time would be measured as its own: where the user may. Not a
+ * nice value: Chromium sets those of its threads itself.
+ */
+function measuredAlone() {
+  const ahead = ["chrt", "--rr", "1"];
+  const [program, ...options] = ahead;
+  return spawnSync(program, [...options, "true"]).status === 0 ? ahead : [];
 }
 
 async function evaluate(port, expression) {
