@@ -54,6 +54,8 @@ compile() {
     export PATH=/usr/bin:$PATH CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld
   fi
   discard_what_another_std_built
+  # SHA-256 as a loop. Unrolled it is a third of a microsecond faster for each call, and what V8 optimizes first in a new isolate.
+  export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS='--cfg sha2_backend="soft" --cfg sha2_backend_soft="compact"'
   CARGO_TARGET_DIR=$EDGE_TARGET_DIR __CARGO_DEFAULT_LIB_METADATA=worker WASM_BINDGEN_USE_JS_SYS=1 \
     cargo rustc --locked --lib --profile "$PROFILE" --target wasm32-unknown-unknown \
     ${features[@]+"${features[@]}"} -- -C llvm-args=-inline-instr-cost=50
