@@ -66,7 +66,8 @@ pub struct HeldMeter {
 
 impl HeldMeter {
     /// Holds a meter as it is stored.
-    pub const fn new(meter: Meter) -> Self {
+    pub fn new(meter: Meter) -> Self {
+        let meter = meter.loaded();
         Self { meter, reserve: None, asked: UnixMillis(0), gap_ms: UNKNOWN_GAP_MS, taken: PARTS }
     }
 
@@ -104,9 +105,9 @@ impl HeldMeter {
 
     /// Calls `store` with the state to store: that of the meter with what is left of its reserve.
     pub fn row<T>(&mut self, store: impl FnOnce(&Meter) -> T) -> T {
-        let Some(reserve) = &self.reserve else { return store(&self.meter) };
+        let Some(reserve) = &self.reserve else { return self.meter.store(store) };
         self.meter.leases.push(reserve.clone());
-        let stored = store(&self.meter);
+        let stored = self.meter.store(store);
         self.meter.leases.pop();
         stored
     }
@@ -206,10 +207,15 @@ fn reservable(message: &Message) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZero;
+
     use super::*;
+    use crate::json;
     use crate::key::{ApiKey, KeyEnv, KeyId, KeyRecord};
     use crate::lease_cache::LeaseCache;
+    use crate::policy::LimitOverrides;
     use crate::secret::MacKeys;
+    use crate::tool::Tool;
 
     const NOW: UnixMillis = UnixMillis(1_763_712_000_000);
 
@@ -254,6 +260,48 @@ mod tests {
             let (minute, _) = meter.assumed().used();
             minute
         }
+    }
+
+    /// A burst left responses of 9 KB, which each call wrote again: half of what wasm did for a call that asks.
+    #[test]
+    fn stored_responses_of_a_burst_are_short_and_read_back_whole() {
+        let keys = MacKeys::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let (_, key) = ApiKey::mint(KeyEnv::Live, KeyId::new([7; 12]), Tier::Free, NOW, [9; 16], &keys);
+        let limits = LimitOverrides {
+            minute: NonZero::new(150),
+            day: NonZero::new(1_000),
+            ..LimitOverrides::default()
+        };
+        let record = KeyRecord { version: 1, limits, ..KeyRecord::provisional(&key) };
+        let mut caches = [u64::MAX, 1, 1 << 53].map(LeaseCache::new);
+        caches.iter_mut().for_each(|cache| cache.learn(record.clone()));
+        let mut held = HeldMeter::new(Meter::default());
+        let mut ask = |held: &mut HeldMeter, seq: u32| {
+            let now = NOW.plus(seq.into());
+            let [cache, _, _] = &mut caches;
+            let tool = if seq.is_multiple_of(2) { Tool::Qr } else { Tool::Idea };
+            let tool = (!seq.is_multiple_of(3)).then(|| tool.label());
+            let admit_within_ms = if seq.is_multiple_of(5) { 5_000 } else { 300 };
+            let withdrawn = if seq == 100 { vec![99] } else { Vec::new() };
+            let request =
+                MeterRequest { want: true, seq, tool, admit_within_ms, withdrawn, ..cache.read(&key, now) };
+            caches.rotate_left(usize::from(seq.is_multiple_of(7)));
+            held.step(Message::Ask(request), now).0
+        };
+        let whole = |held: &HeldMeter| json::to_string(held.meter()).unwrap();
+        for seq in 1..=200 {
+            ask(&mut held, seq);
+            let text = held.row(json::to_string).unwrap();
+            let again = HeldMeter::new(json::from_str(&text).unwrap());
+            assert_eq!(whole(&again), whole(&held), "after call {seq}");
+            if seq == 140 {
+                assert!(text.len() < 4_500, "{} bytes: {text}", text.len());
+            }
+        }
+        // An older version has stored each response in full.
+        let text = whole(&held);
+        assert!(text.len() > 9_000, "{} bytes", text.len());
+        assert_eq!(whole(&HeldMeter::new(json::from_str(&text).unwrap())), text);
     }
 
     /// Storing the state for each message was 70 % of what a call cost.

@@ -7,6 +7,8 @@ mod response_cache;
 mod snapshot;
 mod withdraw;
 
+use std::mem;
+
 pub(super) use lasting::Lasting;
 use response_cache::ResponseCache;
 use serde::{Deserialize, Serialize};
@@ -66,6 +68,9 @@ pub struct Meter {
     last_lease: u64,
     batches: Batches,
     responses: ResponseCache,
+    /// What [`Meter::store`] has packed of the responses, of a stored state only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    packed_responses: Vec<u64>,
     tally: Tally,
     #[serde(skip_serializing_if = "BudgetShares::is_empty")]
     budget: BudgetShares,
@@ -135,6 +140,21 @@ impl Meter {
             self.alerts.update(record, (&self.usage, &self.units), now);
         }
         reply
+    }
+
+    /// Calls `store` with the state in the form that is stored.
+    pub(super) fn store<T>(&mut self, store: impl FnOnce(&Self) -> T) -> T {
+        let responses = mem::take(&mut self.responses);
+        (self.responses, self.packed_responses) = responses.packed();
+        let stored = store(self);
+        (self.responses, self.packed_responses) = (responses, Vec::new());
+        stored
+    }
+
+    /// Returns the state of one that was stored.
+    pub(super) fn loaded(mut self) -> Self {
+        self.responses.unpack(&mem::take(&mut self.packed_responses));
+        self
     }
 
     fn reply(&mut self, message: Message, now: UnixMillis) -> Reply {
@@ -213,7 +233,7 @@ impl Meter {
     /// Takes the rows of calls that are full since the last message, for the shell to store with the
     /// state.
     pub fn take_full_rows(&mut self) -> Vec<CallRow> {
-        std::mem::take(&mut self.full_rows)
+        mem::take(&mut self.full_rows)
     }
 
     /// Returns true if there are rows of calls for the shell to store with the state.
@@ -224,7 +244,7 @@ impl Meter {
     /// Returns true if the last message has erased the holder: once, for the shell to erase the rows of calls and
     /// alerts.
     pub const fn take_erased(&mut self) -> bool {
-        std::mem::replace(&mut self.is_erased, false)
+        mem::replace(&mut self.is_erased, false)
     }
 
     /// Takes the hour that has ended with the last message, for the shell to store by its number before

@@ -22,6 +22,12 @@ const CAPACITY: usize = 32;
 /// dropped is counted a second time.
 const MAX_RESPONSES: usize = 128;
 
+/// The numbers of a packed response: the milliseconds since the one before, the holder if it is another one, the sequence number, the
+/// extra time, and the code of the tool.
+const NUMBERS: usize = 5;
+/// In place of a holder: the one of the response before. Lease caches have random numbers.
+const NO_HOLDER: u64 = 0;
+
 /// The responses of the last minute, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -156,6 +162,52 @@ impl ResponseCache {
         self.0.retain(|cached| cached.verdict == Verdict::Allow || cached.withdrawn);
     }
 
+    /// Splits the responses for the store: those that numbers hold, [`NUMBERS`] each, and the rest. A burst leaves 128, of which each
+    /// call would write 9 KB with names.
+    pub(super) fn packed(&self) -> (Self, Vec<u64>) {
+        let (mut rest, mut packed) = (Vec::new(), Vec::with_capacity(self.0.len() * NUMBERS));
+        let (mut before, mut last_holder) = (UnixMillis(0), NO_HOLDER);
+        for cached in &self.0 {
+            let Some(tool) = cached.code_if_plain(before) else {
+                rest.push(*cached);
+                continue;
+            };
+            let &CachedResponse { at, holder, seq, extra_ms, .. } = cached;
+            let changed = if holder == last_holder { NO_HOLDER } else { holder };
+            packed.extend([at.since(before), changed, seq.into(), extra_ms, tool.into()]);
+            (before, last_holder) = (at, holder);
+        }
+        (Self(rest), packed)
+    }
+
+    /// Puts the packed responses of a stored state among the rest. Their order within a millisecond means nothing.
+    pub(super) fn unpack(&mut self, packed: &[u64]) {
+        let (mut at, mut holder) = (UnixMillis(0), NO_HOLDER);
+        for numbers in packed.chunks_exact(NUMBERS) {
+            let &[since, changed, seq, extra_ms, tool] = numbers else { continue };
+            at = at.plus(since);
+            if changed != NO_HOLDER {
+                holder = changed;
+            }
+            let cached = CachedResponse {
+                at,
+                holder,
+                seq: u32::try_from(seq).unwrap_or(u32::MAX),
+                verdict: Verdict::Allow,
+                lease: None,
+                recheck_ms: None,
+                extra_ms,
+                withdrawn: false,
+                day: at.day(),
+                units: None,
+                tool: u8::try_from(tool).ok().and_then(Label::from_code),
+                secret: None,
+            };
+            let place = self.0.iter().rposition(|other| other.at <= at).map_or(0, |before| before + 1);
+            self.0.insert(place, cached);
+        }
+    }
+
     fn push(&mut self, cached: CachedResponse) {
         let now = cached.at;
         self.0.push(cached);
@@ -178,6 +230,28 @@ impl CachedResponse {
     pub(super) fn apply(self, response: MeterResponse) -> MeterResponse {
         let Self { verdict, lease, recheck_ms, day, .. } = self;
         MeterResponse { verdict, lease, recheck_ms, day, reserved: self.reserved(), ..response }
+    }
+
+    /// Returns the code of the tool, or 0, if the numbers of a packed response after `before` hold all of this one.
+    fn code_if_plain(&self, before: UnixMillis) -> Option<u8> {
+        let &Self {
+            at,
+            holder,
+            seq: _,
+            verdict,
+            lease,
+            recheck_ms,
+            extra_ms: _,
+            withdrawn,
+            day,
+            units,
+            tool,
+            secret,
+        } = self;
+        let is_admitted = verdict == Verdict::Allow && !withdrawn && holder != NO_HOLDER;
+        let is_bare = lease.is_none() && recheck_ms.is_none() && units.is_none() && secret.is_none();
+        let is_plain = is_admitted && is_bare && day == at.day() && at >= before;
+        is_plain.then(|| tool.map_or(0, Label::code))
     }
 
     /// Returns the units that are reserved for the call.
