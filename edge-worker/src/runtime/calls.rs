@@ -1,4 +1,6 @@
 //! Bindings of `runtime.js`: the calls into the runtime that every request makes.
+//!
+//! Why: docs/decisions/edge.md, "The runtime's objects cost more than our code".
 
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
