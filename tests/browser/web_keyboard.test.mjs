@@ -129,7 +129,8 @@ test("holder makes, narrows and ends a secret with keys alone", async () => {
 
   const more = async (...keys) => {
     await push(button("More of Website"));
-    // It takes the focus after it is there.
+    await page.getByRole("menuitem", { name: "End secret" }).waitFor();
+    // The menu takes the focus after it is there.
     await page.locator("[role=menuitem]:focus").waitFor();
     await press(...keys);
   };

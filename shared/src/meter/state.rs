@@ -68,7 +68,7 @@ pub struct Meter {
     last_lease: u64,
     batches: Batches,
     responses: ResponseCache,
-    /// What [`Meter::store`] has packed of the responses, of a stored state only.
+    /// The responses that [`Meter::store`] has packed. Empty but in a stored state.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     packed_responses: Vec<u64>,
     tally: Tally,

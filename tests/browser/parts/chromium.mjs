@@ -59,9 +59,8 @@ export async function startDebuggedChromium(more = []) {
  * nice value: Chromium sets those of its threads itself.
  */
 function measuredAlone() {
-  const ahead = ["chrt", "--rr", "1"];
-  const [program, ...options] = ahead;
-  return spawnSync(program, [...options, "true"]).status === 0 ? ahead : [];
+  const ahead = ["--rr", "1"];
+  return spawnSync("chrt", [...ahead, "true"]).status === 0 ? ["chrt", ...ahead] : [];
 }
 
 async function evaluate(port, expression) {
