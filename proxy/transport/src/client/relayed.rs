@@ -22,7 +22,7 @@ use crate::timer::{Countdown, Timer};
 
 /// Maximum number of buffered bytes of pipelined requests.
 const MAX_PIPELINED: usize = 64 << 10;
-/// Maximum space that is reserved for one read of a body.
+/// Maximum space that is reserved for a body of which less has arrived.
 const READ_SIZE: usize = 16 << 10;
 /// Maximum length of a buffer that is kept while its call is in flight.
 const MAX_KEPT: usize = 4 << 10;
@@ -78,7 +78,9 @@ impl ClientStream {
     /// end of the connection or of the stream.
     pub(crate) async fn buffer_more(&mut self, max: usize) -> io::Result<usize> {
         poll_fn(|context| {
-            self.buffer.reserve(max.min(READ_SIZE));
+            // All of the rest only for a client that sends. Growing in steps copies a body twice.
+            let space = if self.buffer.len() < READ_SIZE { READ_SIZE } else { max };
+            self.buffer.reserve(max.min(space));
             let mut space = (&mut self.buffer).limit(max);
             match poll_read_buf(Pin::new(&mut self.inner), context, &mut space) {
                 Poll::Pending if self.inner.http2().is_some_and(Http2Stream::has_ended) => Poll::Ready(Ok(0)),

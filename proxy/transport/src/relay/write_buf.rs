@@ -1,9 +1,10 @@
 //! A write buffer.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use bytes::{Buf as _, BytesMut};
 use tokio::io::AsyncWrite;
 
 use crate::framing;
@@ -14,6 +15,8 @@ pub(crate) struct WriteBuf {
     /// The bytes to be written. Those before `sent` were written.
     pub(crate) bytes: Vec<u8>,
     sent: usize,
+    /// The bytes after them that are not written yet. They were moved here, not copied.
+    tail: BytesMut,
     /// The place where the head ends that is among the bytes, or 0.
     body_at: usize,
     /// Whether the connection may still hold bytes that were written to it.
@@ -22,9 +25,24 @@ pub(crate) struct WriteBuf {
     has_progressed: bool,
 }
 
+/// Minimum length of bytes that are moved. A write of two pieces costs more than the copy of fewer.
+const MIN_MOVED: usize = 8 << 10;
+
 impl WriteBuf {
     pub(crate) fn new(bytes: Vec<u8>) -> Self {
         Self { bytes, ..Self::default() }
+    }
+
+    /// Appends bytes of a body without chunks.
+    pub(crate) fn append(&mut self, bytes: BytesMut) {
+        if !self.tail.is_empty() {
+            // In `bytes` they would overtake the tail.
+            self.tail.unsplit(bytes);
+        } else if bytes.len() < MIN_MOVED {
+            self.bytes.extend_from_slice(&bytes);
+        } else {
+            self.tail = bytes;
+        }
     }
 
     /// Completes when everything is written and flushed. The buffer is empty then.
@@ -33,11 +51,25 @@ impl WriteBuf {
         to: &mut W,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        while let Some(rest) = self.bytes.get(self.sent..).filter(|rest| !rest.is_empty()) {
+        loop {
+            let first = self.bytes.get(self.sent..).unwrap_or_default();
+            let to = Pin::new(&mut *to);
+            let polled = match (first.is_empty(), self.tail.is_empty()) {
+                (true, true) => break,
+                (false, true) => to.poll_write(context, first),
+                (true, false) => to.poll_write(context, &self.tail),
+                (false, false) => {
+                    to.poll_write_vectored(context, &[IoSlice::new(first), IoSlice::new(&self.tail)])
+                }
+            };
+            let of_first = first.len();
             self.unflushed = true;
-            match ready!(Pin::new(&mut *to).poll_write(context, rest))? {
+            match ready!(polled)? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                written => self.sent += written,
+                written => {
+                    self.sent += written.min(of_first);
+                    self.tail.advance(written.saturating_sub(of_first));
+                }
             }
             self.has_progressed = true;
         }
@@ -46,6 +78,8 @@ impl WriteBuf {
             self.unflushed = false;
         }
         self.bytes.clear();
+        // Empty, it still keeps the reader of the body from using its memory again.
+        self.tail = BytesMut::new();
         (self.sent, self.body_at) = (0, 0);
         Poll::Ready(Ok(()))
     }
@@ -62,7 +96,7 @@ impl WriteBuf {
         let length = |bytes: &[u8]| if is_chunked { framing::data_length(bytes) } else { bytes.len() };
         // The log counts bytes of the body that the client got, and neither the head nor the lines
         // between chunks.
-        length(body_until(self.bytes.len())) - length(body_until(self.sent))
+        length(body_until(self.bytes.len())) - length(body_until(self.sent)) + self.tail.len()
     }
 
     /// Returns true if bytes wait for the peer.
@@ -73,5 +107,79 @@ impl WriteBuf {
     /// Returns true if the peer has received bytes since the last call.
     pub(crate) const fn take_progress(&mut self) -> bool {
         std::mem::replace(&mut self.has_progressed, false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    /// A connection that takes at most so many bytes with each write, of one piece or of several.
+    struct Receiver {
+        received: Vec<u8>,
+        most: usize,
+        is_vectored: bool,
+    }
+
+    impl AsyncWrite for Receiver {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            let taken = bytes.len().min(self.most);
+            self.received.extend_from_slice(&bytes[..taken]);
+            Poll::Ready(Ok(taken))
+        }
+
+        fn poll_write_vectored(
+            self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+            pieces: &[IoSlice<'_>],
+        ) -> Poll<io::Result<usize>> {
+            match self.is_vectored {
+                true => {
+                    let all: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
+                    self.poll_write(context, &all)
+                }
+                false => self.poll_write(context, pieces.iter().find(|piece| !piece.is_empty()).unwrap()),
+            }
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn bytes_of_a_body_follow_the_head_however_they_were_appended() {
+        let pieces: Vec<Vec<u8>> = [10, MIN_MOVED, 3, 3 * MIN_MOVED]
+            .iter()
+            .zip(0..)
+            .map(|(&length, byte)| vec![byte; length])
+            .collect();
+        for is_vectored in [true, false] {
+            for most in [7, MIN_MOVED, MIN_MOVED + 15, usize::MAX] {
+                let mut buffer = WriteBuf::new(b"head".to_vec());
+                buffer.end_head();
+                for piece in &pieces {
+                    buffer.append(BytesMut::from(piece.as_slice()));
+                }
+                assert_eq!(buffer.unsent_body(false), pieces.concat().len());
+                let mut receiver = Receiver { received: Vec::new(), most, is_vectored };
+                poll_fn(|context| buffer.poll_flush_to(&mut receiver, context)).await.unwrap();
+                assert!(
+                    receiver.received == [&b"head"[..], &pieces.concat()].concat(),
+                    "{is_vectored} {most}"
+                );
+                assert_eq!(buffer.unsent_body(false), 0);
+            }
+        }
     }
 }

@@ -96,10 +96,10 @@ impl<P: Phases> Exchange<'_, P> {
             }
             if up.is_chunked {
                 framing::write_chunk(&mut up.unsent.buffer.bytes, data);
+                up.read.advance(part.data);
             } else {
-                up.unsent.buffer.bytes.extend_from_slice(data);
+                up.unsent.buffer.append(up.read.split_to(part.data));
             }
-            up.read.advance(part.data);
         }
         // A retry whose body was read whole has its last chunk already.
         if up.is_chunked && up.body.is_over() && !was_over {

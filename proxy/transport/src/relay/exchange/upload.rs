@@ -1,6 +1,6 @@
 //! The request that is sent to an upstream.
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 
 use super::unsent::{AllSent, Unsent};
 use crate::framing::{self, Framing, LAST_CHUNK};
@@ -43,7 +43,8 @@ impl Upload {
             Self {
                 body,
                 is_chunked: body.is_chunked(),
-                read: BytesMut::from(buffered.as_slice()),
+                // Through `Bytes`, which takes the memory of a vector. `BytesMut` would copy it.
+                read: BytesMut::from(Bytes::from(buffered)),
                 unsent: Unsent::default(),
                 is_blocked: false,
                 replay: Some(Vec::new()),
