@@ -83,7 +83,8 @@ struct Arguments {
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
     /// Workloads to run: proxied, upload, upload-large, download, connect, unknown, spent, rate,
-    /// half, tls, tls-upload, tls-connect, http2, http2-upload, cores, events. All by default.
+    /// half, tls, tls-upload, tls-download, tls-connect, http2, http2-upload, http2-download, cores, events. All by
+    /// default.
     ///
     /// unknown, spent and half also run proxied, because they are compared with it.
     #[arg(long, value_delimiter = ',')]

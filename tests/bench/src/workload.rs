@@ -47,7 +47,7 @@ const PROXIED: Workload = Workload {
     is_http2: false,
 };
 
-pub(crate) const WORKLOADS: [Workload; 15] = [
+pub(crate) const WORKLOADS: [Workload; 17] = [
     PROXIED,
     Workload {
         name: "upload",
@@ -94,6 +94,14 @@ pub(crate) const WORKLOADS: [Workload; 15] = [
         ..PROXIED
     },
     Workload {
+        name: "tls-download",
+        description: "GET over TLS 1.3, 1 MiB back",
+        shape: RequestShape { action: upstream::LARGE_ACTION, ..SMALL },
+        connections: 16,
+        variants: &[Variant::Tls],
+        ..PROXIED
+    },
+    Workload {
         name: "tls-connect",
         description: "GET over TLS 1.3, a full handshake for each call",
         shape: RequestShape { close: true, ..SMALL },
@@ -112,6 +120,15 @@ pub(crate) const WORKLOADS: [Workload; 15] = [
         name: "http2-upload",
         description: "POST of 64 KiB over HTTP/2 and TLS 1.3, 8 streams on each connection",
         shape: RequestShape { body: 64 << 10, ..SMALL },
+        variants: &[Variant::Tls],
+        is_http2: true,
+        ..PROXIED
+    },
+    Workload {
+        name: "http2-download",
+        description: "GET over HTTP/2 and TLS 1.3, 1 MiB back, 8 streams on each connection",
+        shape: RequestShape { action: upstream::LARGE_ACTION, ..SMALL },
+        connections: 16,
         variants: &[Variant::Tls],
         is_http2: true,
         ..PROXIED

@@ -33,16 +33,19 @@ impl WriteBuf {
         Self { bytes, ..Self::default() }
     }
 
-    /// Appends bytes of a body without chunks.
-    pub(crate) fn append(&mut self, bytes: BytesMut) {
-        if !self.tail.is_empty() {
-            // In `bytes` they would overtake the tail.
-            self.tail.unsplit(bytes);
-        } else if bytes.len() < MIN_MOVED {
-            self.bytes.extend_from_slice(&bytes);
-        } else {
-            self.tail = bytes;
+    /// Moves the first bytes of a read buffer, a body without chunks, to the end.
+    pub(crate) fn append(&mut self, length: usize, from: &mut BytesMut) {
+        if self.tail.is_empty() && length >= MIN_MOVED {
+            self.tail = from.split_to(length);
+            return;
         }
+        let bytes = from.get(..length).unwrap_or_default();
+        match self.tail.is_empty() {
+            true => self.bytes.extend_from_slice(bytes),
+            // Before the tail they would overtake it.
+            false => self.tail.extend_from_slice(bytes),
+        }
+        from.advance(length);
     }
 
     /// Completes when everything is written and flushed. The buffer is empty then.
@@ -168,9 +171,11 @@ mod tests {
             for most in [7, MIN_MOVED, MIN_MOVED + 15, usize::MAX] {
                 let mut buffer = WriteBuf::new(b"head".to_vec());
                 buffer.end_head();
+                let mut read = BytesMut::from(pieces.concat().as_slice());
                 for piece in &pieces {
-                    buffer.append(BytesMut::from(piece.as_slice()));
+                    buffer.append(piece.len(), &mut read);
                 }
+                assert!(read.is_empty());
                 assert_eq!(buffer.unsent_body(false), pieces.concat().len());
                 let mut receiver = Receiver { received: Vec::new(), most, is_vectored };
                 poll_fn(|context| buffer.poll_flush_to(&mut receiver, context)).await.unwrap();

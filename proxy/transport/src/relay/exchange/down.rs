@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use bytes::Buf as _;
+use bytes::{Buf as _, BytesMut};
 use tokio_util::io::poll_read_buf;
 
 use super::download::Download;
@@ -63,7 +63,12 @@ impl<P: Phases> Exchange<'_, P> {
             // Calls that wait for their response hold the smaller buffer.
             let size = if self.down.head.is_some() { READ_SIZE } else { HEAD_READ_SIZE };
             self.down.read.reserve(size);
-            match ready!(poll_read_buf(Pin::new(&mut *self.upstream), context, &mut self.down.read)) {
+            let polled = poll_read_buf(Pin::new(&mut *self.upstream), context, &mut self.down.read);
+            if polled.is_pending() && self.down.head.is_some() && self.down.read.is_empty() {
+                // Otherwise a stream of events held 64 KiB for as long as nothing happened.
+                self.down.read = BytesMut::new();
+            }
+            match ready!(polled) {
                 Ok(0) if self.may_end_here() => self.end_download(),
                 // Not the end: a body with a length or chunks is cut, and passing that on as
                 // complete would hide it.
@@ -97,15 +102,17 @@ impl<P: Phases> Exchange<'_, P> {
         };
         let is_over = head.body.is_over();
         self.down.read.advance(part.skip);
-        let data = self.down.read.get(..part.data).unwrap_or_default();
-        match self.down.delimiter {
+        let Download { read, unsent, delimiter, .. } = &mut self.down;
+        match delimiter {
             // Written anew, because an upstream's chunk extensions and trailers are dropped.
-            BodyDelimiter::Chunks => framing::write_chunk(&mut self.down.unsent.buffer.bytes, data),
+            BodyDelimiter::Chunks => {
+                framing::write_chunk(&mut unsent.buffer.bytes, read.get(..part.data).unwrap_or_default());
+                read.advance(part.data);
+            }
             BodyDelimiter::AsStated(_) | BodyDelimiter::Close | BodyDelimiter::EndOfStream => {
-                self.down.unsent.buffer.bytes.extend_from_slice(data)
+                unsent.buffer.append(part.data, read);
             }
         }
-        self.down.read.advance(part.data);
         self.down.body_bytes += part.data;
         if is_over {
             self.end_download();

@@ -98,7 +98,7 @@ impl<P: Phases> Exchange<'_, P> {
                 framing::write_chunk(&mut up.unsent.buffer.bytes, data);
                 up.read.advance(part.data);
             } else {
-                up.unsent.buffer.append(up.read.split_to(part.data));
+                up.unsent.buffer.append(part.data, &mut up.read);
             }
         }
         // A retry whose body was read whole has its last chunk already.
