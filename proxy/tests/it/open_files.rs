@@ -57,8 +57,12 @@ async fn slow_calls_over_few_files_leave_the_upstream_healthy() {
     let statuses = join_all(clients.iter_mut().map(|client| client.response("GET"))).await;
     let (served, others): (Vec<_>, Vec<_>) =
         statuses.iter().flatten().partition(|response| response.status == 200);
-    // A connection that is refused keeps its file for a moment, in which a call may find none.
-    assert_eq!((served.len(), others.len()), (in_flight, refused("open_files").await), "others are closed");
+    assert_eq!(served.len(), in_flight);
+    // A connection that is refused keeps its file for a moment, in which a call may find none. One whose
+    // request is late, on a busy machine, is idle: it is closed for another one, and counted alike.
+    let (unconnected, without_file) = (refused("connections").await, refused("open_files").await);
+    assert!(others.len() <= without_file, "{} responses for {without_file}", others.len());
+    assert_eq!(statuses.iter().flatten().count(), 150 - unconnected - (without_file - others.len()));
     assert!(others.iter().all(|response| response.problem() == "tool-overloaded"));
     healthy_tool(&proxy, &tool).await;
     proxy.logs("connections limited by open files (LimitNOFILE): open_files=300").await;
