@@ -24,7 +24,7 @@ const WORDS = {
       String.raw`\bof (its|their|your|one's) own\b(?! accord)`,
       String.raw`\b(goes|go|went) on\b(?! to\b)`,
       String.raw`\bbalanced books\b|\bits books\b|\bthe books (balance|are)`,
-      String.raw`\bis (none|away)\b(?! of)`,
+      String.raw`(?<!\bthere )\bis none\b(?! of)|\bis away\b(?! of)`, // "if there is none" is plain English
     ].join("|"),
     "gi",
   ),

@@ -1,4 +1,4 @@
-//! Domains of accounts: host names of their own under which pages are shown.
+//! Domains of accounts: their own host names, under which pages are shown.
 //!
 //! An account proves that a host is its own by a `TXT` record. The proof is checked again every day. Who
 //! proves a host has it, until the proof is gone for a day or the account gives it back.

@@ -1,7 +1,7 @@
 //! Feeds of products that shops publish, read into the products that a page shows.
 //!
-//! The format is found from the content. An item that cannot be shown is a [`ProductError`] of its
-//! own and leaves the rest of the feed as it is.
+//! The format is found from the content. An item that cannot be shown is a separate [`ProductError`] and
+//! leaves the rest of the feed as it is.
 
 mod address;
 mod ampersand;

@@ -1,6 +1,6 @@
 //! Sources of products: shops whose products appear on a page and stay up to date.
 //!
-//! The account owns the settings of a [`Source`]. An object of its own fetches the feed, keeps what
+//! The account owns the settings of a [`Source`]. A separate object fetches the feed, keeps what
 //! happened, takes in what the shop pushes, and gives the products to the account as an edit of the
 //! page. Everything that it decides is in [`SyncState`].
 //!

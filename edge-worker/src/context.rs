@@ -16,7 +16,7 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) request: &'a ClientRequest,
     pub(crate) address: Address<'a>,
     pub(crate) head: Head<'a>,
-    /// The session of the console that signs the request, which has no credential of its own.
+    /// The session of the console that signs the request, which has no other credential.
     pub(crate) session: Option<&'a KeptSession>,
     pub(crate) bindings: &'a Bindings,
     /// The runtime's execution context, which keeps background work alive.

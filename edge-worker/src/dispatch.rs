@@ -241,7 +241,7 @@ fn read_route<'a>(request: &ClientRequest, target: &'a str) -> Result<(Route<'a>
     Route::read(&request.method, target)
 }
 
-/// Returns the redirect of an address that is no route, but means a page. `slug` is that of a host of its own.
+/// Returns the redirect of an address that is no route, but means a page. `slug` is that of a page's own host.
 #[cfg(feature = "pages")]
 fn redirect_to_page(
     request: &ClientRequest,
@@ -402,7 +402,7 @@ fn key_of(context: &RequestContext<'_>) -> Option<VerifiedKey> {
     authenticate(&RequestContext { head, ..*context }).ok()
 }
 
-/// Handles a message of the Model Context Protocol. A call of a tool is a request of its own, which
+/// Handles a message of the Model Context Protocol. A call of a tool is a separate request, which
 /// is handled as if a client had sent it.
 #[cfg(feature = "pages")]
 async fn serve_mcp(context: &RequestContext<'_>, query: Option<&str>) -> Handled {

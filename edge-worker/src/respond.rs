@@ -81,7 +81,7 @@ impl ClientResponse {
     }
 
     /// Returns the code of the problem that the response is: one that an object has rendered, or that a
-    /// proxy has refused a call with. `None` for one that is none, or that has a code of a newer version.
+    /// proxy has refused a call with. `None` for a response that is no problem, or that has a code of a newer version.
     fn problem(&self) -> Option<Code> {
         let code = match self {
             Self::Own(own) => own.header(headers::PROBLEM),
@@ -93,8 +93,8 @@ impl ClientResponse {
     }
 }
 
-/// Returns the code of the problem that an outcome is, whether the request failed with it or somebody
-/// else has rendered it.
+/// Returns the code of the problem that an outcome is, whether the request failed with it or it was
+/// rendered elsewhere.
 pub(crate) fn problem_of(outcome: &Result<ClientResponse, Problem>) -> Option<Code> {
     match outcome {
         Ok(response) => response.problem(),

@@ -54,8 +54,8 @@ fn check_campaign(query: &str) -> Utm {
     utm
 }
 
-/// Oracle: the URL standard. The referrer is the host of the page before, without `www.`, and the own
-/// host is none.
+/// Oracle: the URL standard. The referrer is the host of the page before, without `www.`, and the page's
+/// own host does not count.
 fn check_referral(referer: &str, agent: &Agent, utm: &Utm) {
     let referral = Referral::read(Some(referer), Some("p.example"), agent, utm, false);
     let Some(found) = &referral.referrer else { return };

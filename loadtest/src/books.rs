@@ -1,4 +1,4 @@
-//! Balanced books: what the driver sent and got, what the gateway counted, and what the tools saw.
+//! Reconciled counters: what the driver sent and got, what the gateway counted, and what the tools saw.
 
 mod counters;
 mod edge_shares;

@@ -69,7 +69,7 @@ impl CallRecord {
         }
     }
 
-    /// Returns true if the gateway let the call through: the response is not a problem of its own.
+    /// Returns true if the gateway let the call through: the response is not a problem of the gateway.
     pub(crate) const fn is_admitted(&self) -> bool {
         matches!(self.outcome, CallOutcome::Completed { code: None, .. })
     }

@@ -8,7 +8,7 @@ use shared::response::Response;
 
 /// The name of its one document.
 pub const PAGE: &str = "console/index.html";
-/// What the app may load: files of its own and calls of the service, and no text becomes HTML but the preview's.
+/// What the app may load: its own files and calls of the service, and no text becomes HTML but the preview's.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; \
     connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types preview";

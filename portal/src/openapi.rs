@@ -1,5 +1,5 @@
 //! `GET /openapi.json`: the machine-readable description. It is data, `openapi/gateway.yaml`, and what code
-//! knows is put in: limits, names, problems. The bio-link product has one of its own, [`biolink`].
+//! knows is put in: limits, names, problems. The bio-link product has its own, [`biolink`].
 //!
 //! Why: docs/decisions/portal.md, "The descriptions are YAML, and code completes them".
 

@@ -60,7 +60,7 @@ impl Endpoint {
             #[cfg(feature = "biolink")]
             Self::Session(call) => of_session(call),
             Self::Service(ServiceRoute::KeyChanges | ServiceRoute::Meters) => Requirement::GrantSecret,
-            // Every message is a request of its own.
+            // Every message is a separate request.
             Self::Portal(PortalRoute::Mcp) => Requirement::AnySecret,
             Self::Portal(PortalRoute::Preview) => Requirement::Scope(Scope::BiolinkRead),
             Self::OAuth(OAuthRoute::Consent) => Requirement::ScopesOfSecret,

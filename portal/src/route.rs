@@ -171,7 +171,7 @@ impl<'a> Route<'a> {
         Err(Problem::new(codes::ROUTE_UNKNOWN, "no part of this worker has the path"))
     }
 
-    /// Returns the host that serves it, where pages have one of their own.
+    /// Returns the host that serves it, where pages have their own.
     #[cfg(feature = "biolink")]
     pub const fn served_by(&self) -> ServedBy {
         match self {

@@ -2,7 +2,7 @@
 
 use strum::VariantArray;
 
-/// A script of a page of the host, in a file of its own because the pages' policy allows no other.
+/// A script of a page of the host, in its own file because the pages' policy allows no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, VariantArray)]
 pub enum Script {
     /// `GET /assets/docs.js`

@@ -150,7 +150,7 @@ impl Reloader {
     }
 
     /// Applies a configuration. New upstreams are probed once before they get calls, so that a pool
-    /// of new upstreams only is available at once.
+    /// of new upstreams only is available immediately.
     async fn apply(&self, mut config: Config, trigger: Trigger) -> ReloadOutcome {
         let needs_restart = config.keep_fixed(&self.state.config.load());
         // A change by the operator in between would be part of neither configuration.

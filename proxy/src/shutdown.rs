@@ -150,7 +150,7 @@ async fn report_signals(state: Arc<State>, reasons: mpsc::Sender<ShutdownReason>
     }
     begin_drain(&state);
     report();
-    // The second signal is a reason of its own, which ends the wait for calls in flight.
+    // The second signal is a separate reason, which ends the wait for calls in flight.
     if delay == DelayEnd::Interrupted {
         report();
     }

@@ -1,5 +1,5 @@
 //! Listening sockets. They are bound before anything else starts, so that a port in use is an error
-//! at once, and a port that the system chose can be announced.
+//! at the same time, and a port that the system chose can be announced.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -55,7 +55,7 @@ impl Socket {
         // A socket of another process keeps its mode. A blocking one would stop the thread in
         // `accept`.
         listener.set_nonblocking(true)?;
-        // Each accepted connection has it too, without a system call of its own.
+        // Each accepted connection has it too, without its own system call.
         rustix::net::sockopt::set_tcp_nodelay(&listener, true)?;
         // Again, because Rust's standard library asks for a queue of 128 connections.
         rustix::net::listen(&listener, BACKLOG)?;

@@ -1,6 +1,6 @@
 //! Zero-downtime upgrade: a new process takes over the listening sockets of the running one, and no
-//! call is lost. The old process accepts connections until the new one is ready. Pingora has an
-//! upgrade of its own, but every user of the machine can reach its socket, it waits a fixed time
+//! call is lost. The old process accepts connections until the new one is ready. Pingora has its
+//! own upgrade, but every user of the machine can reach its socket, it waits a fixed time
 //! for the new process, and it passes nothing but sockets.
 //!
 //! The protocol of the upgrade socket. *New* is the process that was started with `--upgrade`:

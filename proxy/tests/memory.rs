@@ -1,4 +1,4 @@
-//! The memory of a million keys in direct mode. It is a binary of its own because it measures the
+//! The memory of a million keys in direct mode. It is a separate binary because it measures the
 //! process.
 #![allow(
     clippy::unwrap_used,

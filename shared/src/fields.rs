@@ -121,7 +121,7 @@ impl Fields {
         self.parsed(name, &value, parse)
     }
 
-    /// Takes a member that is an object with members of its own, and may be left out, or `null`,
+    /// Takes a member that is an object with its own members, and may be left out, or `null`,
     /// which reads as left out. Its errors are added to this body's, each with its own pointer:
     /// `#/limits/minute`.
     pub fn nullable_object<T>(&mut self, name: &'static str, read: impl FnOnce(&mut Self) -> T) -> Option<T> {

@@ -2,7 +2,7 @@
 //! leases, grants, the gateway's routes, problems, and the vocabulary of HTTP around them.
 //!
 //! The edge worker and the proxy are shells around this crate. They do the I/O and leave every
-//! decision to it. What only bio-link or the portal needs is not here: each has a crate of its own,
+//! decision to it. What only bio-link or the portal needs is not here: each has its own crate,
 //! with its own routes and problem codes.
 //!
 //! **Invariants.** Nothing in here reads a clock, draws randomness, opens anything, waits, or keeps

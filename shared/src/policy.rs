@@ -124,7 +124,7 @@ impl UnitLimits {
 }
 
 impl LimitOverrides {
-    /// No limits of its own.
+    /// No own limits.
     pub const NONE: Self = Self { minute: None, day: None, units: UnitLimits::NONE };
 
     /// Returns these limits with those of `former` for the windows in `kept`.

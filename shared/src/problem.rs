@@ -82,7 +82,7 @@ impl Problem {
         Self::new(codes::FIELDS_INVALID, detail).with_member("errors", errors.collect::<Value>())
     }
 
-    /// Returns the same problem with a header of its own; the name in lower case.
+    /// Returns the same problem with its own header; the name in lower case.
     pub fn with_header(
         mut self,
         name: impl Into<Cow<'static, str>>,

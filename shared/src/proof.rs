@@ -34,8 +34,7 @@ impl Proof {
     /// Signs the response to a request without a grant, such as a health probe. `data_center` is
     /// the proxy's own.
     ///
-    /// It proves nothing about a call, because anybody may ask for it: its MAC has a domain of its
-    /// own.
+    /// It proves nothing about a call, because anybody may ask for it: its MAC has its own domain.
     pub fn of_probe(id: RequestId, data_center: &str, keys: &MacKeys) -> Self {
         let mac = keys.current().1.sign(&[PROBE_DOMAIN, &id.0, data_center.as_bytes()]);
         Self(Self::split(mac).0)

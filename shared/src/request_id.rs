@@ -24,7 +24,7 @@ impl RequestId {
         text
     }
 
-    /// Returns half of the bits, as the entropy of the one span that a hop without randomness of its own
+    /// Returns half of the bits, as the entropy of the one span that a hop without its own randomness
     /// makes for the request.
     pub const fn span_entropy(self) -> [u8; 8] {
         let Self([_, _, _, _, _, _, _, _, half @ ..]) = self;

@@ -90,8 +90,8 @@ pub enum Route<'a> {
     Tools(ToolsRoute),
     /// `OPTIONS` on one of these: the methods that the path takes, none if it is malformed.
     Preflight(Methods),
-    /// A well-formed path of none of these, with the method if it is a known one. Another part of the
-    /// service knows it, or nobody.
+    /// A well-formed path of none of these, with the method if it is a known one. Perhaps another
+    /// part of the service knows it.
     Other(Option<Method>, Path<'a>),
 }
 

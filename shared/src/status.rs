@@ -21,7 +21,7 @@ pub struct StatusReport {
     pub status: Overall,
     /// Every tool once, in the order of [`Tool::ALL`].
     pub tools: Vec<ToolStatus>,
-    /// What a proxy tells its edge beside that, and nobody else.
+    /// What a proxy tells only its edge beside that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepts: Option<AcceptedTypes>,
 }

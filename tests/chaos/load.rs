@@ -1,4 +1,4 @@
-//! The load: calls of tools and clicks at a fixed rate, each with what became of it.
+//! The load: calls of tools and clicks at a fixed rate, each with what happened to it.
 
 use std::{
     net::SocketAddr,

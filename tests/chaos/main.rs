@@ -1,5 +1,5 @@
 //! Faults at the level of the system: the built worker, three proxies and fake tools under load, with
-//! balanced books at the end. `SEED` decides the faults, `TIME` is the length in seconds.
+//! all counters reconciled at the end. `SEED` decides the faults, `TIME` is the length in seconds.
 //!
 //! With `SOAK=1` no process is killed, and the slopes of memory, descriptors, latencies and state are
 //! held to their bounds.
@@ -77,7 +77,7 @@ struct Settings {
     seed: u64,
     time_ms: u64,
     is_soak: bool,
-    /// Whether the run has mounts of its own.
+    /// Whether the run has its own mounts.
     has_mounts: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the machine lends to a run: mounts of its own, and a library that fakes clocks.
+//! What the machine lends to a run: its own mounts, and a library that fakes clocks.
 
 use std::{
     env, fs,
@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-/// Says that this process has a mount namespace of its own.
+/// Says that this process has its own mount namespace.
 const INSIDE: &str = "CHAOS_MOUNTS";
 
 /// The name of the file that fills the disk.
@@ -20,7 +20,7 @@ pub(crate) struct Disk(PathBuf);
 /// A file in the place of `/etc/hosts`.
 pub(crate) struct Hosts(PathBuf);
 
-/// Starts these tests again in a mount namespace of their own if the machine allows that, which needs
+/// Starts these tests again in their own mount namespace if the machine allows that, which needs
 /// root. Returns true if they have one.
 pub(crate) fn enter() -> bool {
     if env::var_os(INSIDE).is_some() {

@@ -150,7 +150,7 @@ fn environment_consumes_the_queue_that_it_produces_and_no_other() {
     assert!(sections(&gateway).iter().all(|(_, section)| !section.contains_key("queues")));
 }
 
-/// Tool calls go on without the worker with pages, because the gateway owns what they need.
+/// Tool calls continue without the worker with pages, because the gateway owns what they need.
 #[test]
 fn each_class_is_owned_by_one_of_the_two_workers() {
     let [gateway, pages] = both();

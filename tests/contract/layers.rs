@@ -53,7 +53,7 @@ fn limiter_reaches_neither_tools_nor_routes() {
     assert!(CALLED.iter().all(|name| modules.iter().any(|module| module.name == *name)));
 }
 
-/// `shared::json` finds a field by its place in the list of names, in which an alias would have a place of its own.
+/// `shared::json` finds a field by its place in the list of names, in which an alias would have its own place.
 #[test]
 fn types_of_states_and_messages_have_no_aliases() {
     let mut attributes = 0;

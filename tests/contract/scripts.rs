@@ -7,7 +7,7 @@ use tests::process::root;
 
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts");
 
-/// The scripts that people run on machines of their own. What they call is found by its name.
+/// The scripts that people run on their own machines. What they call is found by its name.
 const PORTABLE: [&str; 3] = ["run.sh", "load.sh", "smoke.sh"];
 
 /// Constructs that bash 3.2 or BSD tools do not have, and what to write instead.

@@ -162,7 +162,7 @@ fn million_wrong_admin_secrets_cost_less_than_a_dollar() {
         let edge = Edge::start_with_counters(NOWHERE);
         let (before, addresses) = (cost(&edge), 220 / each);
         for n in 0..addresses {
-            // Each address is in a network of its own.
+            // Each address is in its own network.
             let address = format!("198.51.{n}.9");
             for sent in 1..=each {
                 let expected = if sent > 10 { 429 } else { 403 };

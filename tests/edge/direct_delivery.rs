@@ -55,7 +55,7 @@ fn redirect_alone_is_a_request_to_the_store_and_one_to_the_account() {
     assert!(matches!(more[..], [1, 0 | 1, 0, 0, 0, 0, 0, 0, 0]), "{more:?}");
 }
 
-/// Twelve connections that follow one link again and again, each as a visitor of its own.
+/// Twelve connections that follow one link again and again, each as its own visitor.
 #[test]
 fn burst_of_redirects_is_few_calls_with_every_click() {
     const CONNECTIONS: usize = 12;
@@ -161,7 +161,7 @@ fn crashed_isolate_takes_its_last_second_along_without_a_trace() {
     assert_eq!((&report["meta"]["gaps"], &report["meta"]["exact"]), (&json!(0), &json!(true)));
 }
 
-/// An isolate calls at most six stores at once.
+/// An isolate calls at most six stores at the same time.
 #[test]
 fn batch_of_seven_pages_goes_through_the_queue() {
     let site = Site::start();

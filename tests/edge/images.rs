@@ -1,4 +1,4 @@
-//! Images of one's own: uploaded, shown, and gone.
+//! Custom images: uploaded, shown, and gone.
 
 use std::io::Cursor;
 

@@ -44,7 +44,7 @@ fn issue_request_with_faults_is_422_naming_each() {
     assert_eq!(pointers, ["#/email", "#/name", "#/tier", "#/nmae"]);
 }
 
-/// Each fault has a code of its own: malformed JSON, another media type, too many bytes.
+/// Each fault has its own code: malformed JSON, another media type, too many bytes.
 #[test]
 fn issue_body_that_is_not_a_json_object_is_refused() {
     let edge = Edge::shared();

@@ -104,7 +104,7 @@ fn other_call_is_logged_with_the_tool_of_mcp_as_action() {
     assert_eq!(logged(&edge, &refused), json!(["/mcp", null, "create_page", 403, "plan-required"]));
 }
 
-/// A model takes PNG, and no SVG: a conversation with such an image cannot go on.
+/// A model takes PNG, and no SVG: a conversation with such an image cannot continue.
 #[test]
 fn image_of_a_tool_is_png_unless_svg_is_asked_for() {
     let stack = Stack::shared();

@@ -106,7 +106,7 @@ fn isolate_and_holder_outside_admit_exactly_one_limit() {
     assert_eq!((&minute["remaining"], minute["used"].as_u64() >= Some(90)), (&0.into(), true), "{shown}");
 }
 
-/// The record is known to KV alone, with limits of its own. It leaves without its holder.
+/// The record is known to KV alone, with its own limits. It leaves without its holder.
 #[test]
 fn holder_outside_learns_records_from_the_edge_without_names() {
     let edge = Edge::shared();

@@ -32,7 +32,7 @@ fn post(key: &str, slug: &str) -> Request {
     Request::post("/pages", &page).key(key).header("Idempotency-Key", "one")
 }
 
-/// The slug is held until the account has taken the claim back, which it does at once.
+/// The slug is held until the account has taken the claim back, which it does immediately.
 #[test]
 fn slug_claim_whose_reply_is_lost_can_be_repeated() {
     let faults = Faults::start();
@@ -68,7 +68,7 @@ fn slug_object_restarted_after_a_claim_knows_it() {
     assert_eq!(visit(&edge, "/ada").status, 200, "the slug knows its page");
 }
 
-/// It changes by the call, and by what has become of the tasks: they are settled together. What is due is
+/// It changes by the call, and by what happened to the tasks: they are settled together. What is due is
 /// only read.
 #[test]
 fn publication_writes_the_account_as_often_as_it_changes() {

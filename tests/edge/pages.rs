@@ -151,7 +151,7 @@ fn page_with_faults_is_422_naming_each() {
     assert_eq!(errors, expected, "{}", response.text());
 }
 
-/// Returns the statuses of requests that are sent at once.
+/// Returns the statuses of requests that are sent at the same time.
 fn at_once(edge: &Edge, requests: Vec<Request>) -> Vec<u16> {
     thread::scope(|scope| {
         let sent: Vec<_> =

@@ -24,7 +24,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Makes one at a worker of its own.
+    /// Makes one with its own worker.
     pub(crate) fn start() -> Self {
         Self { site: Site::start(), shop: Shop::start() }
     }

@@ -1,4 +1,4 @@
-//! Responses that the origin breaks off, and event streams.
+//! Responses that the origin cuts off, and event streams.
 
 use std::time::Duration;
 

@@ -62,7 +62,7 @@ fn docs_and_every_problem_page_are_200_html() {
     }
 }
 
-/// By an address of its own, or under that of the HTML for who accepts it.
+/// By its own address, or under that of the HTML for who accepts it.
 #[test]
 fn every_page_of_the_reference_is_there_as_markdown() {
     let edge = Edge::shared();

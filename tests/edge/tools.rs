@@ -89,7 +89,7 @@ fn catalog_is_503_while_no_origin_has_responded() {
 
 /// The most that one tool takes of `/docs/tools`, and of the list of tools over MCP, in bytes.
 const MAX_OF_TOOL: usize = 96 * 1024;
-/// The most of a page of that list, in bytes: the actions, and what the gateway has of its own.
+/// The most of a page of that list, in bytes: the actions, and what the gateway adds.
 const MAX_PAGE: usize = 160 * 1024;
 
 /// A tool whose small description has one schema of many members in each of 64 actions.

@@ -1,4 +1,4 @@
-//! Uploads to an origin: broken off, responded to early, refused.
+//! Uploads to an origin: cut off, responded to early, refused.
 
 use serde_json::json;
 use tests::{
@@ -24,7 +24,7 @@ enum Framing {
     Chunked,
 }
 
-/// The way in which an upload breaks off.
+/// The way in which an upload is cut off.
 #[derive(Clone, Copy, Debug)]
 enum Break {
     HalfClose,

@@ -1,4 +1,4 @@
-//! What becomes of events while a part between the page and the receiver fails, and of webhooks when
+//! What happens to events while a part between the page and the receiver fails, and of webhooks when
 //! their page or their account ends.
 
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Uploads that break off, through edge and proxy.
+//! Uploads that are cut off, through edge and proxy.
 
 use shared::tool::Tool;
 use tests::{

@@ -56,7 +56,7 @@ fn no_call_is_told_of_more_than_is_left() {
     }
 }
 
-/// However many proxies ask for a key at once, and however far from the server, each message is decided within
+/// However many proxies ask for a key at the same time, and however far from the server, each message is decided within
 /// five trips, and four to a far one, so that no call goes without the meter.
 #[test]
 fn proxies_that_take_turns_decide_calls_in_five_trips() {

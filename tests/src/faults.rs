@@ -124,7 +124,7 @@ impl Faults {
         self.plan.lock().unwrap().counts.get(operation).copied().unwrap_or(0)
     }
 
-    /// Returns the messages that the worker has given to the queue so far, whatever became of them.
+    /// Returns the messages that the worker has given to the queue so far, whatever happened to them.
     pub fn messages(&self) -> Vec<String> {
         self.plan.lock().unwrap().messages.clone()
     }

@@ -157,7 +157,7 @@ impl Response {
         let retry = body["retry"].as_str().expect("whether to retry");
         match shared::problem::codes::parse(&code) {
             Some(known) => assert_eq!(retry, known.retry().as_str(), "{code}"),
-            // Those of bio-link, whose table has a test of its own.
+            // Those of bio-link, whose table has its own test.
             None => assert!(["never", "later", "after_read"].contains(&retry), "{code}"),
         }
         assert_eq!(self.header("x-gateway-problem"), Some(code.as_str()), "the edge charges nothing for it");

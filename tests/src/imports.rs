@@ -84,7 +84,7 @@ pub fn circles(modules: &[Module]) -> Vec<Vec<&str>> {
 }
 
 /// Returns the top-level modules, each with the other ones that any of its files names. The root is
-/// none: it only puts them together.
+/// not one: it only puts them together.
 #[must_use]
 pub fn rooms(modules: &[Module]) -> Vec<Module> {
     let mut rooms: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();

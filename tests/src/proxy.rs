@@ -109,7 +109,7 @@ impl Proxy {
         self.config.path()
     }
 
-    /// Puts another configuration file in the place of its own by a rename, as editors do.
+    /// Replaces its configuration file by a rename, as editors do.
     pub fn replace_config(&self, config: &ProxyConfig) {
         let other = self.config.path().with_extension("new");
         std::fs::write(&other, config.text()).unwrap();

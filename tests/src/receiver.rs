@@ -85,7 +85,7 @@ impl Receiver {
         format!("http://{}{path}", self.addr)
     }
 
-    /// Sets what becomes of requests from now on.
+    /// Sets what happens to requests from now on.
     pub fn set(&self, behavior: ReceiverBehavior) {
         self.state.lock().unwrap().behavior = behavior;
     }
@@ -95,7 +95,7 @@ impl Receiver {
         self.set(ReceiverBehavior::Respond(status, Vec::new()));
     }
 
-    /// Sets what becomes of the next requests, one after another.
+    /// Sets what happens to the next requests, one after another.
     pub fn queue(&self, behaviors: impl IntoIterator<Item = ReceiverBehavior>) {
         self.state.lock().unwrap().next.extend(behaviors);
     }

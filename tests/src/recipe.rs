@@ -1,4 +1,4 @@
-//! The receivers of webhooks that `docs/webhooks.md` shows, each a program of its own.
+//! The receivers of webhooks that `docs/webhooks.md` shows, each its own program.
 
 use std::{
     net::SocketAddr,

@@ -1,4 +1,4 @@
-//! A Redis of its own for a test, as a process. Valkey takes its place if it is installed.
+//! A separate Redis for a test, as a process. Valkey takes its place if it is installed.
 
 mod access;
 mod deployment;
@@ -69,7 +69,7 @@ impl Redis {
         Self { process: start(&mut command), port, folder, is_secured: true }
     }
 
-    /// Kills the server at once, with all that it had in memory.
+    /// Kills the server immediately, with all that it had in memory.
     pub fn kill(&mut self) {
         self.process.kill();
     }
@@ -84,7 +84,7 @@ impl Redis {
         self.process.signal(name);
     }
 
-    /// Starts a server with a copy of all data, which is a master of its own from then on.
+    /// Starts a server with a copy of all data, which is its own master from then on.
     pub fn split(&self) -> Self {
         let other = Self::start();
         other.send(&format!("REPLICAOF 127.0.0.1 {}", self.port));

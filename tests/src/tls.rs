@@ -74,7 +74,7 @@ pub struct TlsTerminator {
 pub const NAME: &str = "gateway.test";
 
 impl Authority {
-    /// Generates an authority with a name of its own.
+    /// Generates an authority with its own name.
     pub fn generate() -> Self {
         // A certificate is looked up by the name of its issuer, so each authority has another one.
         static NEXT: AtomicUsize = AtomicUsize::new(1);

@@ -35,7 +35,7 @@ pub enum ToolBehavior {
     RespondEarly(Vec<u8>),
     /// Responds byte by byte, with a pause after each.
     Drip(Vec<u8>, Duration),
-    /// Responds with the first bytes at once and then with the others as [`ToolBehavior::Drip`].
+    /// Responds with the first bytes immediately and then with the others as [`ToolBehavior::Drip`].
     RespondAndDrip(Vec<u8>, Vec<u8>, Duration),
     /// Waits for [`FakeTool::release`].
     Wait,
@@ -108,7 +108,7 @@ impl FakeTool {
         *self.shared.probe_drip.lock() = Some(pause);
     }
 
-    /// Responds to probes at once again.
+    /// Responds to probes immediately again.
     pub fn thaw(&self) {
         *self.shared.probe_drip.lock() = None;
     }

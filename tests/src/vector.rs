@@ -118,7 +118,7 @@ pub fn load() -> Vec<Vector> {
         .collect()
 }
 
-/// Sends every row that holds at `boundary` by `send`, and reports all differences at once.
+/// Sends every row that holds at `boundary` by `send`, and reports all differences together.
 ///
 /// # Panics
 /// If a response differs from its row, or no row holds here.

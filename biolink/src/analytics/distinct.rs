@@ -54,7 +54,7 @@ impl DistinctSet {
         }
     }
 
-    /// Records an event of a class. Visitor 0 is none.
+    /// Records an event of a class. Visitor 0 means none.
     ///
     /// The functions that it calls are inlined even where code is compiled for size: it runs for each event of a report.
     pub(super) fn insert(&mut self, visitor: u64, id: u32, class: u8) {

@@ -28,7 +28,7 @@ impl Filter {
     pub(super) fn parse(by: GroupBy, text: &str) -> Result<Self, ParameterError> {
         let excludes = text.starts_with('-');
         let values = text.split(',').map(str::trim).map(|value| {
-            // Only if the list excludes: a value of its own may begin with a minus sign.
+            // Only if the list excludes: a value may itself begin with a minus sign.
             let bare = value.strip_prefix('-').filter(|_| excludes);
             normal(by, bare.unwrap_or(value).trim())
         });

@@ -13,7 +13,7 @@ pub struct DomainHosts {
 
 impl DomainHosts {
     /// Reads the name to which domains point (`CNAME`). `own` has the hosts of the service, each as `host`,
-    /// `host:port` or a URL. `None` without a single host of its own, because the service would take
+    /// `host:port` or a URL. `None` without any host, because the service would take
     /// requests for its API for those of a customer.
     pub fn new<'a>(target: &str, own: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let target = HostName::parse(target).ok()?;

@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn hot_isolate_sends_few_batches_with_every_event() {
         let (mut buffer, mut sent, mut timers) = (buffer(), Vec::new(), VecDeque::new());
-        // 400 a second for 15 seconds, each of which arms a timer of its own.
+        // 400 a second for 15 seconds, each of which arms its own timer.
         for nth in 0..6_000u64 {
             let now = NOW.plus(nth * 5 / 2);
             while timers.front().is_some_and(|(at, _)| *at <= now) {

@@ -1,6 +1,6 @@
 //! The columns of stored events: how the events of one page and one UTC day are written.
 //!
-//! A store keeps each column as a value of its own, so that a query reads only the columns that it
+//! A store keeps each column as its own value, so that a query reads only the columns that it
 //! needs. Each column begins with a byte that names its form:
 //!
 //! | column | form | bytes after it |
@@ -9,7 +9,7 @@
 //! | kind | 1 | one byte for all rows |
 //! | | 2 | 4 bits for each row |
 //! | visitor | 0 | none: no row has a visitor |
-//! | | 1 | 6 bytes for each row, little-endian; 0 is none |
+//! | | 1 | 6 bytes for each row, little-endian; 0 means none |
 //! | dimension | 0 | none: every value is empty |
 //! | | 1 | the values, then the codes |
 //!
@@ -58,7 +58,7 @@ pub enum KindColumn {
 pub enum VisitorColumn<'a> {
     /// No row has a visitor.
     None,
-    /// The visitor of each row; 0 is none.
+    /// The visitor of each row; 0 means none.
     Each(&'a [VisitorBytes]),
 }
 
@@ -68,7 +68,7 @@ pub type VisitorBytes = [u8; 6];
 /// A column of a dimension.
 #[derive(Clone, Debug)]
 pub struct DictionaryColumn<'a> {
-    /// The values that codes stand for. An empty text is none.
+    /// The values that codes stand for. An empty text means none.
     pub values: Vec<&'a str>,
     /// The code of each row: below the number of values.
     pub codes: Codes<'a>,
@@ -133,7 +133,7 @@ impl Iterator for TimeColumn<'_> {
     }
 }
 
-/// Returns the number of a visitor; 0 is none.
+/// Returns the number of a visitor; 0 means none.
 #[inline(always)]
 pub fn visitor_of([a, b, c, d, e, f]: VisitorBytes) -> u64 {
     u64::from_le_bytes([a, b, c, d, e, f, 0, 0])

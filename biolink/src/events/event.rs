@@ -62,7 +62,7 @@ pub enum Dimension {
 
 shared::named!(EventKind, Dimension);
 
-/// The values of an event's dimensions, in the order of [`Dimension::ALL`]. An empty text is none.
+/// The values of an event's dimensions, in the order of [`Dimension::ALL`]. An empty text means none.
 pub type Values = [Cow<'static, str>; Dimension::COUNT];
 
 /// An event.
@@ -72,7 +72,7 @@ pub struct Event {
     pub at: UnixMillis,
     /// The kind.
     pub kind: EventKind,
-    /// The visitor's number on this page and UTC day; 0 is none.
+    /// The visitor's number on this page and UTC day; 0 means none.
     pub visitor: u64,
     /// The dimensions.
     pub values: Values,
@@ -127,7 +127,7 @@ impl Event {
         self
     }
 
-    /// Returns the value of a dimension; an empty text is none.
+    /// Returns the value of a dimension; an empty text means none.
     pub fn value(&self, dimension: Dimension) -> &str {
         self.values.get(dimension.index()).map_or("", |value| value)
     }

@@ -39,7 +39,7 @@ const ORIGIN: [Dimension; 9] = [
     Dimension::Via,
 ];
 
-/// The values that say where a view comes from. An empty text is none.
+/// The values that say where a view comes from. An empty text means none.
 pub type Origin = [String; ORIGIN.len()];
 
 /// The events of one page and one UTC day.

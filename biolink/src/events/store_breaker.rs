@@ -12,7 +12,7 @@ const OPEN_MS: u64 = 60_000;
 /// A circuit breaker between an isolate and the stores of events.
 ///
 /// A call of a store costs less than a message of the queue, but thousands of isolates can call one
-/// store at once. So after a store has failed, batches go through the queue for a minute: it calls a
+/// store at the same time. So after a store has failed, batches go through the queue for a minute: it calls a
 /// store once for many of them.
 #[derive(Debug, Default)]
 pub struct StoreBreaker {

@@ -80,7 +80,7 @@ pub struct Image {
     pub alt: String,
 }
 
-/// A short link and QR code with a name of its own.
+/// A short link and QR code with its own name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageCode {
     /// Its name, by which it is counted.
@@ -183,7 +183,7 @@ impl PageDocument {
         }
     }
 
-    /// Returns the parameters that are added to the destination of a link with these of its own.
+    /// Returns the parameters that are added to the destination of a link that has these itself.
     pub fn utm_of(&self, own: Option<&UtmTemplate>) -> Option<UtmTemplate> {
         match (own, &self.utm) {
             (Some(own), Some(usual)) => Some(own.or(usual)),

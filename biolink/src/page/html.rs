@@ -40,7 +40,7 @@ pub struct PageView<'a> {
     pub slug: &'a Slug,
     /// The address below which pages are shown, without a slash at its end.
     pub base: &'a str,
-    /// The path of the page, below which its parts are: `/ada`, or an empty one on a domain of its own.
+    /// The path of the page, below which its parts are: `/ada`, or an empty one on its own domain.
     pub path: &'a str,
     /// The moment: links outside their schedule are left out.
     pub now: UnixMillis,

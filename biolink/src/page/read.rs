@@ -36,7 +36,7 @@ use super::{
 pub const MAX_DOCUMENT: usize = 65_536;
 /// Most links on a page.
 pub const MAX_LINKS: usize = 100;
-/// Products that a page may have of its own.
+/// The page's own products.
 pub const MAX_PRODUCTS: usize = 50;
 /// Social profiles of a page.
 pub const MAX_SOCIALS: usize = 20;

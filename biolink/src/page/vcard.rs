@@ -74,7 +74,7 @@ impl Card {
         // Writing to a `String` cannot fail.
         let _written = write!(line, "{name}:{value}");
         let mut width = 0;
-        // A line break in a title would begin a property of its own.
+        // A line break in a title would begin another property.
         for c in line.chars().filter(|c| !c.is_control()) {
             // Between characters: a fold within one would break its bytes apart.
             if width + c.len_utf8() > MAX_LINE {

@@ -84,7 +84,7 @@ pub struct Account {
     /// Uploaded images, the oldest first.
     #[serde(default)]
     images: Vec<StoredImage>,
-    /// Host names of its own, the oldest first.
+    /// The account's own host names, the oldest first.
     #[serde(default)]
     domains: Vec<Domain>,
     /// Slugs of deleted pages, while they are reserved.

@@ -31,7 +31,7 @@ impl ListQuery {
     /// Reads the query of the request.
     ///
     /// # Errors
-    /// Returns `fields-invalid` for a parameter that is none or comes twice, and for a value out of
+    /// Returns `fields-invalid` for an unknown parameter or one that comes twice, and for a value out of
     /// bounds.
     pub fn read(query: Option<&str>) -> Result<Self, Problem> {
         let mut list =

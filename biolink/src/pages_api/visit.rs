@@ -161,7 +161,7 @@ impl Opened<'_> {
         utm.add_to(url, &UtmValues { slug: self.slug.as_str(), link, title, via })
     }
 
-    /// Returns the path of a page, below which its parts are: none on a host of its own.
+    /// Returns the path of a page, below which its parts are: none on its own host.
     fn home(&self, slug: &Slug) -> String {
         if self.is_own_host { String::new() } else { format!("/{slug}") }
     }
@@ -237,7 +237,7 @@ const fn is_code(part: VisitPart) -> bool {
     matches!(part, VisitPart::Code | VisitPart::NamedCode(_) | VisitPart::ShortLink(_))
 }
 
-/// Returns the scan of a QR code. A short link is none: the view that follows counts.
+/// Returns the scan of a QR code. A short link does not count as one: the view that follows counts.
 fn scan(account: KeyId, page: PageId, code: &Slug, part: VisitPart) -> Option<Occurrence> {
     let via = match part {
         VisitPart::ShortLink(_) => return None,

@@ -14,7 +14,7 @@ use crate::page::document::Availability;
 
 /// Reads a list of products. `base` is the URL of the list, and `rules` has the currency of the store.
 pub(super) fn read(products: &[Value], base: &str, rules: &PriceRules<'_>) -> Result<Feed, FeedError> {
-    // Once for the feed. Otherwise every product would be a fault of its own.
+    // Once for the feed. Otherwise every product would be a separate fault.
     rules.currency.ok_or(FeedError::NoCurrency)?;
     let mut feed = Feed::new(FeedFormat::Shopify);
     for product in products {

@@ -84,7 +84,7 @@ pub struct Run {
     /// The first of them: place, id, and what is wrong.
     #[serde(default)]
     pub faults: Vec<(usize, Option<String>, String)>,
-    /// The products of the source on the page, and what became of them.
+    /// The products of the source on the page, and what happened to them.
     #[serde(default)]
     pub products: Applied,
     /// The reason why it failed, or was held.

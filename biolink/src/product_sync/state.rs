@@ -147,7 +147,7 @@ impl SyncState {
     }
 
     /// Takes in settings, unless they are older than those it has. Others than before make the source run
-    /// at once.
+    /// immediately.
     pub fn configure(&mut self, account: KeyId, source: Source, now: UnixMillis) {
         if self.source.as_ref().is_some_and(|known| source.version < known.version) {
             return;

@@ -1,11 +1,11 @@
-//! The addresses of a page on a host of its own.
+//! The addresses of a page on its own host.
 //!
 //! Why: docs/decisions/pages.md, "Any host that is not the service's own is a customer's".
 
 use crate::page::Slug;
 
-/// Returns the address under which a page's part is served where all pages are, for its address on a host of
-/// its own: `/l/…` is `/{slug}/l/…`, and `/q` is `/q/{slug}`. `None` for a file of the host itself, or an
+/// Returns the address under which a page's part is served where all pages are, for its address on its own host:
+///  `/l/…` is `/{slug}/l/…`, and `/q` is `/q/{slug}`. `None` for a file of the host itself, or an
 /// image, which is the same everywhere.
 ///
 /// ```

@@ -1,10 +1,10 @@
-//! A host of its own for pages.
+//! A separate host for pages.
 
 use shared::{problem::Problem, url::Address};
 
 use crate::codes;
 
-/// The host that serves a route, where pages have one of their own.
+/// The host that serves a route, where pages have their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServedBy {
     /// The host of the API.

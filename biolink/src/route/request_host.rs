@@ -19,7 +19,7 @@ use crate::{
 /// name would show the console to browsers that send it the cookies of pages.
 #[derive(Clone, Copy)]
 pub struct KnownHosts<'a> {
-    /// The host of pages, if they have one of their own.
+    /// The host of pages, if they have their own.
     pub pages: Option<&'a PagesHost>,
     /// The hosts of the service with those of accounts, if accounts have domains.
     pub domains: Option<&'a DomainHosts>,

@@ -12,7 +12,7 @@ const MAX_VISITORS: usize = 300_000;
 const MAX_VIEWS: usize = 16;
 /// The most origins that are told apart on a day. They are chosen by visitors.
 const MAX_ORIGINS: usize = 20_000;
-/// Isolates have clocks of their own: a view may seem to be this much later than its click, in seconds.
+/// Each isolate has its own clock: a view may seem to be this much later than its click, in seconds.
 const SKEW: u32 = 1;
 
 /// The origins of the last views of a page's visitors on one UTC day.

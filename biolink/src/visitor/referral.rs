@@ -20,7 +20,7 @@ pub struct Referral {
 }
 
 impl Referral {
-    /// Reads the `Referer` header, the campaign and the app. A referrer on the own host is none.
+    /// Reads the `Referer` header, the campaign and the app. A referrer on the page's host does not count.
     ///
     /// The campaign comes before the referrer, and the referrer before the app, as in Plausible. A
     /// visit by QR code (`via_qr`) has that channel whatever else it says.

@@ -22,7 +22,7 @@ pub fn describe_schema(kind: WebhookKind) -> String {
 }
 
 /// Returns the response to `GET /events/samples`, as JSON: an array of one example of each kind, or of the one
-/// that is asked for. It has no object around it, and each event an id of its own, as tools that poll expect.
+/// that is asked for. It has no object around it, and each event its own id, as tools that poll expect.
 pub fn sample_events(only: Option<WebhookKind>) -> String {
     let kinds =
         WebhookKind::ALL.into_iter().zip(0..).filter(|(kind, _)| only.is_none_or(|only| only == *kind));

@@ -13,7 +13,7 @@ pub struct Visit {
     pub kind: WebhookKind,
     /// The moment.
     pub at: UnixMillis,
-    /// The visitor's number on this page and UTC day; 0 is none.
+    /// The visitor's number on this page and UTC day; 0 means none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub visitor: u64,
     /// The values that are not empty, by dimension.
@@ -32,7 +32,7 @@ impl Visit {
         Some(Self::new(kind, event.at, event.visitor, |dimension| event.value(dimension).to_owned()))
     }
 
-    /// Returns a visit of these values. An empty text is none.
+    /// Returns a visit of these values. An empty text means none.
     pub fn new(kind: WebhookKind, at: UnixMillis, visitor: u64, value: impl Fn(Dimension) -> String) -> Self {
         let values = Dimension::ALL.into_iter().filter(|dimension| *dimension != Dimension::Ignored);
         let values = values.map(|dimension| (dimension as u8, value(dimension)));

@@ -1,4 +1,4 @@
-//! What becomes of events: batches of isolates, messages to the stores of pages, their rows, and the
+//! What happens to events: batches of isolates, messages to the stores of pages, their rows, and the
 //! report. Only the object and the queue are played. They hold no rule.
 
 use biolink::{

@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Returns the binding of this name if it has a `fetch` of its own.
+    /// Returns the binding of this name if it has its own `fetch`.
     pub(super) fn fetcher(&mut self, name: &'static str) -> Option<FetchBinding> {
         // Absence is no error: both bindings of this kind are optional.
         let bound = Reflect::get(self.env, &name.into()).ok().filter(|value| !value.is_undefined())?;

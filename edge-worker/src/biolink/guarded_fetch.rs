@@ -265,7 +265,7 @@ async fn read(
         let fits = u32::try_from(space).unwrap_or(u32::MAX);
         bytes.extend(chunk.subarray(0, fits.min(chunk.byte_length())).to_vec());
         if chunk.byte_length() > fits && matches!(limit, BodyLimit::AtMost(_)) {
-            // The rest would go on arriving, and hold one of the six connections.
+            // The rest would continue arriving, and hold one of the six connections.
             reader.cancel();
             return Err(GuardedFetchError::BodyTooLarge { limit: max });
         }

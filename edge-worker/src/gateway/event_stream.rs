@@ -1,5 +1,5 @@
-//! Event streams of tools. The runtime ends a broken body as a complete one, so a stream that breaks
-//! off gets an event that says so.
+//! Event streams of tools. The runtime ends a broken body as a complete one, so a stream that is
+//! cut off gets an event that says so.
 //!
 //! Why: docs/decisions/edge.md, "An event stream of unknown length is followed line by line".
 //!
@@ -92,7 +92,7 @@ pub(crate) fn follow(
 }
 
 /// Returns true for an event stream whose end the client cannot tell from a break. The runtime would
-/// decode an encoded one, and an encoding has an end of its own.
+/// decode an encoded one, and an encoding has its own end.
 fn is_followed(response: &StreamedResponse) -> bool {
     let is_event_stream = response.header("content-type").is_some_and(headers::is_event_stream);
     is_event_stream

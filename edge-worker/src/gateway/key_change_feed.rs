@@ -1,7 +1,7 @@
 //! The client of the key-change feed, which one Durable Object keeps for all keys.
 //!
-//! No tool call waits for it. Meters append to it from their alarms. Only issuing a key with limits
-//! or an expiry of its own waits for it.
+//! No tool call waits for it. Meters append to it from their alarms. Only issuing a key with its
+//! own limits or expiry waits for it.
 
 use shared::json;
 use shared::key::KeyRecord;

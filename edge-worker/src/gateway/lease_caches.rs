@@ -78,7 +78,7 @@ pub(crate) fn remove(key: &KeyId) {
 }
 
 impl CacheTable {
-    /// Returns the key's entry. A new cache gets an id of its own: a meter takes each sequence
+    /// Returns the key's entry. A new cache gets its own id: a meter takes each sequence
     /// number of an id once, and a new cache starts to count again.
     fn entry(
         &mut self,

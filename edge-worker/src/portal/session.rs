@@ -80,7 +80,7 @@ async fn begin(context: &RequestContext<'_>, own: Option<KeptSession>) -> Result
     Ok(session::begin(&KeptSession { id, key }, keys, &nonce, is_secure))
 }
 
-/// Returns the session that signs a request: that of its cookie, unless it has a credential of its own.
+/// Returns the session that signs a request: that of its cookie, unless it has its own credential.
 pub(crate) fn of_request(
     request: &ClientRequest,
     head: &Head<'_>,

@@ -88,7 +88,7 @@ pub(crate) async fn of_response(
     Ok(Some(bytes))
 }
 
-/// Returns the body that nobody has begun to read, if there is one.
+/// Returns the body that was not read yet, if there is one.
 pub(crate) fn unread(request: &ClientRequest) -> Option<web_sys::ReadableStream> {
     let is_taken = request.is_body_taken.get();
     (!is_taken).then(|| request.raw.body()).flatten().filter(|stream| !stream.locked())

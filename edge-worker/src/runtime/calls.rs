@@ -119,7 +119,7 @@ extern "C" {
 
 #[wasm_bindgen]
 extern "C" {
-    /// A binding with a `fetch` of its own. `worker::Fetcher` returns a `worker::Response`, which
+    /// A binding with its own `fetch`. `worker::Fetcher` returns a `worker::Response`, which
     /// every call would have to convert back.
     pub(crate) type FetchBinding;
 

@@ -6,7 +6,7 @@ use shared::time::UnixMillis;
 use worker::js_sys::Date;
 
 thread_local! {
-    /// Whether a turn is in progress, and its time once somebody has asked for it.
+    /// Whether a turn is in progress, and its time once it was asked for.
     static TURN: Cell<(bool, Option<UnixMillis>)> = const { Cell::new((false, None)) };
 }
 

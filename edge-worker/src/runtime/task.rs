@@ -2,7 +2,7 @@
 //!
 //! A request is polled immediately. If that is enough, as it is for a refusal, its response is returned
 //! without a promise. Otherwise it continues within the runtime's call that settles what it waits
-//! for, and not in a microtask of its own.
+//! for, and not in its own microtask.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -85,7 +85,7 @@ pub(crate) fn in_background(execution: &ExecutionContext, future: impl Future<Ou
     execution.wait_until(boxed(future));
 }
 
-/// Hides the type of a future, which stays a function of its own: what awaits it has 0.9 KB less for each type, and what makes a
+/// Hides the type of a future, which stays its own function: what awaits it has 0.9 KB less for each type, and what makes a
 /// promise of it 2 KB.
 pub(crate) fn boxed<'a, T>(future: impl Future<Output = T> + 'a) -> Pin<Box<dyn Future<Output = T> + 'a>> {
     Box::pin(future)

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The parts of the completed calls: `refused + forwarded + served` are all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EdgeShares {
-    /// Calls that the edge refused with a problem of its own.
+    /// Calls that the edge refused with its own problem.
     pub(crate) refused: u64,
     /// Calls that it forwarded to an origin.
     pub(crate) forwarded: u64,

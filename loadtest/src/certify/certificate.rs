@@ -23,7 +23,7 @@ pub(super) struct Call {
 /// What is certain about a limit.
 #[derive(Debug, PartialEq, Eq)]
 enum Finding {
-    /// No window held more than the limit, whatever became of calls that failed.
+    /// No window held more than the limit, whatever happened to calls that failed.
     Exact,
     /// A window held more.
     Failed,

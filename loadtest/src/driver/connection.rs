@@ -39,7 +39,7 @@ impl Connection {
         Ok(Self { options: Arc::new(options.clone()), sender: Some(sender) })
     }
 
-    /// Returns another stream of an HTTP/2 connection. It has a connection of its own once this one
+    /// Returns another stream of an HTTP/2 connection. It has its own connection once this one
     /// was closed.
     pub(super) fn another_stream(&self) -> Option<Self> {
         let sender = self.sender.as_ref()?.another_stream()?;
@@ -49,7 +49,7 @@ impl Connection {
     /// Gives up the call in flight. An HTTP/2 connection stays open for other calls.
     pub(super) fn abandon(&mut self) {
         // In HTTP/2 the dropped response resets only its own stream (RFC 9113, section 5.4.2). The
-        // others go on.
+        // others continue.
         if !self.options.http2 {
             self.sender = None;
         }

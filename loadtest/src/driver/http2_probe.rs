@@ -12,7 +12,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x0
 /// The type of the first frame of a server.
 const SETTINGS: u8 = 4;
 
-/// Sends a preface on a connection of its own and reads the head of the first frame.
+/// Sends a preface on its own connection and reads the head of the first frame.
 ///
 /// # Errors
 /// Returns an error if the server closes the connection or sends anything but settings. A client

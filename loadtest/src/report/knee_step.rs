@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A step of a search for the knee: a rate, and what became of it. It counts what most of its runs
+/// A step of a search for the knee: a rate, and what happened to it. It counts what most of its runs
 /// say.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct KneeStep {

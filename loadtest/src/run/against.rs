@@ -75,7 +75,7 @@ fn conclude(before: &Report, after: &Report, arguments: &Arguments) -> Result<Ex
     Ok(verdict.into())
 }
 
-/// Returns the arguments of one of both runs, with files of its own.
+/// Returns the arguments of one of both runs, with its own files.
 fn side(arguments: &Arguments, url: &str, shard: &str, name: &str) -> Arguments {
     let file = |path: &Option<PathBuf>| path.as_deref().map(|path| named(path, name));
     Arguments {

@@ -21,7 +21,7 @@ pub struct Arguments {
     pub(super) url: String,
 
     /// Base URL of another gateway, to compare with: of the calls every second one goes there, at the same
-    /// time and on connections of its own. Exit code 3: the other one is worse.
+    /// time and on its own connections. Exit code 3: the other one is worse.
     #[arg(long, value_name = "URL", conflicts_with_all = ["shard", "start_at", "knee", "json", "control", "metrics", "edge_counters"])]
     pub(super) against: Option<String>,
     /// Difference that does not matter with --against, as a share of the value of the first gateway.
@@ -85,7 +85,7 @@ pub struct Arguments {
     /// Use HTTP/2: with TLS by ALPN, without TLS by prior knowledge.
     #[arg(long, help_heading = "Request")]
     pub(super) http2: bool,
-    /// Calls at once on each HTTP/2 connection.
+    /// Concurrent calls on each HTTP/2 connection.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=128), help_heading = "Request")]
     pub(super) streams: u16,
     /// Trust certificates of these authorities (PEM) in place of the public ones.

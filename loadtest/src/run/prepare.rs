@@ -292,7 +292,7 @@ async fn counter_sources(arguments: &Arguments, tls: &TlsOptions) -> Result<Coun
     })
 }
 
-/// Returns the calls that the keys of this driver get. Other drivers have keys of their own, unless
+/// Returns the calls that the keys of this driver get. Other drivers have their own keys, unless
 /// keys are given.
 fn load_size(stages: &[Stage], arguments: &Arguments) -> Result<LoadSize, RunError> {
     let shard = arguments.shard.as_deref().map_or(Ok(Shard::ALL), Shard::parse)?;

@@ -13,7 +13,7 @@ use crate::summary::SummaryBuilder;
 use crate::timeline::Timeline;
 use crate::verdict::{self, Evidence};
 
-/// The bits of a key's number below that of the driver, if each driver has keys of its own.
+/// The bits of a key's number below that of the driver, if each driver has its own keys.
 const KEY_BITS: u32 = 26;
 
 /// Merges logs into `output` and returns the report of the whole run, judged anew.

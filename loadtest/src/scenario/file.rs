@@ -26,7 +26,7 @@ pub(crate) struct Scenario {
     pub(crate) stages: Vec<String>,
     /// The number of connections.
     pub(crate) connections: Option<u16>,
-    /// Calls at once on an HTTP/2 connection.
+    /// Concurrent calls on an HTTP/2 connection.
     pub(crate) streams: Option<u16>,
     pub(crate) keys: Vec<KeysSpec>,
     #[serde(rename = "request")]

@@ -25,7 +25,7 @@ const MAX_DELAY_MS: u64 = 600_000;
 
 /// Runs an action. Returns its response, or 400 for an invalid query.
 ///
-/// `body_bytes` is the size of the response to an action without a meaning of its own.
+/// `body_bytes` is the size of the response to an action without its own meaning.
 pub(super) async fn perform(
     tool: Tool,
     action: &str,

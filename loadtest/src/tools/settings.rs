@@ -28,7 +28,7 @@ pub struct Settings {
     pub error_rate: ErrorRate,
     /// The share of calls that get no response.
     pub hang_rate: ErrorRate,
-    /// The size of responses to actions without a meaning of their own, in place of a description of
+    /// The size of responses to actions without their own meaning, in place of a description of
     /// the request.
     pub body_bytes: Option<u32>,
     /// True if `/healthz` returns 200, not 503. Calls are not affected.

@@ -51,7 +51,7 @@ async fn flow_sends_what_earlier_steps_captured() {
     assert_eq!(report["run"]["paths"], paths);
 }
 
-/// A user does not go on after a step that failed, and what was missing is in the report.
+/// A user does not continue after a step that failed, and what was missing is in the report.
 #[tokio::test]
 async fn flow_ends_at_a_step_that_fails() {
     let folder = tempfile::tempdir().unwrap();

@@ -50,7 +50,7 @@ pub(crate) enum Lie {
     RefusesOneKey,
     /// A revoked key is still taken.
     NeverRevokes,
-    /// A rotated key has a limit of its own.
+    /// A rotated key has its own limit.
     TwoLimits,
     /// The old key is refused as soon as it is rotated.
     NoGracePeriod,

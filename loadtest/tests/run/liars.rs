@@ -18,7 +18,7 @@ struct Case {
 
 const SHORT: &[&str] = &["--duration", "3s", "--rate", "20"];
 const FAST: &[&str] = &["--duration", "3s", "--rate", "60"];
-/// A 503 of ten, which each scenario without faults of its own must find.
+/// A 503 of ten, which each scenario that injects no faults must find.
 const UNAVAILABLE: &[(Lie, &str)] =
     &[(Lie::SometimesUnavailable, "FAIL  success=100%"), (Lie::Empty, "check header failed")];
 

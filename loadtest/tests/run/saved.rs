@@ -1,4 +1,4 @@
-//! Saved runs, and two gateways at once.
+//! Saved runs, and two gateways side by side.
 
 use std::time::Duration;
 

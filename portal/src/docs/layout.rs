@@ -99,7 +99,7 @@ pub(crate) struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Returns a page of the edge without a section, a script or a style of its own.
+    /// Returns a page of the edge without its own section, script or style.
     pub(crate) const fn new(title: &'a str, description: &'a str, content: &'a Markup) -> Self {
         let (host, section, style, script) = (Host::Edge, None, "", None);
         let (wide, card, alternates) = (false, false, &[]);

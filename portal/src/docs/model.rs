@@ -54,7 +54,7 @@ pub(super) struct Parameter<'a> {
     pub(super) required: bool,
     pub(super) kind: String,
     pub(super) about: &'a str,
-    /// Whether it stands for several parameters with names of their own.
+    /// Whether it stands for several parameters, each with its own name.
     pub(super) is_object: bool,
     /// The text that the example has in its place.
     pub(super) example: Option<String>,
@@ -129,7 +129,7 @@ impl Description {
         self.document.get("components")?.get(kind)?.get(name)
     }
 
-    /// Returns what a reference leads to; the value itself if it is none.
+    /// Returns what a reference leads to; the value itself if it is no reference.
     fn resolve<'a>(&'a self, value: &'a Value) -> &'a Value {
         let target = value.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
         target.and_then(|pointer| self.document.pointer(pointer)).unwrap_or(value)

@@ -126,7 +126,7 @@ impl<'a> Reference<'a> {
         reference
     }
 
-    /// Gives each object to the page that uses it first. Those of pages are so many that they have one of their own.
+    /// Gives each object to the page that uses it first. There are enough of those of pages for a separate one.
     fn place_objects(&mut self) {
         let mut placed = BTreeSet::new();
         let mut places = Vec::new();

@@ -20,7 +20,7 @@ pub(super) enum Toolset {
     Domains,
     /// Usage of the key, and the account.
     Keys,
-    /// What must not be in a conversation unless somebody wants it there: secrets, and all that the
+    /// What must not be in a conversation unless it is wanted there: secrets, and all that the
     /// account has stored.
     Account,
 }

@@ -47,8 +47,8 @@ pub enum Decision {
 }
 
 impl Consent {
-    /// Reads a request of a client. Nothing is sent back to its address before a holder has decided, so that nobody makes
-    /// this host lead elsewhere (RFC 9700, section 4.11.2): what is wrong is shown to whoever has opened it.
+    /// Reads a request of a client. Nothing is sent back to its address before a holder has decided, so that this host
+    /// leads nowhere else (RFC 9700, section 4.11.2): what is wrong is shown to whoever has opened it.
     ///
     /// # Errors
     /// Returns what is wrong with the request.

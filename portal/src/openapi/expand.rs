@@ -74,7 +74,7 @@ fn for_tool(value: &Value, tool: Tool) -> Value {
         Value::Array(items) => items.iter().map(|item| for_tool(item, tool)).collect(),
         Value::Object(members) => {
             let member = |(name, value): (&String, &Value)| match name.as_str() {
-                // A tool without an example of its own keeps `example`, which is not that of another tool.
+                // A tool without its own example keeps `example`, which is not that of another tool.
                 "x-tool-example" => Some(("example".to_owned(), value.get(tool.as_str())?.clone())),
                 _ => Some((name.clone(), for_tool(value, tool))),
             };

@@ -55,7 +55,7 @@ pub(super) const NOT_AT_THESE_OPERATIONS: [Code; 31] = [
     codes::IMAGES_UNAVAILABLE,
 ];
 
-/// Returns true if the description has the endpoint. The pages API is a product of its own.
+/// Returns true if the description has the endpoint. The pages API is a separate product.
 fn is_described(endpoint: Endpoint) -> bool {
     match endpoint {
         Endpoint::CallTool(..)

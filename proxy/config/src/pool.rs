@@ -118,7 +118,7 @@ pub struct PoolSettings {
     pub try_timeout: Duration,
     /// Maximum pause within the tool's response.
     pub pause_timeout: Duration,
-    /// Whether a call that was sent to the tool goes on when its client leaves.
+    /// Whether a call that was sent to the tool continues when its client leaves.
     pub finish_when_client_leaves: bool,
     /// Share of calls that the retry budget earns, in percent.
     pub retry_percent: u64,

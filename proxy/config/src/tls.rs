@@ -192,7 +192,7 @@ impl UpstreamTls {
 }
 
 /// Reads the authorities of a file. None is trusted while it is faulty and has no last good ones: its
-/// pool has no server then, and all others go on.
+/// pool has no server then, and all others continue.
 fn authorities(entry: &Entry<'_>) -> Option<Authorities> {
     let path = entry.read(Entry::path)?;
     let read = entry.part(&path, (Need::Optional, Kept::OnDisk), |bytes| {

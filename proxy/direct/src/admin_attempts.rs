@@ -13,7 +13,7 @@ use shared::time::UnixMillis;
 #[derive(Default)]
 pub(super) struct AdminAttempts(Mutex<HashMap<String, Usage>>);
 
-/// Maximum number of addresses with a counter of their own. The others share one, which bounds
+/// Maximum number of addresses with their own counter. The others share one, which bounds
 /// memory and still limits guessing.
 const MAX_ADDRESSES: usize = 10_000;
 

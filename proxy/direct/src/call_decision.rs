@@ -71,7 +71,7 @@ impl CallDecision {
     /// Returns the decision of a key's meter, for which a call has waited. `None` is that of a process that exits.
     ///
     /// # Errors
-    /// If the key must not be used, or nobody has decided.
+    /// If the key must not be used, or it is undecided.
     pub fn after_wait(key: &VerifiedKey, decision: Option<KeyDecision>) -> Result<Self, Problem> {
         Self::from_meter(key, decision.ok_or_else(super::meters::unavailable)?)
     }

@@ -131,7 +131,7 @@ pub(super) fn check_writable(path: &Path) -> io::Result<()> {
 }
 
 /// Creates a temporary file next to `path`. Its name has the process id, because during an upgrade
-/// two processes may write at once.
+/// two processes may write at the same time.
 fn create_beside(path: &Path) -> io::Result<(fs::File, PathBuf)> {
     let new = with_suffix(path, &format!("new-{}", std::process::id()));
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;

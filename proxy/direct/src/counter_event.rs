@@ -21,7 +21,7 @@ pub enum CounterEvent {
         /// Whether the call is refunded to the day.
         uncharged: bool,
     },
-    /// The response of a call that has [ended](Self::Ended) broke off.
+    /// The response of a call that has [ended](Self::Ended) was cut off.
     Aborted {
         /// The key.
         id: KeyId,

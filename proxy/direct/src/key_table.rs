@@ -161,7 +161,7 @@ impl KeyTable {
         });
     }
 
-    /// Records that the response of a call broke off, whose outcome was recorded as `status`, and
+    /// Records that the response of a call was cut off, whose outcome was recorded as `status`, and
     /// refunds the call to the `day` it was counted on.
     pub fn record_aborted(&self, id: &KeyId, tool: Tool, status: u16, day: UtcDay, now: UnixMillis) {
         self.with(id, |shard| {

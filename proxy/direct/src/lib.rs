@@ -205,7 +205,7 @@ impl Direct {
         }
     }
 
-    /// Records that the tool broke off a response that began with `status`, and refunds the call.
+    /// Records that the tool cut off a response that began with `status`, and refunds the call.
     pub fn record_aborted(&self, id: &KeyId, tool: Tool, charged: Charged, status: u16) {
         match charged {
             Charged::Here { day, reserved } => {
@@ -331,7 +331,7 @@ impl Direct {
             *handed_over = true;
             return Ok(());
         }
-        // The other process does not take over then. This one goes on alone.
+        // The other process does not take over then. This one continues alone.
         self.keys.mirror_to(None);
         Err(io::Error::other("the state files cannot be written"))
     }

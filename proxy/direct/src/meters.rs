@@ -144,7 +144,7 @@ impl Meters {
         })
     }
 
-    /// Records that the tool broke off the response of an admitted call that began with `status`.
+    /// Records that the tool cut off the response of an admitted call that began with `status`.
     pub(super) fn record_aborted(&self, key: &VerifiedKey, tool: Tool, status: u16, charge: Charge) {
         self.with(key, |cache, now| cache.record_aborted(tool, status, charge, now));
     }
@@ -226,7 +226,7 @@ impl KeyDecision {
     }
 }
 
-/// Returns the number of exchanges with the authority that may be in flight at once. The edge is
+/// Returns the number of exchanges with the authority that may be in flight at the same time. The edge is
 /// farther away.
 const fn lanes(authority: &MeterAuthority) -> usize {
     match authority {

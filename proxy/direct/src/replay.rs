@@ -67,7 +67,7 @@ const SLOT_MS: u64 = 10_000;
 /// ahead, and the current one.
 const SLOTS: usize = (2 * VALID_MS / SLOT_MS) as usize + 1;
 
-/// A part of the cache with a lock of its own: a ring buffer of time slots.
+/// A part of the cache with its own lock: a ring buffer of time slots.
 #[derive(Debug)]
 struct Shard {
     slots: [Slot; SLOTS],

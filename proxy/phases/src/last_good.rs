@@ -1,4 +1,4 @@
-//! What this process leaves to the next one, so that a faulty file or a name server that is away does not
+//! What this process leaves to the next one, so that a faulty file or an unreachable name server does not
 //! stop a restart or an upgrade: the last good content of files, and the last known servers of names.
 //!
 //! Why: docs/decisions/proxy.md, "A faulty file keeps its last good state and nothing else's".
@@ -43,7 +43,7 @@ struct Written {
     has_failed: bool,
 }
 
-/// Maximum size of the file: each pool can have a file of authorities of its own.
+/// Maximum size of the file: each pool can have its own file of authorities.
 pub const MAX_BYTES: u64 = 64 << 20;
 
 impl Stored {

@@ -98,7 +98,7 @@ fn record_exemplars(state: &State, call: &Call, record: &Record, span: SpanConte
     state.metrics.record_exemplars(span, record.started.time, overhead, response);
 }
 
-/// Refunds a call whose response the upstream broke off, in direct mode. The edge does it itself.
+/// Refunds a call whose response the upstream cut off, in direct mode. The edge does it itself.
 fn refund_aborted(state: &State, call: &Call, record: &Record) {
     if let (Mode::Direct(direct), Some(charged), Some(Aborted::ByUpstream)) =
         (&state.mode, call.charged, record.aborted)

@@ -66,7 +66,7 @@ impl Resolver {
     }
 
     /// Adds the servers that the former process knew of each name which has none, neither now nor from
-    /// before: a name server that is away must not make a restart an outage.
+    /// before: an unreachable name server must not make a restart an outage.
     fn add_former(&self, names: &BTreeSet<String>, results: &mut Results) {
         let pools = self.state.pools.load();
         for name in names {
@@ -109,7 +109,7 @@ pub(crate) async fn resolve(config: &Config, before: &ResolvedNames) -> Resolved
 }
 
 /// Applies new addresses if they change a pool. New servers are probed once before they get calls,
-/// so that a pool of new servers only is available at once.
+/// so that a pool of new servers only is available immediately.
 async fn apply(state: &State, results: Results) {
     // Held so that a concurrent reload is not overwritten with older pools, or the other way
     // around.

@@ -105,7 +105,7 @@ struct Exporter<'a> {
 }
 
 impl Exporter<'_> {
-    /// Sends a batch, again after a pause if the collector is away. While the process shuts down, it is
+    /// Sends a batch, again after a pause if the collector is unreachable. While the process shuts down, it is
     /// sent once, and not at all if the collector was away for the batch before.
     async fn export(&mut self, spans: Vec<Span>) {
         let count = spans.len();

@@ -93,7 +93,7 @@ async fn bad_server_is_out_within_ten_calls_and_returns(bad: ToolBehavior, lines
     gets.assert_few_failed(&bad);
 }
 
-/// The same with many calls at once: it gets ten and those that are on their way.
+/// The same with many concurrent calls: it gets ten and those that are on their way.
 async fn bad_server_is_out_for_many_callers(bad: ToolBehavior) {
     const CALLERS: usize = 16;
     let (tools, proxy) = pool_of(healthy(), &format!("{EJECTING}\n{LONG_EJECTION}")).await;

@@ -113,7 +113,7 @@ async fn buffered_body_is_refused_without_a_slot() {
         let response = client.response("POST").await.expect("a response");
         assert_eq!((response.status, response.problem().as_str()), (status, code));
     }
-    // An upload that breaks off does not reach the tool.
+    // An upload that is cut off does not reach the tool.
     let mut client = Client::connect(proxy.listen).await;
     client.write(&upload("/v1/qr/generate", 10).bytes()).await;
     client.write(b"half").await;

@@ -47,7 +47,7 @@ impl Pair {
         Self { tool, relay, pingora_proxy }
     }
 
-    /// Sends bytes that `bytes` makes, with a grant of its own, over both transports.
+    /// Sends bytes that `bytes` makes, with its own grant, over both transports.
     async fn outcomes(&self, bytes: impl Fn() -> Vec<u8>, responses: usize) -> (Outcome, Outcome) {
         (
             self.outcome(&self.relay, &bytes(), responses).await,

@@ -1,4 +1,4 @@
-//! Clients that leave before the response begins: their calls end, and what these hold is free at once.
+//! Clients that leave before the response begins: their calls end, and what these hold is free immediately.
 
 use std::any::Any;
 

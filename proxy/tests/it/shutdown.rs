@@ -64,8 +64,8 @@ async fn sigterm_finishes_calls_in_flight_and_closes_the_listener() {
     assert!(proxy.output().contains("\"tool\":\"qr\""), "the access log is complete at the exit");
 }
 
-/// The process stands still meanwhile, as on a busy machine, and goes on with the signal and all requests
-/// at once.
+/// The process stands still meanwhile, as on a busy machine, and continues with the signal and all requests
+/// at the same time.
 #[tokio::test]
 async fn requests_that_arrived_before_sigterm_are_served() {
     let tool = FakeTool::start(ToolBehavior::Describe).await;

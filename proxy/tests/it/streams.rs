@@ -1,4 +1,4 @@
-//! The responses of tools of artificial intelligence: streams of events, many at once, and large files.
+//! The responses of tools of artificial intelligence: streams of events, many at the same time, and large files.
 
 use std::time::Duration;
 

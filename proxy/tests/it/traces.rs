@@ -1,5 +1,4 @@
-//! Traces: what tools and the collector get of a call, which calls are exported, and a collector that is
-//! away.
+//! Traces: what tools and the collector get of a call, which calls are exported, and an unreachable collector.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

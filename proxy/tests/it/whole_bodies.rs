@@ -84,7 +84,7 @@ impl Stage {
         TlsClient::new(&self.authority).alpn(protocol).stream(self.listen()).await.expect("a handshake")
     }
 
-    /// Does one call on a connection of its own, in the direction that its request says.
+    /// Does one call on its own connection, in the direction that its request says.
     async fn exchange(&self, request: &Request, body: Body, pace: Pace) -> Result<(), String> {
         let plain = connect(self.listen(), pace);
         match self.over {

@@ -157,7 +157,7 @@ impl<P: Phases> Downstream<P> {
         let next = match &self.forwarder {
             Forwarder::Relay(relay) => relay.serve(&self.phases, &mut client, is_last).await,
             Forwarder::PingoraProxy(proxy) => {
-                // In a box of its own: the relay's connections keep no room for it.
+                // In its own box: the relay's connections keep no room for it.
                 let (served, next) = Box::pin(proxy.serve(client, is_last)).await?;
                 client = served;
                 next
@@ -171,7 +171,7 @@ impl<P: Phases> Downstream<P> {
         None
     }
 
-    /// Closes a connection with a lingering close. An HTTP/2 stream gets a small task of its own
+    /// Closes a connection with a lingering close. An HTTP/2 stream gets its own small task
     /// for that, because a connection can have many streams and the task that served the request
     /// holds more.
     async fn linger(&self, mut client: Box<ClientStream>, linger: LingeringClose) {

@@ -56,10 +56,10 @@ pub trait Listener: Send + Sync + 'static {
 pub enum ConnectionAction<P> {
     /// Serve it.
     Accept(P),
-    /// Respond with a problem and close it. If TLS is on, it is closed at once, because a response
+    /// Respond with a problem and close it. If TLS is on, it is closed immediately, because a response
     /// would need a handshake.
     Respond(P, Problem),
-    /// Close it at once.
+    /// Close it immediately.
     Close,
 }
 
@@ -82,7 +82,7 @@ pub trait Phases: Listener + Clone + Sized {
     type Log: Send + Sync + 'static;
     /// The handler of a request that is not forwarded, but needs its body or has to wait.
     type Handler<'a>: Handler<Self>;
-    /// What a request waits for that cannot be decided at once, with what is known of it already.
+    /// What a request waits for that cannot be decided immediately, with what is known of it already.
     type Wait<'a>: Wait;
     /// What a call waits for in a queue.
     type Queued: Queued<Self>;
@@ -270,7 +270,7 @@ pub struct Attempt {
     pub target: Arc<ConnectTarget>,
     /// The timeouts of the response.
     pub timeouts: Timeouts,
-    /// Whether the call goes on when its client leaves, once it is sent.
+    /// Whether the call continues when its client leaves, once it is sent.
     pub must_finish: bool,
 }
 

@@ -50,7 +50,7 @@ const STREAM_WINDOW: u32 = 256 << 10;
 const MAX_WINDOW: u32 = (1 << 31) - 1;
 /// Maximum number of buffered bytes of a response that the client does not receive.
 const SEND_BUFFER: usize = 64 << 10;
-/// The size beyond which h2 refuses a request with a 431 of its own. The proxy refuses headers
+/// The size beyond which h2 refuses a request with its own 431. The proxy refuses headers
 /// beyond 64 KiB, as over HTTP/1.1. Here the target (8 KiB) and 32 bytes for each of 128 lines
 /// count as well (RFC 9113, section 6.5.2).
 const MAX_HEADER_LIST: u32 = 80 << 10;

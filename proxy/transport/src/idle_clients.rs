@@ -130,7 +130,7 @@ impl Drop for Waiting<'_> {
 mod tests {
     use super::*;
 
-    /// Lets the clock of milliseconds go on.
+    /// Lets the clock of milliseconds continue.
     fn pass() {
         let before = Monotonic::now();
         while Monotonic::now() == before {

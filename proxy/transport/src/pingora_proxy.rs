@@ -1,6 +1,6 @@
 //! Forwards requests with `pingora-proxy`: the second transport. Pingora runs the phases, carries the
 //! messages, and makes and keeps the HTTP/2 connections to upstreams. Those of HTTP/1.1 are the
-//! relay's, and read along by its parsers. The client's side is the same as before the relay: this is a downstream session of its own to
+//! relay's, and read along by its parsers. The client's side is the same as before the relay: this is a separate downstream session to
 //! Pingora, so that limits, timeouts and heads are what they are there.
 //!
 //! Why: docs/decisions/proxy.md, "HTTP/2 to tools is Pingora's".
@@ -62,7 +62,7 @@ impl<P: Phases> PingoraProxy<P> {
     }
 
     /// Serves the request whose head the client has sent. `last` says that the connection must
-    /// serve no other. Returns the connection and what becomes of it, or `None` if it is closed.
+    /// serve no other. Returns the connection and what happens to it, or `None` if it is closed.
     pub(crate) async fn serve(
         &self,
         client: Box<ClientStream>,

@@ -2,7 +2,7 @@
 //! forwarding passes each message through two channels and two header maps, and spawns a task for
 //! every idle connection, which costs more than everything else of a call.
 //!
-//! Why: docs/decisions/proxy.md, "The proxy has a relay of its own".
+//! Why: docs/decisions/proxy.md, "The proxy has its own relay".
 
 pub(crate) mod buffer;
 pub(crate) mod connect;

@@ -2,7 +2,7 @@
 //!
 //! Each world plays one connection of a client, with several calls, over the code that runs in
 //! production. Client, upstreams, pipes and timers are fakes. At every poll they block, take or
-//! give a part of the bytes, refuse, break off or fall silent, as the seed of the world says. What
+//! give a part of the bytes, refuse, close or fall silent, as the seed of the world says. What
 //! must be true of each world is in [`oracle`].
 
 mod http2;

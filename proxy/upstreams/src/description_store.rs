@@ -1,6 +1,6 @@
 //! The last good descriptions of the tools, on disk for the next process.
 //!
-//! Each tool has a file of its own, with what it published: the next process parses it as if it had just been
+//! Each tool has its own file, with what it published: the next process parses it as if it had just been
 //! read, so a file that is damaged or too large is refused like a description is, and costs one tool its
 //! description.
 //!

@@ -30,7 +30,7 @@ pub struct ClientLimits {
 }
 
 /// Number of rate estimators. Each has a mutex, because `Rate` loses its counts, or panics, if two
-/// threads end a second at once (pingora-limits 0.9.1, `maybe_reset`).
+/// threads end a second at the same time (pingora-limits 0.9.1, `maybe_reset`).
 const SHARDS: usize = 16;
 /// Slots of an estimator. With the default of 1,024, collisions in a busy second would throttle
 /// innocent addresses.

@@ -61,7 +61,7 @@ pub(super) struct SharedState {
     pub(super) queue: Queue,
     call_rate: Mutex<CallRate>,
     /// The estimated rates of keys, if the pool limits them. Under a mutex, because `Rate` loses counts
-    /// if two threads end a second at once.
+    /// if two threads end a second at the same time.
     key_rates: OnceLock<Mutex<Rate>>,
     /// The calls in flight of each key, if the pool limits them.
     in_flight_by_key: OnceLock<Inflight>,

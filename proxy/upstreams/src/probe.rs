@@ -42,7 +42,7 @@ enum ProbeError {
 
 // Before the new ones begin: two tasks for one server would probe it twice as
 // often.
-/// Probes all upstreams periodically until the tasks are aborted, each in a task of its own, so that a slow one
+/// Probes all upstreams periodically until the tasks are aborted, each in its own task, so that a slow one
 /// delays no other.
 pub fn probe_all(pools: &Pools, descriptions: &Arc<DescriptionStore>) -> JoinSet<()> {
     let mut probes = JoinSet::new();
@@ -140,7 +140,7 @@ fn record(pool: &Pool, upstream: &Upstream, outcome: Result<(), ProbeError>) {
 /// Closes the connections of an unhealthy upstream whose probe timed out. One that responds with
 /// another status or refuses connections may be finishing its calls before it exits.
 fn close_connections(pool: &Pool, upstream: &Upstream) {
-    // Not after one failed probe, which a busy server may miss while its calls go on.
+    // Not after one failed probe, which a busy server may miss while its calls continue.
     if upstream.health() != Health::Unhealthy || !pool.config.settings.probe.close_connections {
         return;
     }

@@ -1,4 +1,4 @@
-//! References of a description: schemas get names of their own, and anything else is put in their place.
+//! References of a description: schemas get their own names, and anything else is put in their place.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +62,7 @@ impl<'a> Inliner<'a> {
         self.write_at(json, value, Members::Keywords, 0)
     }
 
-    /// Writes the members of an object with names of their own, such as responses by status, whose names `is_kept`
+    /// Writes the members of an object, each with its own name, such as responses by status, whose names `is_kept`
     /// allows.
     ///
     /// # Errors

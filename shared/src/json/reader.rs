@@ -1,7 +1,7 @@
 //! The format of a JSON text for serde.
 //!
 //! Fields and variants are found by their place in the list of names that the derived reader hands over, by one function for all
-//! types: the derived comparisons with each name would be in each reader. In that list an alias has a place of its own, which is
+//! types: the derived comparisons with each name would be in each reader. In that list an alias has its own place, which is
 //! no field's, so no type has aliases.
 
 use std::borrow::Cow;

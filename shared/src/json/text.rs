@@ -150,7 +150,7 @@ impl<'de> Text<'de> {
     }
 
     /// Takes the end of a list. If it is not there, the text ends here, and what reads on fails: an error would have each type drop
-    /// a value that was read, by code of its own.
+    /// a value that was read, by its own code.
     pub(super) fn close(&mut self, byte: u8) {
         self.depth -= 1;
         if self.take(byte).is_err() {
@@ -160,7 +160,7 @@ impl<'de> Text<'de> {
     }
 }
 
-/// Reads a number without a sign, fraction or exponent, as the gateway writes all of its own.
+/// Reads a number without a sign, fraction or exponent, as the gateway writes all that it has.
 pub(super) fn unsigned(text: &str) -> Result<u64, Fault> {
     // `parse` takes a leading zero or plus, which is no number of JSON (RFC 8259, section 6).
     let is_canonical = text == "0" || text.starts_with(|c| matches!(c, '1'..='9'));

@@ -109,7 +109,7 @@ pub struct KeyRecord {
     /// The fate of calls while the key's meter is out of reach.
     #[serde(default, skip_serializing_if = "WhenMeterUnreachable::is_default")]
     pub when_meter_unreachable: WhenMeterUnreachable,
-    /// The bio-link account that the key was issued into; `None` is an account of its own.
+    /// The bio-link account that the key was issued into; `None` is the key's own account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<KeyId>,
     /// The moment of issuing.

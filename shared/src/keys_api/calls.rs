@@ -94,7 +94,7 @@ fn read_limit(text: &str) -> Result<usize, Problem> {
     limit.ok_or_else(|| invalid("limit must be a whole number from 1 to 1000"))
 }
 
-/// The cursor is the last call of a page. It needs no signature: it only says where to go on among the
+/// The cursor is the last call of a page. It needs no signature: it only says where to continue among the
 /// calls of the key that sends it.
 fn cursor(call: &LoggedCall) -> String {
     format!("{}-{}", call.at.0, call.request_id)

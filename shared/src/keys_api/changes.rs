@@ -2,7 +2,7 @@
 //! keys by themselves.
 //!
 //! The feed holds the newest record of each key of which a record says more than the key's own
-//! text: of keys that were changed, and of those issued with limits or an end of their own. Records
+//! text: of keys that were changed, and of those issued with their own limits or end. Records
 //! are without their holders.
 //!
 //! **What a reader does.** The first request has no cursor. Each further one has the cursor of the

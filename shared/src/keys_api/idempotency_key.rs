@@ -18,7 +18,7 @@ const ENTROPY_DOMAIN: &[u8] = b"utg.issue.v1";
 const REQUEST_DOMAIN: &[u8] = b"utg.issue-request.v1";
 
 impl IdempotencyKey<'_> {
-    /// Returns a request to issue `new`, with 16 random bytes of its own.
+    /// Returns a request to issue `new`, with its own 16 random bytes.
     pub fn attempt(new: &NewKey, drawn: [u8; 16], keys: &MacKeys) -> IssueAttempt {
         let request = json!([
             new.holder,

@@ -42,7 +42,7 @@ pub struct NewKey {
     pub biolink_plan: BiolinkPlan,
     /// The fate of calls while the key's meter is out of reach.
     pub when_meter_unreachable: WhenMeterUnreachable,
-    /// The bio-link account that it is issued into; `None` is one of its own.
+    /// The bio-link account that it is issued into; `None` is the key's own.
     pub account: Option<KeyId>,
 }
 

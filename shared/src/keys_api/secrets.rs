@@ -196,7 +196,7 @@ impl SecretCall {
 /// Returns the response to a creation under an `Idempotency-Key`, the first one or a replay. `record` is the
 /// key's as it is now, and `asked` the secret as it was asked for. `mint` makes its text.
 ///
-/// Whoever may have the secret that was asked for need not be allowed what became of it. So the text is shown
+/// Whoever may have the secret that was asked for need not be allowed the one that was made. So the text is shown
 /// only while both are the same.
 ///
 /// # Errors

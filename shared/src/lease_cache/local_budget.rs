@@ -40,7 +40,7 @@ impl LocalBudget {
         self.at = None;
     }
 
-    /// Returns what the meter must go on reserving for this cache.
+    /// Returns what the meter must continue reserving for this cache.
     pub(super) fn held(&mut self, now: UnixMillis) -> HeldShare {
         self.used.roll(now);
         // Calls of the last minute stay reserved when the share shrinks: the meter grants the rest

@@ -5,7 +5,7 @@
 //! caused twice, whatever restarts or is repeated. Keys without the plan that has webhooks have no
 //! outbox.
 //!
-//! Every key lists its last alerts. The shell stores each in a row of its own, with the state.
+//! Every key lists its last alerts. The shell stores each in its own row, with the state.
 //!
 //! Why: docs/decisions/webhooks.md, "A meter tells each alert once, from an outbox in its state".
 
@@ -163,7 +163,7 @@ impl Alerts {
         }
     }
 
-    /// Removes alerts that were delivered, and those that nobody took for a day.
+    /// Removes alerts that were delivered, and those that were not taken for a day.
     pub(super) fn remove(&mut self, delivered: &[Alert], now: UnixMillis) {
         // A webhook that is gone for good must not fill the state of its key for ever.
         self.outbox.retain(|alert| !delivered.contains(alert) && now.since(alert.at) < KEEP_MS);
@@ -280,7 +280,7 @@ struct Expiry<'a> {
 
 impl Expiry<'_> {
     /// Returns the moments of its alerts, the last one first. One that had passed when the secret was
-    /// made is none, so that a secret for an hour causes no alert.
+    /// made does not count, so that a secret for an hour causes no alert.
     fn alerts(self) -> impl Iterator<Item = (u8, UnixMillis)> {
         let moments =
             EXPIRY_DAYS.into_iter().map(move |days| (days, self.at.minus(u64::from(days) * DAY_MS)));

@@ -21,8 +21,8 @@ use crate::time::{HOUR_MS, UnixMillis};
 /// How long a call is kept, in milliseconds.
 const KEPT_MS: u64 = 7 * 24 * HOUR_MS;
 
-/// The calls of a key that its state holds until they fill a row. Failed ones and others have rows of
-/// their own, so that many successes do not push failures out.
+/// The calls of a key that its state holds until they fill a row. Failed ones and others have separate rows,
+/// so that many successes do not push failures out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CallLog {

@@ -3,7 +3,7 @@
 //! A key that is used through many isolates asks its meter for nearly each call, and storing the state
 //! costs more than all else of it. So the stored state shows calls as lent to the process that holds the
 //! meter: a *reserve*. What the process then admits and lends is part of the reserve until that is used up
-//! or ends, and needs no store of its own.
+//! or ends, and needs no store.
 //!
 //! **Why no call over the limit passes.** The reserve is a lease, granted of what is free, and its holder is
 //! the process. A process that vanishes never reports, so all of the reserve counts as spent at its end, as

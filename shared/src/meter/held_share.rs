@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u32, u32)", into = "(u32, u32)")]
 pub struct HeldShare {
-    /// The sequence number of the request whose response brought the share; 0 is none.
+    /// The sequence number of the request whose response brought the share; 0 means none.
     pub heard: u32,
     /// The larger one of the share and the calls of the last 60 seconds that were admitted on it.
     pub calls: u32,

@@ -109,7 +109,7 @@ impl SecretChange {
     }
 
     /// Returns true if what it makes, changes or gives a new text to ends after `until`. A secret that ends then
-    /// could otherwise go on as another one.
+    /// could otherwise continue as another one.
     pub(super) fn outlives(&self, secrets: &[NamedSecret], until: UnixMillis) -> bool {
         // A secret without an end outlives each that has one.
         let is_later = |end: Option<UnixMillis>| end.is_none_or(|end| until < end);

@@ -7,7 +7,7 @@ use crate::problem::{Problem, codes};
 use crate::time::UnixMillis;
 
 crate::id! {
-    /// 128 random bits, written `ses_` and 22 of `[0-9A-Za-z]`. It signs nobody in: a cookie has it encrypted.
+    /// 128 random bits, written `ses_` and 22 of `[0-9A-Za-z]`. It is no credential by itself: a cookie has it encrypted.
     SessionId "ses_" 16
 }
 

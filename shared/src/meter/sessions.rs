@@ -1,6 +1,6 @@
 //! The sessions of a key, and which of them have ended.
 //!
-//! The object of the key's meter stores them in a row of their own, which no call of a tool reads. Each request of a
+//! The object of the key's meter stores them in their own row, which no call of a tool reads. Each request of a
 //! browser is a message in its session ([`Message::InSession`]), so that one that was signed out ends with the next
 //! request, wherever that arrives.
 //!

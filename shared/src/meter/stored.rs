@@ -11,7 +11,7 @@
 //! after the messages had been left, and kept them. So the second one has the replies, and the asker gets them
 //! with the news that it has lost its turn.
 //!
-//! Why: docs/decisions/direct-mode.md, "Proxies that ask for one key at once help each other".
+//! Why: docs/decisions/direct-mode.md, "Proxies that ask for one key together help each other".
 
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ pub struct Ask {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
-    /// Messages that nobody has decided on.
+    /// Messages that are undecided.
     Waiting(Ask),
     /// The replies to messages on which another asker has decided.
     Decided { ticket: u64, at: UnixMillis, replies: Vec<Reply> },
@@ -189,7 +189,7 @@ impl StoredMeter {
         Some(Self { stamp: stamp.to_vec(), meter, lines, length: value.len() })
     }
 
-    /// Returns true if the messages of an ask were left here, and nobody has decided on them.
+    /// Returns true if the messages of an ask were left here, and are undecided.
     fn has_left(&self, ask: &Ask) -> bool {
         self.lines.iter().any(|line| matches!(line, Line::Waiting(left) if left.ticket == ask.ticket))
     }

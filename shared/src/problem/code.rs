@@ -1,5 +1,5 @@
 //! The codes of problems. Each is a row of a table, which tells everything about it in one place; a
-//! crate has a table of its own ([`problem_codes!`](crate::problem_codes)).
+//! crate has its own table ([`problem_codes!`](crate::problem_codes)).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -162,7 +162,7 @@ impl Code {
         self.0.member
     }
 
-    /// Returns an example of the header of its problems, if they have one of their own.
+    /// Returns an example of the header of its problems, if they have one.
     pub const fn example_header(self) -> Option<(&'static str, &'static str)> {
         match self.0.header {
             None if matches!(self.0.status, 429 | 503) => Some(("retry-after", "5")),

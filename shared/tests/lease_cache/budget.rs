@@ -1,4 +1,4 @@
-//! The local budget of all caches of a key together, whatever becomes of their messages.
+//! The local budget of all caches of a key together, whatever happens to their messages.
 
 use std::num::NonZeroU32;
 

@@ -11,7 +11,7 @@ use shared::tool::Tool;
 use crate::{NOON, Pair, allowed};
 
 impl Pair {
-    /// Makes a call whose request fails at once. Returns the decision on it.
+    /// Makes a call whose request fails immediately. Returns the decision on it.
     fn fail_at(&mut self, at: u64) -> Admission {
         match self.call(at) {
             Step::Decided(admission, _) => admission,

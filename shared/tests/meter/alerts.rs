@@ -253,7 +253,7 @@ fn id_of_an_alert_names_its_key_and_its_period() {
     assert!(alert(0, &minute).starts_with(&id.to_string()));
 }
 
-/// What becomes of the alerts that wait after a step.
+/// What happens to the alerts that wait after a step.
 #[derive(Clone, Copy, Debug)]
 enum Delivery {
     None,

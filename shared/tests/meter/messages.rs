@@ -110,7 +110,7 @@ fn usual_values_are_left_out_of_messages_and_state() {
     assert_eq!((state.get("budget"), state.get("issue")), (None, None));
 }
 
-/// Of 400 calls that ask at once, 100 are admitted. A second copy of any of them is counted as one.
+/// Of 400 calls that ask at the same time, 100 are admitted. A second copy of any of them is counted as one.
 #[test]
 fn second_copies_of_a_burst_are_counted_once() {
     let mut meter = Meter::default();

@@ -202,7 +202,7 @@ impl Load {
         Ok(())
     }
 
-    /// Returns a connection of its own, or one that it shares.
+    /// Returns its own connection, or one that it shares.
     async fn connect(&self, state: &SliceState) -> io::Result<Connection> {
         let Protocol::Http2(certificate) = &self.protocol else {
             return Connection::open(self.address, &self.protocol).await;

@@ -271,7 +271,7 @@ impl PeerSetup<'_> {
         Ok(peer)
     }
 
-    /// Starts the same with a Redis of its own, which keeps the meters of keys.
+    /// Starts the same with its own Redis, which keeps the meters of keys.
     async fn start_with_valkey(&self, spec: PeerSpec) -> io::Result<Peer> {
         let address = free_address()?;
         let port = address.port().to_string();

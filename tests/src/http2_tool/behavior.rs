@@ -121,7 +121,7 @@ pub(super) async fn serve(
 /// The number of bytes that [`H2ToolBehavior::Sip`] reads between two pauses.
 const SIP: usize = 64 << 10;
 
-/// Reads the whole body. Returns `None` if it breaks off.
+/// Reads the whole body. Returns `None` if it is cut off.
 async fn read(body: &mut RecvStream, pause: Duration) -> Option<Vec<u8>> {
     let (mut whole, mut paused_at) = (Vec::new(), 0);
     while let Some(data) = body.data().await {

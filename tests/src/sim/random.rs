@@ -13,7 +13,7 @@ use super::{Demand, Faults, Rng, Scenario, Site, Step, UnitDemand};
 /// 2025-11-21T00:00:00Z.
 const MIDNIGHT: u64 = 1_763_683_200_000;
 
-/// Returns the scenario of a seed: short and busy, with no fault, a few, or many at once.
+/// Returns the scenario of a seed: short and busy, with no fault, a few, or many at the same time.
 #[must_use]
 pub fn random(seed: u64) -> Scenario {
     let mut rng = Rng::new(seed ^ 0x5eed);

@@ -48,7 +48,7 @@ pub enum Demand {
     Random(f64),
     /// Regularly, with a gap of so many milliseconds.
     Regular(u64),
-    /// In bursts of so many calls at once, so many times a minute.
+    /// In bursts of so many calls at the same time, so many times a minute.
     Bursts(u64, f64),
     /// At random, in stretches of twenty seconds that are quiet and busy in turn: so many times a
     /// minute each.
@@ -300,7 +300,7 @@ pub fn proxies() -> Vec<Scenario> {
     ]
 }
 
-/// Returns the scenarios in which proxies far from their server ask for one key at once: those numbers of them,
+/// Returns the scenarios in which proxies far from their server ask for one key at the same time: those numbers of them,
 /// at these round trips.
 #[must_use]
 pub fn contended() -> Vec<Scenario> {

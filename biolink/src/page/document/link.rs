@@ -219,7 +219,7 @@ impl LinkType {
     /// Every type once.
     pub const ALL: [Self; 10] = *Self::VARIANTS.as_array().unwrap();
 
-    /// Returns true if an entry of this type has a destination of its own.
+    /// Returns true if an entry of this type has its own destination.
     pub const fn has_url(self) -> bool {
         !matches!(self, Self::Heading | Self::Text | Self::Divider | Self::Vcard)
     }

@@ -115,7 +115,7 @@ impl Theme {
         self.preset.dark().with(self.dark)
     }
 
-    /// Returns the look: the preset's where the theme has none of its own.
+    /// Returns the look: the preset's where the theme has none.
     pub fn look(&self) -> Look {
         let usual = self.preset.look();
         let background = match (self.background.unwrap_or(usual.background), &self.image) {
@@ -133,7 +133,7 @@ impl Theme {
 }
 
 impl Colors {
-    /// Returns these colors with the page's own. A gradient of its own colors ends near the accent.
+    /// Returns these colors with the page's own. A gradient of the page's colors ends near the accent.
     fn with(self, own: Palette) -> Self {
         let mut colors = Self {
             bg: own.bg.unwrap_or(self.bg),

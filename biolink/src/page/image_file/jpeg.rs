@@ -1,5 +1,5 @@
 //! JPEG: segments with scans between them, from `SOI` to the first `EOI`. What stands behind it, the second picture
-//! of a phone for instance, has metadata of its own and is left out.
+//! of a phone for instance, has its own metadata and is left out.
 
 use super::{Picture, orientation, reader::Reader};
 
@@ -77,7 +77,7 @@ fn marker(reader: &mut Reader<'_>) -> Option<u8> {
     reader.u8()
 }
 
-/// Returns the length of the scan at the beginning: up to a marker that is none within a scan.
+/// Returns the length of the scan at the beginning: up to a marker that ends a scan.
 fn scan_length(bytes: &[u8]) -> Option<usize> {
     // Within a scan, 0xFF is followed by 0 for itself, or by a restart marker (ITU-T T.81, section
     // B.1.1.5).

@@ -1,6 +1,6 @@
 //! An uploaded image in the middle of a QR code.
 //!
-//! Why: docs/decisions/pages.md, "A logo of one's own is a PNG in PNG and PDF".
+//! Why: docs/decisions/pages.md, "A custom logo is a PNG in PNG and PDF".
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use shared::problem::Problem;

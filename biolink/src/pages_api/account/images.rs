@@ -1,4 +1,4 @@
-//! Images that an account has uploaded. Their files are in a store of their own.
+//! Images that an account has uploaded. Their files are in their own store.
 //!
 //! An image is noted, with a [`Task`] that deletes its file later, before the file is stored. The task is
 //! dropped once the file is known to be stored. So no file is left that no account knows, whatever fails.
@@ -27,7 +27,7 @@ use crate::{
 const STORE_MS: u64 = 900_000;
 
 impl Account {
-    /// Returns what is to become of the file of an image, for a task about it.
+    /// Returns what is to happen to the file of an image, for a task about it.
     pub fn image_fate(&self, id: &ImageId) -> ImageFate {
         match self.image(id) {
             None => ImageFate::Drop,

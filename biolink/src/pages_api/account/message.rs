@@ -410,7 +410,7 @@ impl Operation {
 
 impl Once {
     /// Returns the entry for a request with this `Idempotency-Key`. Neither reveals its text. Each named
-    /// secret has names of its own, because a response may show what another secret of the key may not see.
+    /// secret has its own names, because a response may show what another secret of the key may not see.
     pub fn new(key: &str, by: Option<SecretId>, method: &str, target: &str, body: &[u8]) -> Self {
         // No `Idempotency-Key` has the byte between them.
         let by: [&[u8]; 2] = by.as_ref().map_or([b"", b""], |id| [b"\0", id.as_bytes()]);

@@ -153,8 +153,7 @@ impl Account {
     }
 
     /// Returns the page with other products of a source. A live page goes live again. A draft that is
-    /// not published stays one: the live content and the draft get the products, each in a revision of
-    /// its own.
+    /// not published stays one: the live content and the draft get the products, each in a separate revision.
     fn with_products(
         &self,
         page: PageId,

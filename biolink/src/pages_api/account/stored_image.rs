@@ -15,7 +15,7 @@ pub(super) struct StoredImage {
     pub(super) is_stored: bool,
 }
 
-/// What is to become of the file of an image.
+/// What is to happen to the file of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageFate {
     /// Visitors see it.

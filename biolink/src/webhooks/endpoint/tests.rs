@@ -136,7 +136,7 @@ fn patch_changes_what_it_names() {
     assert_eq!(changed.url.as_deref(), Some("https://b.example/"));
 }
 
-/// Whoever may change a webhook, and not read its headers, had them sent to a host of their own.
+/// Whoever may change a webhook, and not read its headers, had them sent to their own host.
 #[test]
 fn headers_go_to_another_host_only_if_they_are_sent_again() {
     let headers =

@@ -1,4 +1,4 @@
-//! Rows of their own in a key's meter object: hours that have ended, the last alerts, and sessions.
+//! Separate rows in a key's meter object: hours that have ended, the last alerts, and sessions.
 //!
 //! The alerts are there to be read by people. A failure there is logged, and decides nothing. No call of a tool reads or
 //! writes the sessions.

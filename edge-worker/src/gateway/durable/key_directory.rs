@@ -17,7 +17,7 @@ use crate::runtime::kv::KvStore;
 use crate::runtime::sql::{integer, number, rows};
 
 /// Names, e-mail addresses and moments are as `SortField::text` has them. `copy` has KV's cursor of a copy
-/// that goes on, and the end of the last one.
+/// that continues, and the end of the last one.
 pub(super) const CREATE: &str = "CREATE TABLE IF NOT EXISTS keys
         (id TEXT PRIMARY KEY, version INTEGER NOT NULL, issued_at TEXT NOT NULL, name TEXT NOT NULL,
         email TEXT NOT NULL, tier TEXT NOT NULL, status TEXT NOT NULL, j TEXT NOT NULL) WITHOUT ROWID;

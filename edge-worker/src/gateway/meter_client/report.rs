@@ -123,7 +123,7 @@ impl Reporter {
     }
 
     /// Reports until nothing is pending or another request does it. A report renews the lease of a
-    /// key in use, so this may go on until the platform ends the request.
+    /// key in use, so this may continue until the platform ends the request.
     async fn run(&self, mut turn: ReportTurn) {
         loop {
             // One report for many calls. Each message to the object costs money.

@@ -88,7 +88,7 @@ impl Attempt<'_> {
             (CallMethod::Post, ..) => await_response(response, RESPONSE_TIMEOUT_MS).await,
         };
         if let (Err(_), Some(controller)) = (&outcome, &controller) {
-            // The origin would otherwise go on with a call that has failed here, and that may be
+            // The origin would otherwise continue with a call that has failed here, and that may be
             // sent elsewhere.
             controller.abort();
         }
@@ -149,7 +149,7 @@ impl Attempt<'_> {
             match promise::timeout(RESPONSE_TIMEOUT_MS, either).await {
                 Some(Either::Left((Ok(_), _))) => return await_response(response, RESPONSE_TIMEOUT_MS).await,
                 Some(Either::Left((Err(reason), _))) => return self.blame(&reason, response).await,
-                // A tool may respond before it has the whole body. The upload goes on beside the
+                // A tool may respond before it has the whole body. The upload continues beside the
                 // response.
                 Some(Either::Right((Ok(response), _))) => {
                     self.finish_upload(pipe.finished, controller);

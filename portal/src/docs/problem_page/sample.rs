@@ -1,4 +1,4 @@
-//! Example responses of problems, with the members and headers of their own.
+//! Example responses of problems, with their own members and headers.
 
 use shared::problem::{Code, Problem};
 use shared::request_id::RequestId;

@@ -1,4 +1,4 @@
-//! What descriptions say in words of their own and code has too: names in braces, members, and headers.
+//! What descriptions say in their own words and code has too: names in braces, members, and headers.
 
 use ::biolink::analytics::Metric;
 use ::biolink::{webhooks, webhooks_api};

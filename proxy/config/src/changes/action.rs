@@ -138,7 +138,7 @@ pub enum ChangeError {
     /// The time is invalid or in the past.
     #[error("invalid end `{0}`: expected a time in the future in RFC 3339, for example 2027-01-31T06:00:00Z")]
     Until(String),
-    /// The level is none.
+    /// Not a level.
     #[error("unknown log level `{0}`: expected off, error, warn, info or debug")]
     Level(String),
     /// The reason is not one short line.

@@ -17,7 +17,7 @@ pub struct EjectConfig {
     pub base_time: Duration,
     /// Maximum duration of an ejection.
     pub max_time: Duration,
-    /// Maximum percentage of a pool that may be ejected at once.
+    /// Maximum percentage of a pool that may be ejected at the same time.
     pub max_percent: u64,
     /// The statuses of responses that count as failures.
     pub statuses: Vec<u16>,

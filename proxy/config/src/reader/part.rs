@@ -1,4 +1,4 @@
-//! A part of the configuration that is in a file of its own. A faulty one keeps its last good content.
+//! A part of the configuration that is in its own file. A faulty one keeps its last good content.
 
 use std::path::Path;
 

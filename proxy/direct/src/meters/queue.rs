@@ -263,7 +263,7 @@ impl MeterQueue {
     }
 
     /// Counts a failure, and logs its cause if that is another one than before, and the recovery. A reply to a
-    /// message that only reads is none: a server without memory responds to it.
+    /// message that only reads does not count: a server without memory responds to it.
     fn record<T>(&self, reply: &Result<T, MeterError>, only_reads: bool) {
         match reply {
             Ok(_) if only_reads || !self.is_failing() => {}

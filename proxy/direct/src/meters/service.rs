@@ -23,7 +23,7 @@ use transport::drain::{Drain, Phase, WorkKind};
 const REPORT_EVERY: Duration = Duration::from_millis(25);
 /// Maximum time for which the exit waits for the return of leases.
 const GIVE_BACK_TIMEOUT: Duration = Duration::from_secs(2);
-/// Number of records that are sent to the authority at once.
+/// Number of records that are sent to the authority at the same time.
 const RECORDS: usize = 256;
 
 /// The background service of shared limits.

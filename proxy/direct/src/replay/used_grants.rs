@@ -1,7 +1,7 @@
 //! The used grants that the proxies of a data center share, in Valkey or Redis: one value for each
 //! request and data center, which is set only if it is not there, for as long as a grant can be valid.
 //!
-//! **Failure.** Nothing waits for a server that is away. Each call goes by its proxy's own memory then,
+//! **Failure.** Nothing waits for a server that is unreachable. Each call goes by its proxy's own memory then,
 //! and so does a call whose reply does not come within [`TIMEOUT`].
 
 use std::sync::Arc;

@@ -139,7 +139,7 @@ impl AccessLog {
     }
 
     /// Writes lines at least once per interval until the log is closed and empty. Blocks, so it
-    /// needs a thread of its own.
+    /// needs its own thread.
     pub fn write_until_closed(&self, every: Duration, out: &mut impl LogOutput) {
         self.writer.get_or_init(thread::current);
         let (mut taken, mut is_torn) = (Vec::new(), false);

@@ -55,7 +55,7 @@ async fn each_is_bad(
     }
 }
 
-/// Behind an edge: a pool with TLS and authorities of its own, beside one with a file of servers.
+/// Behind an edge: a pool with its own TLS and authorities, beside one with a file of servers.
 struct Edge {
     place: Place,
     front: TlsTerminator,

@@ -1,4 +1,4 @@
-//! Many proxies that ask for one key at once, far from the server that has its meter.
+//! Many proxies that ask for one key at the same time, far from the server that has its meter.
 //!
 //! `CONTENTION_SECONDS=150` plays each test for so long, with the return of the quota after each minute, and
 //! prints its figures.
@@ -25,7 +25,7 @@ const LIMIT: usize = 64;
 const CALLERS: usize = 2;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Proxies that share limits, with a server at a distance. Each key has a tool of its own.
+/// Proxies that share limits, with a server at a distance. Each key has its own tool.
 struct Far {
     proxies: Vec<Proxy>,
     tools: [FakeTool; 2],

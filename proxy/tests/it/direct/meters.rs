@@ -60,7 +60,7 @@ impl Shared {
     }
 }
 
-/// Makes `calls` calls of a key at once, spread over proxies. Returns how many were 200, and how many were not decided (503).
+/// Makes `calls` calls of a key at the same time, spread over proxies. Returns how many were 200, and how many were not decided (503).
 async fn decide(proxies: &[Proxy], key: &str, calls: usize) -> (usize, usize) {
     let sent = (0..calls).map(|number| {
         let (to, bytes) = (proxies[number % proxies.len()].listen, call(key).bytes());
@@ -86,7 +86,7 @@ async fn pass(proxies: &[Proxy], key: &str, calls: usize) -> usize {
     decide(proxies, key, calls).await.0
 }
 
-/// Makes 400 calls of a key at once, and further ones until its day is used up: what a proxy holds of
+/// Makes 400 calls of a key at the same time, and further ones until its day is used up: what a proxy holds of
 /// a lease when its calls are over passes with its next ones. No further call passes. What a proxy is lent too late for a call,
 /// which is 503 then, and a lease whose report comes too late count as spent, so a slow machine may pass fewer.
 async fn assert_exact(proxies: &[Proxy], key: &str, limit: usize) {

@@ -91,7 +91,7 @@ async fn body_without_a_length_passes_whole_in_both_directions() {
     assert_eq!(client.send(&call("GET", "/v1/qr/generate")).await.status, 204);
 }
 
-/// Returns requests that are refused, with the reason. Those with a grant have one of their own.
+/// Returns requests that are refused, with the reason. Each of those with a grant has its own.
 fn refused() -> Vec<(&'static str, Request)> {
     let filled =
         |lines: usize| (0..lines).fold(get("/v1/qr/a"), |request, n| request.header(&format!("x-{n}"), "b"));

@@ -23,7 +23,7 @@ use super::Stage;
 /// `None` if there is no complete response.
 pub(super) type Outcome = Option<(u16, String)>;
 
-/// Reads a response. Returns `None` if there is none or it breaks off.
+/// Reads a response. Returns `None` if there is none or it is cut off.
 pub(super) async fn outcome(client: &mut Client) -> Outcome {
     let response = client.response("GET").await.filter(|response| response.complete)?;
     let code = if response.status < 400 { String::new() } else { response.problem() };
@@ -177,7 +177,7 @@ pub(super) async fn second_call(stage: &Stage) -> Outcome {
     send(stage, call("GET", "/v1/qr/a")).await
 }
 
-/// Makes more calls at once than there are files for their upstream, most of them on one HTTP/2
+/// Makes more calls at the same time than there are files for their upstream, most of them on one HTTP/2
 /// connection. Returns the outcome of the first that has one before the tool responds.
 pub(super) async fn calls_beyond_the_open_files(stage: &Stage) -> Outcome {
     stage.tool.set(ToolBehavior::Wait);

@@ -1,5 +1,5 @@
 //! Reads the head of a request within its limits of time and size. Bytes that cannot become a
-//! request are refused at once.
+//! request are refused immediately.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};

@@ -190,7 +190,7 @@ impl ClientStream {
             Some(stream) => stream.send_continue(),
             None => self.send(b"HTTP/1.1 100 Continue\r\n\r\n").await,
         };
-        // The body has a deadline of its own. An upload once kept the short one of this response.
+        // The body has its own deadline. An upload once kept the short one of this response.
         self.arm_upload();
         sent
     }

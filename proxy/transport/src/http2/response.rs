@@ -61,7 +61,7 @@ impl ResponseSender {
 
     /// Sends the head of a response with a body of this length, or one that [`Self::finish`] ends.
     pub(super) fn send_head(&mut self, head: Fields, length: Option<u64>) -> io::Result<()> {
-        // Failed until the end: an error on the way must leave no half of a head to go on with.
+        // Failed until the end: an error on the way must leave no half of a head to continue with.
         let State::Head(mut respond) = std::mem::replace(&mut self.state, State::Failed) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };

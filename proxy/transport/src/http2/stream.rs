@@ -104,7 +104,7 @@ impl Http2Stream {
         self.slot.release();
     }
 
-    /// Makes writes of a refusal complete at once. The stream is reset if the client does not
+    /// Makes writes of a refusal complete immediately. The stream is reset if the client does not
     /// receive it in this time.
     pub(crate) fn begin_refusal(&self, timeout: Duration) {
         let timeout = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
@@ -120,8 +120,7 @@ impl Http2Stream {
         Err(io::ErrorKind::InvalidData.into())
     }
 
-    /// Handles bytes that the client does not receive now: they wait, or are sent by a task of
-    /// their own.
+    /// Handles bytes that the client does not receive now: they wait, or are sent by a separate task.
     fn hold(&mut self, bytes: &[u8]) -> Poll<io::Result<usize>> {
         if !self.slot.try_hold_response(bytes.len()) {
             self.response.reset(Reason::ENHANCE_YOUR_CALM);

@@ -146,7 +146,7 @@ impl<P: Phases> Session for ClientSession<P> {
     }
 
     async fn read_body_or_idle(&mut self, no_body_expected: bool) -> Result<Option<Bytes>> {
-        // Pingora calls this while it waits for the response: the body must go on meanwhile, or a
+        // Pingora calls this while it waits for the response: the body must continue meanwhile, or a
         // server that reads all of it before it responds would never do so.
         if !no_body_expected && !self.is_body_done() {
             return self.read_body_bytes().await;

@@ -256,7 +256,7 @@ impl<P: Phases> Exchange<P> {
         Ok(())
     }
 
-    /// Completes at once. Fails if the client has left, so that nothing is sent for it.
+    /// Completes immediately. Fails if the client has left, so that nothing is sent for it.
     pub(super) fn check_client(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Aborted>> {
         // The upstream is awaited from now on.
         self.client.disarm();
@@ -374,7 +374,7 @@ impl<P: Phases> Exchange<P> {
 }
 
 impl Forward {
-    /// Returns true if the call goes on when its client leaves.
+    /// Returns true if the call continues when its client leaves.
     fn must_finish(&self) -> bool {
         self.attempt.as_ref().is_some_and(|attempt| attempt.must_finish)
     }

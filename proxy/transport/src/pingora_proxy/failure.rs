@@ -8,7 +8,7 @@ use super::connection::ResponseError;
 use crate::hooks::Cause;
 use crate::relay::exchange::ExchangeError;
 
-/// Returns how a call broke off that was sent to an upstream.
+/// Returns how a call ended that was sent to an upstream.
 pub(super) fn of_upstream(error: &Error) -> ExchangeError {
     // First: as any other failure, it would not let a POST be sent again.
     if is_unprocessed(error) {

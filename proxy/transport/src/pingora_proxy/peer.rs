@@ -35,7 +35,7 @@ const WINDOW: u32 = 128 << 10;
 /// How often a server is asked whether its HTTP/2 connection is alive. If it does not say so within
 /// five seconds, the connection is closed.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// How much passes the local socket of a connection at once.
+/// How much passes the local socket of a connection at a time.
 const COPY: usize = 16 << 10;
 
 /// Makes peers of targets.

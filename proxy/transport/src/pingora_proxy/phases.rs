@@ -67,7 +67,7 @@ impl<P: Phases> ProxyHttp for Adapter<P> {
 
     fn init_downstream_modules(&self, _modules: &mut HttpModules) {}
 
-    /// Decides what becomes of the request, and responds unless it is forwarded. The beginning of a
+    /// Decides what happens to the request, and responds unless it is forwarded. The beginning of a
     /// body is waited for here, before an upstream is chosen.
     async fn request_filter(&self, session: &mut Session, context: &mut Context<P>) -> Result<bool> {
         let (shared, mut exchange) = context.take()?;
@@ -330,7 +330,7 @@ async fn filter_request<P: Phases>(exchange: &mut Exchange<P>) -> Option<Method>
     };
     let mut request = request;
     if !is_complete {
-        // In a box of its own: calls whose body came with its head keep no room for it.
+        // In its own box: calls whose body came with its head keep no room for it.
         if let Err(outcome) = Box::pin(await_body(phases, client, &call, record, request)).await {
             (exchange.call, exchange.outcome) = (Some(call), Some(outcome));
             return None;

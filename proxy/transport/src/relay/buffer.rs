@@ -63,7 +63,7 @@ pub(super) fn is_complete(body: Framing, buffered: &[u8], allows: impl FnOnce(u6
 /// long.
 ///
 /// # Errors
-/// Returns an error if the body is refused or broken off. Nothing was sent to an upstream then.
+/// Returns an error if the body is refused or cut off. Nothing was sent to an upstream then.
 async fn buffer(
     client: &mut ClientStream,
     body: Framing,

@@ -229,7 +229,7 @@ async fn handle<P: Phases>(
     let mut incoming = Incoming::new(client, request.body, request.expects_continue);
     let response = handler.respond(phases, &mut incoming, record).await;
     (request.body, request.expects_continue) = incoming.into_rest();
-    // The handler has a response of its own, but the limit counts as exceeded all the same.
+    // The handler has its own response, but the limit counts as exceeded all the same.
     if client.timeout().is_some() {
         ExchangeError::of_client(client).record(phases);
     }

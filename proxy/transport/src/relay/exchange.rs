@@ -40,7 +40,7 @@ pub(super) struct Exchange<'a, P: Phases> {
     pub(super) deadline: ResponseDeadline,
     /// Whether the request's method is idempotent (RFC 9110, section 9.2.2).
     pub(super) is_idempotent: bool,
-    /// Whether the call goes on when its client leaves.
+    /// Whether the call continues when its client leaves.
     pub(super) must_finish: bool,
     pub(super) up: Upload,
     pub(super) down: Download,

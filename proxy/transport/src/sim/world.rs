@@ -18,7 +18,7 @@ pub(super) struct World {
     pub(super) is_fair: bool,
     pub(super) options: ClientOptions,
     pub(super) timeouts: Timeouts,
-    /// Whether a call goes on when its client leaves.
+    /// Whether a call continues when its client leaves.
     pub(super) must_finish: bool,
     /// Number of pipes.
     pub(super) pipes: usize,

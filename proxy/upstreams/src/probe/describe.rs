@@ -74,7 +74,7 @@ pub(super) async fn refresh(pool: Arc<Pool>, index: usize, store: Arc<Descriptio
     }
 }
 
-/// Parses a description on a thread of its own, so that it delays no call.
+/// Parses a description on its own thread, so that it delays no call.
 async fn parse(pool: &Pool, text: String) -> Result<(ToolDescription, String), ReadError> {
     let (tool, prefix) = (pool.config.tool, pool.config.settings.path.clone());
     let _turn = PARSING.acquire().await.map_err(|_| ReadError::NotParsed)?;

@@ -1,4 +1,4 @@
-//! A request over an HTTP/2 connection of its own, which shows whether a server is healthy.
+//! A request over a separate HTTP/2 connection, which shows whether a server is healthy.
 
 use std::io;
 use std::pin::pin;

@@ -9,7 +9,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 
 /// How the texts of a kind of message are written.
 pub(super) struct Form {
-    /// The parameters, in their order. Any other, such as `bcc`, would send the message to somebody else or attach to it.
+    /// The parameters, in their order. Any other, such as `bcc`, would send the message to others or attach to it.
     pub(super) names: &'static [&'static str],
     /// What a refusal says of them.
     pub(super) expected: &'static str,

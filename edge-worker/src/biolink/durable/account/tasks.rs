@@ -15,7 +15,7 @@ use crate::biolink::{domains, page_store, product_sources, stats_client, webhook
 use crate::runtime::{clock, entropy, log};
 
 impl Account {
-    /// Does what is due. What has become of it is stored at the end, as one change: a task that is done
+    /// Does what is due. What happened to it is stored at the end, as one change: a task that is done
     /// again is harmless.
     pub(super) async fn deliver(&self) -> Result<()> {
         // One that fails does not stop the others: a store that is down must not delay the rest.

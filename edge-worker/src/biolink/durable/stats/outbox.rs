@@ -5,7 +5,7 @@ use worker::{Result, SqlStorage, SqlStorageValue};
 
 use crate::runtime::sql::{integer, number, rows};
 
-/// The numbers go on when the table is empty, because the webhooks know rows by them.
+/// The numbers continue when the table is empty, because the webhooks know rows by them.
 const CREATE: &str =
     "CREATE TABLE IF NOT EXISTS outbox (number INTEGER PRIMARY KEY AUTOINCREMENT, events TEXT NOT NULL)";
 const ADD: &str = "INSERT INTO outbox (events) VALUES (?)";

@@ -48,7 +48,7 @@ pub(super) struct Exchange {
     outcome: Outcome,
 }
 
-/// What became of the groups of an exchange. Those that are not named have ended.
+/// What happened to the groups of an exchange. Those that are not named have ended.
 #[derive(Default)]
 pub(super) struct Outcome {
     /// The keys whose messages have ended.

@@ -162,7 +162,7 @@ pub(super) fn unreached(place: &Place, error: &RedisError) -> Fault {
     Fault { cost: place.part.cost(), key, servers: vec![name(&place.server)], detail }
 }
 
-/// Returns true if a primary refuses a command for a reason of its own.
+/// Returns true if a primary refuses a command for its own reason.
 fn is_refusal(error: &RedisError) -> bool {
     let code = error.code().unwrap_or_default();
     // Other nodes of a cluster have the key, the script is sent when it is missing, and replicas,

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use shared::time::UnixMillis;
 
 /// The buffer that a line is appended to. It is built from parts, because every request writes one;
-/// only values without a text of their own are formatted.
+/// only values without their own text are formatted.
 pub(super) struct LineBuffer<'a>(pub(super) &'a mut Vec<u8>);
 
 impl LineBuffer<'_> {
