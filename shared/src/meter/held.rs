@@ -96,6 +96,7 @@ impl HeldMeter {
         let taken = Taken::of(response, admit_within_ms);
         self.measure(&taken, response.at);
         let is_covered = before == Lasting::of(&self.meter) && !self.meter.has_full_rows();
+        // The reply may leave without a store: if the process vanishes, all of the reserve counts as spent.
         if is_covered && self.take(&taken) {
             return (reply, false);
         }
@@ -106,6 +107,7 @@ impl HeldMeter {
     /// Calls `store` with the state to store: that of the meter with what is left of its reserve.
     pub fn row<T>(&mut self, store: impl FnOnce(&Meter) -> T) -> T {
         let Some(reserve) = &self.reserve else { return self.meter.store(store) };
+        // A process that reads this row must see the reserve as lent, or both would give the same calls away.
         self.meter.leases.push(reserve.clone());
         let stored = self.meter.store(store);
         self.meter.leases.pop();
@@ -157,6 +159,7 @@ impl HeldMeter {
         // Calls come at random, and to store a second time costs more than a call too many.
         let wanted = mean.saturating_add(mean / 2).saturating_add(2);
         let free = self.meter.assumed().free(&record.policy());
+        // Half at most, because a process that vanishes takes its reserve along.
         let calls = u32::try_from(wanted).unwrap_or(u32::MAX).min(free / 2);
         if calls < MIN_CALLS {
             return None;
@@ -170,6 +173,7 @@ impl HeldMeter {
             return;
         }
         let mean = |old: u64, new: u64| old.saturating_mul(7).saturating_add(new) / 8;
+        // A night without calls would otherwise outweigh the next hundred gaps.
         let gap = now.since(self.asked).min(UNKNOWN_GAP_MS);
         self.gap_ms = mean(self.gap_ms, gap);
         self.taken = mean(self.taken, u64::from(taken.calls).saturating_mul(PARTS));

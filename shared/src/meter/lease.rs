@@ -67,6 +67,7 @@ impl Lease {
         self.left = self.left.saturating_sub(added);
         // The newest first: what is new is what the holder has spent last.
         for &(slot, calls) in report.spent.iter().rev() {
+            // The last slot may reach past the end of the lease, and no call was spent there.
             let at = self.from.plus(slot.saturating_add(1).saturating_mul(SLOT_MS)).min(self.until);
             usage.spend(at, added.min(calls));
             added = added.saturating_sub(calls);

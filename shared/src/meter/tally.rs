@@ -63,6 +63,7 @@ impl Tally {
         if let Some(calls) = self.by_status.get_mut(&Self::ASSUMED) {
             *calls = calls.saturating_sub(1);
         }
+        // The holder would read a tool that was never called.
         self.by_tool.retain(|_, calls| *calls > 0);
         self.by_status.retain(|_, calls| *calls > 0);
     }

@@ -129,6 +129,7 @@ impl ResponseCache {
             at: now,
             holder,
             seq,
+            // The request may be on its way still, and must find that its call was taken back.
             verdict: Verdict::Noted,
             lease: None,
             recheck_ms: None,
@@ -203,6 +204,7 @@ impl ResponseCache {
                 tool: u8::try_from(tool).ok().and_then(Label::from_code),
                 secret: None,
             };
+            // `push` counts what is old from the front, so the list must stay in the order of time.
             let place = self.0.iter().rposition(|other| other.at <= at).map_or(0, |before| before + 1);
             self.0.insert(place, cached);
         }
@@ -234,6 +236,7 @@ impl CachedResponse {
 
     /// Returns the code of the tool, or 0, if the numbers of a packed response after `before` hold all of this one.
     fn code_if_plain(&self, before: UnixMillis) -> Option<u8> {
+        // Field by field: a new one does not compile until it is packed or refused here.
         let &Self {
             at,
             holder,

@@ -11,6 +11,7 @@ impl Meter {
     /// Takes back the calls that the request withdraws, each once. A call that is not counted yet
     /// will not be, should its request arrive later.
     pub(super) fn withdraw(&mut self, request: &MeterRequest, now: UnixMillis) {
+        // Each is looked up among all responses, and a message can be as long as its sender likes.
         for &seq in request.withdrawn.iter().take(MAX_WITHDRAWN) {
             let Some(counted) = self.responses.withdraw(request.holder, seq, now) else { continue };
             self.usage.withdraw(counted.at, counted.day);
