@@ -1,5 +1,5 @@
 //! Listening sockets. They are bound before anything else starts, so that a port in use is an error
-//! at the same time, and a port that the system chose can be announced.
+//! immediately, and a port that the system chose can be announced.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

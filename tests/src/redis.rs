@@ -84,7 +84,7 @@ impl Redis {
         self.process.signal(name);
     }
 
-    /// Starts a server with a copy of all data, which is its own master from then on.
+    /// Starts a server with a copy of all data, which is a separate master from then on.
     pub fn split(&self) -> Self {
         let other = Self::start();
         other.send(&format!("REPLICAOF 127.0.0.1 {}", self.port));

@@ -37,7 +37,7 @@ pub(super) async fn prepare(
     let nonces: [[u8; 24]; 2] = [entropy::random().map_err(failed)?, entropy::random().map_err(failed)?];
     let owner = account.to_string();
     let keys = &context.biolink()?.webhook_encryption;
-    // The secret that is drawn and the one that the client brings each have their own nonce.
+    // The secret that is generated and the one that the client brings each have their own nonce.
     let used = std::cell::Cell::new(0);
     let seal = |secret: &[u8]| {
         let nonce = nonces.get(used.replace(1)).unwrap_or(&nonces[0]);
